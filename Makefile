@@ -1,0 +1,36 @@
+# Everything runs from .venv, which the pinned requirements make; nothing but python3 (with venv), make and git is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made-with
+
+.PHONY: demo test lint bench clean venv
+
+demo: venv
+	$(BIN)/greylag demo
+
+test: venv
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check plugin tests
+	$(BIN)/ruff format --check plugin tests
+	$(BIN)/mypy
+
+bench: venv
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo
+	find plugin tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -maxdepth 2 -name '*.egg-info' -prune -exec rm -rf {} +
+
+# The stamp holds the interpreter's version and the requirements, so that `make PYTHON=python3.12 test` remakes .venv.
+venv:
+	@want="$$($(PYTHON) -c 'import sys; print(sys.version)') $$(cat requirements.txt pyproject.toml | cksum)"; \
+	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$$want" ]; then \
+	  rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
+	  printf '%s' "$$want" > $(STAMP); \
+	fi

@@ -1,0 +1,54 @@
+"""greylag: dependence features, feature selection and learned diversity for Pyserini pipelines.
+
+The public names are below, each in its module and loaded from there when it is first used, so that importing greylag
+itself loads neither a JVM nor NumPy.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CollectionError": "errors",
+    "DependencyError": "errors",
+    "FeatureExtractor": "features.extract",
+    "FeatureParameters": "features.weighting",
+    "FeatureSpec": "features.spec",
+    "FormatError": "errors",
+    "GreedySelection": "ltr.greedy",
+    "GreylagError": "errors",
+    "LinearModel": "ltr.linear",
+    "LuceneIndex": "index.lucene",
+    "MMR": "diversity.mmr",
+    "MRFRanker": "ltr.linear",
+    "ModelError": "errors",
+    "Objective": "ltr.objectives",
+    "ParameterError": "errors",
+    "Pipeline": "ranking",
+    "PositionalIndex": "index.positional",
+    "Query": "ranking",
+    "Ranking": "ranking",
+    "RankingData": "ltr.dataset",
+    "Run": "ranking",
+    "build_index": "index.build",
+    "candidate_pool": "features.spec",
+    "evaluate": "evaluation.measures",
+    "read_qrels": "trec",
+    "read_run": "trec",
+    "read_subtopic_qrels": "trec",
+    "read_topics": "trec",
+    "write_run": "trec",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'greylag' has no attribute {name!r}")
+    return getattr(import_module(f"greylag.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,79 @@
+"""Maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) as a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from greylag.diversity.greedy import greedy, picked_first
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Composable, FloatArray, Ranking
+
+
+@dataclass(frozen=True)
+class MMR(Composable):
+    """Reranks by relevance and novelty.
+
+    Each pick maximises ``w rel(d) - (1 - w) max over picked s of cos(d, s)``, with w the relevance weight (the paper's
+    lambda), rel the incoming score brought to [0, 1] over the candidates (the lowest 0, the highest 1; all 0 where they
+    are equal), and cos the cosine of TF-IDF vectors, in [0, 1] and 0 for a document without terms. Both have the same
+    range, so that w = 0.5 weighs them alike, whatever scored the ranking.
+
+    The result is a permutation of the ranking: the picks, then all others in the order in which they came. Scores are
+    n, n - 1, ..., 1. Ties go to the better rank.
+
+    Parameters
+    ----------
+    index : the collection.
+    relevance_weight : in [0, 1]; 1 gives the incoming order, 0 novelty alone (after the first pick, the first document).
+    depth : candidates are the first so many documents, >= 1.
+    k : how many of them to pick, >= 1.
+    """
+
+    index: PositionalIndex
+    relevance_weight: float = 0.7
+    depth: int = 100
+    k: int = 20
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.relevance_weight <= 1:
+            raise ParameterError(f"relevance_weight has to be in [0, 1], not {self.relevance_weight}")
+        if self.depth < 1 or self.k < 1:
+            raise ParameterError(f"depth and k have to be at least 1, not {self.depth} and {self.k}")
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        candidates = ranking.head(self.depth)
+        vectors = self.index.tfidf(self.index.documents(candidates.docids))
+        gain = MarginalRelevance(unit_range(candidates.scores), vectors, self.relevance_weight)
+        return ranking.permute(picked_first(greedy(gain, self.k), len(ranking)))
+
+
+class MarginalRelevance:
+    """MMR's gain over n candidates: `relevance` (n,), rows of `vectors` (n, V) of unit length or zero."""
+
+    def __init__(self, relevance: FloatArray, vectors: csr_matrix, relevance_weight: float) -> None:
+        used, columns = np.unique(vectors.indices, return_inverse=True)
+        self._vectors = csr_matrix((vectors.data, columns, vectors.indptr), shape=(len(relevance), len(used)))
+        self._relevance = relevance_weight * relevance
+        self._novelty_weight = 1.0 - relevance_weight
+        self._closest = np.zeros(len(relevance))
+
+    def gains(self) -> FloatArray:
+        """``w rel - (1 - w) max cos``, shape (n,)."""
+        return self._relevance - self._novelty_weight * self._closest
+
+    def add(self, candidate: int) -> None:
+        """Remember how close every candidate is to this one."""
+        row = slice(*self._vectors.indptr[candidate : candidate + 2])
+        vector = np.zeros(self._vectors.shape[1])
+        vector[self._vectors.indices[row]] = self._vectors.data[row]
+        np.maximum(self._closest, self._vectors @ vector, out=self._closest)
+
+
+def unit_range(scores: FloatArray) -> FloatArray:
+    """Scores brought to [0, 1] linearly; all 0 where they are equal."""
+    spread = np.ptp(scores) if len(scores) else 0.0
+    return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))

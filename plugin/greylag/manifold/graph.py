@@ -1,0 +1,271 @@
+"""Affinity graphs: symmetric, non-negative weights W between n points, with W_ii = 0.
+
+The first half of manifold ranking; `greylag.manifold.ranking` ranks the points of such a graph. A graph is kept in the
+cheapest of three forms: dense, sparse, or, for all inner products of sparse points, as the points themselves.
+
+Source: D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data Manifolds, NIPS 2003, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from greylag.errors import ParameterError
+from greylag.ranking import FloatArray, IntArray
+
+Graph = Literal["connecting", "knn", "mutual_knn", "full"]
+Affinity = Literal["rbf", "inner_product"]
+
+SPARSE_BELOW = 0.1  # the share of joined pairs from which a dense W is the faster one
+BLOCK = 2**22  # numbers held at once where points are worked through in blocks
+
+
+@dataclass(frozen=True, eq=False)
+class InnerProductGraph:
+    """All inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed.
+
+    A product with W costs as much as two with X, where W itself has up to n² entries.
+
+    Parameters
+    ----------
+    X : CSR array, shape (n, m), non-negative, every column with two or more entries that are not zero. `affinity_graph`
+        leaves the other columns out: they add nothing to W, and without them an isolated point is exactly a zero row.
+    squared_norms : shape (n,), |x_i|².
+    """
+
+    X: sparse.csr_array
+    squared_norms: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return len(self.squared_norms), len(self.squared_norms)
+
+    def __matmul__(self, vectors: FloatArray) -> FloatArray:
+        """W v for `vectors` of shape (n,) or (n, q)."""
+        product: FloatArray = self.X @ (self.X.T @ vectors) - (self.squared_norms * vectors.T).T
+        return product
+
+    def toarray(self) -> FloatArray:
+        """W, shape (n, n)."""
+        return _all_products(self.X)
+
+
+AffinityGraph: TypeAlias = FloatArray | sparse.csr_array | InnerProductGraph
+
+
+def affinity_graph(
+    X: ArrayLike | sparse.sparray | sparse.spmatrix,
+    *,
+    graph: Graph = "connecting",
+    k: int = 10,
+    affinity: Affinity = "rbf",
+    sigma: float | None = None,
+) -> AffinityGraph:
+    """The affinity matrix W of n points: which pairs are joined, and how strongly.
+
+    Parameters
+    ----------
+    X : array-like or sparse, shape (n, m), finite. One row a point.
+    graph : which pairs are joined, by Euclidean distance (for rows of unit length the order of inner products).
+
+        - "connecting": every pair no further apart than the longest edge of the minimum spanning tree. It is the graph
+          of the paper's first step: join pairs in ascending order of distance until the graph is connected.
+        - "knn": i and j where one of them is among the other's `k` nearest; "mutual_knn": where each is among the
+          other's. May be disconnected; a point in no pair is isolated.
+        - "full": every pair.
+    k : nearest neighbours of a point, itself not counted, at least 1; all the other points, where they are fewer. Of
+        points at the same distance any may be taken, but always the same ones.
+    affinity : "rbf", W_ij = exp(-|x_i - x_j|² / 2 sigma²), or "inner_product", W_ij = x_i · x_j (X non-negative).
+    sigma : the RBF's width, > 0, in the units of X. None: the median length of the graph's edges of positive length (1
+        where there is none), which for "full" is the usual median heuristic.
+
+    Returns
+    -------
+    ndarray, CSR array or InnerProductGraph, shape (n, n)
+        Symmetric, W_ii = 0. The kNN graphs are CSR; "full" inner products of sparse X an `InnerProductGraph`; any other
+        graph CSR where it joins less than a tenth of all pairs, else dense.
+
+    Raises
+    ------
+    ParameterError
+        An argument outside its domain.
+
+    Notes
+    -----
+    Equal points are joined with RBF affinity 1. A zero row (an empty document) is a point like any other to the RBF,
+    but isolated to the inner product. An affinity of 0, also where the exponential underflows, is no edge.
+
+    "connecting" and "full" take time and memory O(n²): at their peak n²/2 distances and one n x n matrix (two where
+    "connecting" has inner products). The kNN graphs take memory O(n k); their neighbours are found on one thread, since
+    scikit-learn's choice between equal distances depends on the number of threads.
+    """
+    points = _points(X)
+    _check(points, graph, k, affinity, sigma)
+    n = points.shape[0]
+    if n == 1:
+        return sparse.csr_array((1, 1))
+    if graph in {"knn", "mutual_knn"}:
+        rows, columns = _neighbour_pairs(points, k, mutual=graph == "mutual_knn")
+        weights = _pair_products(points, rows, columns)
+        if affinity == "rbf":
+            weights = _rbf(_pair_distances(points, rows, columns), sigma)
+        return _symmetric(weights, rows, columns, n)
+    if affinity == "inner_product":
+        if graph == "connecting":
+            return _connecting_products(points)
+        return _inner_product_graph(points) if sparse.issparse(points) else _all_products(points)
+    distances = _all_distances(points)
+    longest = _longest_tree_edge(distances) if graph == "connecting" else np.inf
+    distances[distances > longest] = np.inf
+    return _from_condensed(_rbf(distances, sigma), n)
+
+
+def _points(X: Any) -> Any:
+    """X as a float64 ndarray or a CSR array of its own, in canonical form and without explicit zeros."""
+    if sparse.issparse(X):
+        points = sparse.csr_array(X, dtype=np.float64, copy=True)
+        points.sum_duplicates()
+        points.eliminate_zeros()
+    else:
+        points = np.asarray(X, dtype=np.float64)
+    if points.ndim != 2 or 0 in points.shape:
+        raise ParameterError(f"X has shape {points.shape}; it must be n points by m coordinates, both at least 1")
+    values = points.data if sparse.issparse(points) else points
+    if not np.isfinite(values).all():
+        raise ParameterError(f"X holds {values[~np.isfinite(values)][0]}; every coordinate must be finite")
+    return points
+
+
+def _check(points: Any, graph: str, k: int, affinity: str, sigma: float | None) -> None:
+    if graph not in get_args(Graph):
+        raise ParameterError(f"graph is {graph!r}; it must be one of {', '.join(get_args(Graph))}")
+    if affinity not in get_args(Affinity):
+        raise ParameterError(f"affinity is {affinity!r}; it must be one of {', '.join(get_args(Affinity))}")
+    if k < 1:
+        raise ParameterError(f"k is {k}; a point needs at least 1 neighbour")
+    if sigma is not None and not 0 < sigma < np.inf:
+        raise ParameterError(f"sigma is {sigma}; it must be positive and finite, or None for the median heuristic")
+    if affinity == "inner_product" and sigma is not None:
+        raise ParameterError(f"sigma is {sigma}, but the inner product has no width; leave sigma out")
+    if affinity == "inner_product" and points.min() < 0:
+        raise ParameterError(
+            f"X holds {points.min()}; inner products are affinities only where no coordinate is negative"
+        )
+
+
+def _neighbour_pairs(points: Any, k: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
+    """The kNN graph's edges (i, j), i < j."""
+    from sklearn.neighbors import NearestNeighbors
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+    with threadpool_limits(1, user_api="openmp"):
+        nearest = NearestNeighbors(n_neighbors=min(k, points.shape[0] - 1)).fit(points).kneighbors_graph()
+    joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
+    rows, columns = sparse.triu(joined, 1).nonzero()
+    return rows, columns
+
+
+def _pair_distances(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
+    return np.sqrt(_by_blocks(lambda left, right: (left - right) ** 2, points, rows, columns))
+
+
+def _pair_products(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
+    return _by_blocks(lambda left, right: left * right, points, rows, columns)
+
+
+def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
+    """The sum over coordinates of term(x_i, x_j) for every pair, a block of pairs at a time."""
+    sums = np.empty(len(rows))
+    step = max(1, BLOCK // points.shape[1])
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        sums[block] = term(points[rows[block]], points[columns[block]]).sum(axis=1)
+    return sums
+
+
+def _all_distances(points: Any) -> FloatArray:
+    """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not take sparse points."""
+    from scipy.spatial.distance import pdist
+
+    if not sparse.issparse(points):
+        distances: FloatArray = pdist(points)
+        return distances
+    n = points.shape[0]
+    squared_norms = (points * points).sum(axis=1)
+    squares = np.empty(n * (n - 1) // 2)
+    end, step = 0, max(1, BLOCK // n)
+    for start in range(0, n, step):
+        products = (points[start : start + step] @ points.T).toarray()
+        for i, row in enumerate(products, start):
+            sums = squared_norms[i] + squared_norms[i + 1 :]
+            square = sums - 2 * row[i + 1 :]
+            square[square < 1e-14 * sums] = 0  # equal points, but for rounding
+            squares[end : end + len(square)] = square
+            end += len(square)
+    return np.sqrt(squares, out=squares)
+
+
+def _longest_tree_edge(distances: FloatArray) -> float:
+    """The longest edge of the minimum spanning tree, which is the distance of single linkage's last merger."""
+    from scipy.cluster.hierarchy import single
+
+    return float(single(distances)[-1, 2])
+
+
+def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
+    """exp(-d² / 2 sigma²), written over `distances`; infinity stands for no edge."""
+    if sigma is None:
+        positive = distances[(distances > 0) & (distances < np.inf)]
+        sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
+    distances /= sigma
+    distances *= distances
+    distances *= -0.5
+    return np.exp(distances, out=distances)
+
+
+def _from_condensed(weights: FloatArray, n: int) -> FloatArray | sparse.csr_array:
+    """The symmetric matrix of weights in the order of `pdist`."""
+    from scipy.spatial.distance import squareform
+
+    if np.count_nonzero(weights) >= SPARSE_BELOW * weights.size:
+        matrix: FloatArray = squareform(weights, checks=False)
+        return matrix
+    edges = np.flatnonzero(weights)
+    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # where row i begins: its pair (i, i + 1)
+    rows = np.searchsorted(first, edges, side="right") - 1
+    return _symmetric(weights[edges], rows, edges - first[rows] + rows + 1, n)
+
+
+def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -> sparse.csr_array:
+    ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    matrix = sparse.csr_array((np.concatenate([weights, weights]), ends), shape=(n, n))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _all_products(points: Any) -> FloatArray:
+    products = points @ points.T
+    matrix: FloatArray = products.toarray() if sparse.issparse(products) else products
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
+    from scipy.spatial.distance import squareform
+
+    distances = _all_distances(points)
+    longer = squareform(distances > _longest_tree_edge(distances), checks=False)
+    matrix = _all_products(points)
+    matrix[longer] = 0
+    return matrix if np.count_nonzero(matrix) >= SPARSE_BELOW * matrix.size else sparse.csr_array(matrix)
+
+
+def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:
+    shared = points[:, points.count_nonzero(axis=0) > 1]
+    return InnerProductGraph(shared, (shared * shared).sum(axis=1))

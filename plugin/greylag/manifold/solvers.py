@@ -1,0 +1,77 @@
+"""Three ways to the limit of f <- alpha S f + (1 - alpha) y, S = D^-1/2 W D^-1/2, under `greylag.manifold.ranking`.
+
+Arguments are in their domains here: W symmetric and non-negative, y float64 of shape (n,) or (n, q), alpha in [0, 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import sparse
+
+from greylag.manifold.graph import AffinityGraph, InnerProductGraph
+from greylag.ranking import FloatArray
+
+TOLERANCE = 1e-12  # relative, of conjugate gradients and of the iteration
+
+
+def inverse_root_degree(W: AffinityGraph) -> FloatArray:
+    """The diagonal of D^-1/2, shape (n,), 1 for isolated points."""
+    degree = W @ np.ones(W.shape[0])
+    return np.where(degree > 0, degree, 1.0) ** -0.5
+
+
+def spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The map f -> S f."""
+    return lambda f: (root * (W @ (root * f.T).T).T).T
+
+
+def iteration(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> Iterator[FloatArray]:
+    f = y
+    while True:
+        yield f
+        f = alpha * spread(f) + (1 - alpha) * y
+
+
+def steps(alpha: float) -> int:
+    """The t for which |f(t) - f*| <= TOLERANCE |f*|.
+
+    |f(t) - f*| <= alpha^t |y - f*| <= 2 alpha^t |y|, since S has no eigenvalue outside [-1, 1], and for the same reason
+    |f*| >= |y| (1 - alpha) / (1 + alpha).
+    """
+    return math.ceil(math.log(TOLERANCE * (1 - alpha) / 4) / math.log(alpha)) if alpha else 1
+
+
+def conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    system = LinearOperator((len(y), len(y)), matvec=lambda f: f - alpha * spread(f), dtype=np.float64)
+    limit = np.empty_like(y)
+    for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
+        column[:], unfinished = cg(system, (1 - alpha) * target, rtol=TOLERANCE, atol=0.0)
+        if unfinished:
+            raise ParameterError(f"conjugate gradients do not converge for alpha = {alpha}; take solver='direct'")
+    return limit
+
+
+def direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
+    """The solution by a factor of I - alpha S; a dense W is overwritten where that is allowed."""
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.sparse.linalg import splu
+
+    if sparse.issparse(W):
+        system = sparse.eye_array(len(root)) - alpha * sparse.diags_array(root) @ W @ sparse.diags_array(root)
+        symmetric = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+        solution: FloatArray = splu(system.tocsc(), **symmetric).solve((1 - alpha) * y)
+        return solution
+    if isinstance(W, InnerProductGraph):
+        W, overwrite = W.toarray(), True
+    system = np.multiply(W, root, out=W if overwrite else None)
+    system *= -alpha * root[:, np.newaxis]
+    system.flat[:: len(root) + 1] += 1
+    # The transpose is the same matrix, in the order that LAPACK factorises in place.
+    factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
+    solution = cho_solve(factor, (1 - alpha) * y, check_finite=False)
+    return solution
