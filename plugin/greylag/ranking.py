@@ -62,7 +62,9 @@ class Ranking:
             raise ParameterError(f"query {self.qid}: score {scores[~np.isfinite(scores)][0]} is not finite")
         if (np.diff(scores) > 0).any():
             at = int(np.argmax(np.diff(scores) > 0)) + 1
-            raise ParameterError(f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores")
+            raise ParameterError(
+                f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores"
+            )
 
     def __len__(self) -> int:
         return len(self.docids)
@@ -159,7 +161,9 @@ class Pipeline(Composable):
             raise ParameterError("a pipeline needs at least one step that gives a Ranking")
         return value
 
-    def run(self, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag") -> Run:
+    def run(
+        self, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
+    ) -> Run:
         """Apply the pipeline to every query.
 
         Parameters

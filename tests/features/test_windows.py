@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from greylag.features.cliques import cliques, distinct
+from greylag.features.cliques import ABSENT, cliques, distinct_cliques
 from greylag.features.spec import UNLIMITED, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.index.positional import PositionalIndex
@@ -73,8 +75,7 @@ def counted(index: PositionalIndex, clique: tuple[str, ...], order: str, profile
     if order == "U":
         numbers = np.sort(numbers)
     windows = tuple(Window(order, width) for width in widths)  # type: ignore[arg-type]
-    table = CliqueTable(order == "O", numbers, np.array([len(clique)]), windows)
-    cf, df = WindowStatistics(index).counts(table, overlap=profile == "galago")
+    cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile == "galago"))
     return cf[0].tolist(), df[0].tolist()
 
 
@@ -144,8 +145,14 @@ def test_clique_sets_nest(n: int, max_size: int) -> None:
         assert len(cliques(n, "FD", "unordered", max_size)) == 2**n - n - 1
 
 
-def test_repeated_words_count_as_often_as_the_query_has_them() -> None:
-    terms = [7, 8, 7]  # "new york new"
-    pairs = cliques(3, "SD", "ordered")
-    assert distinct(terms, pairs, sort=False) == {(7, 8): 1, (8, 7): 1}
-    assert distinct(terms, pairs, sort=True) == {(7, 8): 2}
+@pytest.mark.parametrize("ordered", [True, False])
+def test_distinct_cliques_count_as_often_as_the_query_has_them(ordered: bool) -> None:
+    sets = (("FI", "term"), ("SD", "ordered"), ("FD", "ordered"), ("FD", "unordered"))
+    for terms in ([0, 1, 0], [0], [], [1, 1, 0, 2, 1], [0, 1, 2, 3]):
+        rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)  # type: ignore[arg-type]
+        found = [tuple(term for term in row if term != ABSENT) for row in rows.tolist()]
+        assert len(set(found)) == len(found)
+        for column, (dependence, clique_set) in enumerate(sets):
+            named = [tuple(terms[i] for i in c) for c in cliques(len(terms), dependence, clique_set, 3)]  # type: ignore[arg-type]
+            expected = Counter(c if ordered else tuple(sorted(c)) for c in named)
+            assert {c: m for c, m in zip(found, multiplicity[:, column], strict=True) if m} == expected

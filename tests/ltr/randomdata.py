@@ -7,7 +7,9 @@ import numpy as np
 from greylag.ltr.dataset import RankingData, positive_grades
 
 
-def random_data(seed: int, *, queries: int = 5, documents: int = 12, features: int = 3, levels: int | None = None) -> RankingData:
+def random_data(
+    seed: int, *, queries: int = 5, documents: int = 12, features: int = 3, levels: int | None = None
+) -> RankingData:
     """Rankings with ties (scores on few `levels`), graded judgements and unretrieved relevant documents.
 
     Rows are in descending order of docid, which is how trec_eval breaks ties.
@@ -24,7 +26,9 @@ def random_data(seed: int, *, queries: int = 5, documents: int = 12, features: i
         grades += [judgements[name] for name in names]
         judged.append(judgements)
     n = len(docids)
-    values = rng.standard_normal((n, features)) if levels is None else rng.integers(levels, size=(n, features)).astype(float)
+    values = (
+        rng.standard_normal((n, features)) if levels is None else rng.integers(levels, size=(n, features)).astype(float)
+    )
     return RankingData(
         names=tuple(f"f{i}" for i in range(features)),
         qids=tuple(f"q{i}" for i in range(queries)),
@@ -34,4 +38,3 @@ def random_data(seed: int, *, queries: int = 5, documents: int = 12, features: i
         grades=np.array(grades, dtype=np.int64),
         judged=tuple(positive_grades(judgements) for judgements in judged),
     )
-

@@ -21,7 +21,9 @@ def plain_greedy(data: RankingData, rounds: int) -> tuple[list[int], list[float]
     columns: list[int] = []
     weights: list[float] = []
     for _ in range(rounds):
-        scores = sum((w * data.features[:, c] for c, w in zip(columns, weights, strict=True)), np.zeros(len(data.docids)))
+        scores = sum(
+            (w * data.features[:, c] for c, w in zip(columns, weights, strict=True)), np.zeros(len(data.docids))
+        )
         tried = {c: line_search(problem, scores, data.columns[c]) for c in range(len(data.names)) if c not in columns}
         best = max(tried, key=lambda c: (tried[c].value, -c))
         columns.append(best)
@@ -94,7 +96,9 @@ def test_any_number_of_threads_gives_the_same() -> None:
 
 def test_nothing_to_learn_is_an_error() -> None:
     data = random_data(1, levels=1)
-    lost = RankingData(data.names, data.qids, data.offsets, data.docids, data.features, np.zeros_like(data.grades), data.judged)
+    lost = RankingData(
+        data.names, data.qids, data.offsets, data.docids, data.features, np.zeros_like(data.grades), data.judged
+    )
     with pytest.raises(ParameterError, match="no feature raises AP above 0"):
         GreedySelection(AP).fit(lost)
 
@@ -109,7 +113,9 @@ def test_trivial_and_duplicate_features_are_named() -> None:
     data = random_data(4, features=4)
     shift = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(float)
     columns = np.stack([data.columns[0], shift, 3 * data.columns[0] + shift, data.columns[1], -data.columns[0]], axis=1)
-    data = RankingData(("a", "flat", "twin", "b", "minus"), data.qids, data.offsets, data.docids, columns, data.grades, data.judged)
+    data = RankingData(
+        ("a", "flat", "twin", "b", "minus"), data.qids, data.offsets, data.docids, columns, data.grades, data.judged
+    )
     kept, dropped = distinct_features(data)
     assert kept == [0, 3, 4]
     assert dropped == {1: "flat is constant within every query", 2: "twin ranks as a does"}

@@ -34,7 +34,9 @@ def test_finds_the_global_optimum(name: str, levels: int | None) -> None:
         data = random_data(seed, queries=3, documents=8, levels=levels)
         scores, direction = data.columns[0], data.columns[1]
         found = line_search(prepare(data, objective), scores, direction)
-        assert found.value == pytest.approx(np.mean(objective.evaluate(data, scores + found.step * direction)), abs=1e-12)
+        assert found.value == pytest.approx(
+            np.mean(objective.evaluate(data, scores + found.step * direction)), abs=1e-12
+        )
         assert found.value == pytest.approx(best_by_enumeration(data, objective, scores, direction), abs=1e-9)
 
 

@@ -76,7 +76,9 @@ def test_spellings(text: str, spelt: str) -> None:
     assert Objective.parse(spelt) == Objective.parse(text)
 
 
-@pytest.mark.parametrize(("text", "reason"), [("MAPP", "unknown objective 'MAPP'"), ("P", "cut-off"), ("nDCG@0", "at least 1")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("MAPP", "unknown objective 'MAPP'"), ("P", "cut-off"), ("nDCG@0", "at least 1")]
+)
 def test_bad_objectives(text: str, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         Objective.parse(text)

@@ -1,14 +1,17 @@
-"""The cliques of a query's Markov random field, as places in the query."""
+"""The cliques of a query's Markov random field."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 
+import numpy as np
+
 from greylag.features.spec import CliqueSet, Dependence
+from greylag.ranking import FloatArray, IntArray
 
 Clique = tuple[int, ...]
+ABSENT = -1  # fills up the rows of cliques that are smaller than the largest
 
 
 def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int = 3) -> list[Clique]:
@@ -27,10 +30,41 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     return [clique for size in sizes for clique in combinations(range(n_terms), size)]
 
 
-def distinct(terms: Sequence[int], places: Sequence[Clique], *, sort: bool) -> Counter[Clique]:
-    """Cliques as term numbers, with how often each stands; with `sort`, without regard to the order of terms.
+@lru_cache(maxsize=256)
+def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int) -> IntArray:
+    """`cliques` as rows, shape (cliques, max_size)."""
+    found = cliques(n_terms, dependence, clique_set, max_size)
+    table = np.full((len(found), max_size), ABSENT, dtype=np.int64)
+    for row, clique in zip(table, found, strict=True):
+        row[: len(clique)] = clique
+    return table
 
-    A word that the query repeats gives cliques that are the same, each counted as often as the query has it.
+
+def distinct_cliques(
+    terms: IntArray, sets: tuple[tuple[Dependence, CliqueSet], ...], max_size: int, *, ordered: bool
+) -> tuple[IntArray, FloatArray]:
+    """The distinct cliques of some clique sets over a query's terms, which may repeat.
+
+    Parameters
+    ----------
+    terms : numbers from 0 of the query's terms, in its order.
+    sets : the clique sets.
+    ordered : whether cliques of the same terms in another order differ; else rows are sorted.
+
+    Returns
+    -------
+    rows : shape (cliques, `max_size`), of term numbers, filled up with `ABSENT`.
+    multiplicity : shape (cliques, sets), how often each set has each clique.
     """
-    named = (tuple(terms[place] for place in clique) for clique in places)
-    return Counter(tuple(sorted(clique)) for clique in named) if sort else Counter(named)
+    tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
+    places = np.concatenate(tables)
+    rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts behind every term
+    if not ordered:
+        rows.sort(axis=1)
+    keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    ends = np.cumsum([0, *map(len, tables)])
+    multiplicity = [np.bincount(inverse[a:b], minlength=len(first)) for a, b in zip(ends, ends[1:], strict=False)]
+    rows = rows[first]
+    rows[rows == len(terms)] = ABSENT
+    return rows, np.array(multiplicity, dtype=np.float64).T

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from greylag.features.cliques import Clique, cliques, distinct
-from greylag.features.spec import FeatureSpec, Window, unique_features
-from greylag.features.statistics import CliqueTable, WindowStatistics, longest_document
-from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters
+from greylag.features.cliques import ABSENT, distinct_cliques
+from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window, unique_features
+from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 _log = logging.getLogger("greylag")
 
 
-class _Group(NamedTuple):
-    """The features that match cliques with (or without) regard to order, for one query."""
+class _Group:
+    """The features that match cliques with regard to order ("O"), or without ("U").
 
-    columns: list[int]  # their places among the specifications
-    rows: IntArray  # shape (cliques, largest): the cliques, as rows of the query's vocabulary
-    table: CliqueTable  # the same as term numbers
-    multiplicity: FloatArray  # shape (cliques, features)
+    ``columns``: their places among the specifications; ``sets``: their clique sets; ``windows``: their windows;
+    ``signals``: their different pairs of window and weighting, each computed once. ``features``: shape (features, 2),
+    each one's signal and clique set.
+    """
+
+    def __init__(self, specs: tuple[FeatureSpec, ...], order: str) -> None:
+        self.ordered = order == "O"
+        self.columns = [f for f, spec in enumerate(specs) if spec.window.order == order]
+        own = [specs[f] for f in self.columns]
+        self.sets: tuple[tuple[Dependence, CliqueSet], ...] = tuple(sorted({(s.dependence, s.cliques) for s in own}))
+        self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
+        self.signals = sorted({(spec.window, spec.function) for spec in own})
+        features = [
+            (self.signals.index((s.window, s.function)), self.sets.index((s.dependence, s.cliques))) for s in own
+        ]
+        self.features = np.array(features, dtype=np.int64).reshape(-1, 2)
+        codes = [(self.windows.index(window), WEIGHTINGS[function].code) for window, function in self.signals]
+        self.codes = np.array(codes, dtype=np.int64).reshape(-1, 2)
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ class FeatureExtractor:
         out = np.zeros((len(ranking), len(self.specs)))
         if len(known):
             order = known[np.argsort(numbers[known])]
-            terms = self.index.term_numbers(self.index.analyze(ranking.query))
+            terms = self.index.query_terms(ranking.query)
             out[order] = self._values(terms, numbers[order])
         if len(known) < len(ranking):
             lost = ranking.docids[int(np.argmin(numbers))]
@@ -75,76 +87,58 @@ class FeatureExtractor:
 
     def limits(self, query: str) -> bool:
         """Whether `parameters.max_clique` keeps cliques of this query out of some feature."""
-        longest = len(self.index.analyze(query))
+        longest = len(self.index.query_terms(query))
         return longest > self.parameters.max_clique and any(spec.dependence == "FD" for spec in self.specs)
 
     def _values(self, terms: IntArray, documents: IntArray) -> FloatArray:
         """Features of documents in ascending order of their numbers."""
-        from greylag.features.windows import accumulate
+        from greylag.features.windows import FILLER, accumulate, locate
 
-        index = self.index
+        index, overlap = self.index, self.parameters.profile == "galago"
         vocabulary, places = np.unique(terms, return_inverse=True)
-        postings = self._postings(vocabulary, documents)
+        postings, having, having_offsets = locate(index.postings_offsets, index.postings_docs, vocabulary, documents)
         lengths = index.document_lengths[documents]
-        by_function = {name: weighting.document(lengths) for name, (_, weighting) in self._weightings.items()}
+        by_function = {name: weighting.document(lengths) for name, weighting in self._weightings.items()}
         out = np.zeros((len(documents), len(self.specs)))
-        for group in self._groups(vocabulary, places):
-            specs = [self.specs[column] for column in group.columns]
-            widths = [group.table.windows.index(spec.window) for spec in specs]
-            codes = [self._weightings[spec.function][0] for spec in specs]
-            cf, df = self._statistics.counts(group.table, overlap=self._overlap)
-            clique_values, values = np.empty(group.multiplicity.shape), np.empty((len(documents), len(specs)))
-            for f, (spec, width) in enumerate(zip(specs, widths, strict=True)):
-                weighting = self._weightings[spec.function][1]
-                clique_values[:, f] = weighting.clique(cf[:, width], df[:, width])
-                values[:, f] = weighting.absent(clique_values[:, f], by_function[spec.function], group.multiplicity[:, f])
+        for group in self._groups:
+            rows, multiplicity = distinct_cliques(places, group.sets, self.parameters.max_clique, ordered=group.ordered)
+            if not len(rows):
+                continue  # its features stay 0
+            table = CliqueTable(group.ordered, np.where(rows == ABSENT, FILLER, vocabulary[rows]), group.windows, overlap)
+            counts = self._statistics.counts(table)
+            values, clique_values = self._absent(group, counts, multiplicity, by_function)
             accumulate(
-                group.table.ordered, group.rows, group.table.sizes, postings, index.postings_starts, index.positions,
-                group.table.widths, self._overlap, longest_document(index), np.array([widths, codes]).T.copy(),
-                group.multiplicity, clique_values, np.stack([by_function[s.function] for s in specs], axis=1), values,
+                group.ordered, rows, postings, having, having_offsets, index.postings_starts, index.positions,
+                table.widths, overlap, index.longest_document, group.codes, group.features, multiplicity, clique_values,
+                np.stack([by_function[function] for _, function in group.signals], axis=1), values,
             )  # fmt: skip
             out[:, group.columns] = values
         return out
 
-    def _postings(self, vocabulary: IntArray, documents: IntArray) -> IntArray:
-        """Each term's posting in each document, -1 where it has none: shape (terms, documents)."""
-        from greylag.features.windows import locate
-
-        postings = np.full((len(vocabulary), len(documents)), -1, dtype=np.int64)
-        for row, term in enumerate(vocabulary):
-            if term >= 0:
-                first, end = self.index.postings_offsets[term], self.index.postings_offsets[term + 1]
-                locate(self.index.postings_docs, first, end, documents, postings[row])
-        return postings
-
-    def _groups(self, vocabulary: IntArray, places: IntArray) -> list[_Group]:
-        groups = []
-        for order in ("O", "U"):
-            columns = [f for f, spec in enumerate(self.specs) if spec.window.order == order]
-            counts = [self._cliques(self.specs[f], places, order == "U") for f in columns]
-            every: list[Clique] = sorted(set().union(*counts))
-            if not every:
-                continue  # the features stay 0
-            rows = np.full((len(every), max(map(len, every))), -1, dtype=np.int64)
-            for row, clique in zip(rows, every, strict=True):
-                row[: len(clique)] = clique
-            sizes = np.array([len(clique) for clique in every])
-            windows: tuple[Window, ...] = tuple(sorted({self.specs[f].window for f in columns}))
-            table = CliqueTable(order == "O", np.where(rows < 0, -1, vocabulary[rows]), sizes, windows)
-            multiplicity = np.array([[float(count[clique]) for count in counts] for clique in every])
-            groups.append(_Group(columns, rows, table, multiplicity))
-        return groups
-
-    def _cliques(self, spec: FeatureSpec, places: IntArray, unordered: bool) -> Counter[Clique]:
-        found = cliques(len(places), spec.dependence, spec.cliques, self.parameters.max_clique)
-        return distinct(places.tolist(), found, sort=unordered)
-
-    @property
-    def _overlap(self) -> bool:
-        return self.parameters.profile == "galago"
+    def _absent(
+        self, group: _Group, counts: IntArray, multiplicity: FloatArray, by_function: dict[str, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Features as they are where no clique occurs (documents, features), and clique values (cliques, signals)."""
+        cf, df = counts
+        clique_values = np.empty((len(multiplicity), len(group.signals)))
+        of_cliques = np.empty((len(group.sets), len(group.signals)))
+        of_documents = {name: self._weightings[name].absent_document(value) for name, value in by_function.items()}
+        for s, (window, function) in enumerate(group.signals):
+            w = group.windows.index(window)
+            clique_values[:, s] = self._weightings[function].clique(cf[:, w], df[:, w])
+            absent = self._weightings[function].absent_clique(clique_values[:, s])
+            of_cliques[:, s] = np.einsum("cs,c->s", multiplicity, absent)  # not BLAS: its sums depend on threads
+        sizes = multiplicity.sum(axis=0)
+        absent = [of_cliques[c, s] + sizes[c] * of_documents[group.signals[s][1]] for s, c in group.features]
+        return np.stack(absent, axis=1), clique_values
 
     @cached_property
-    def _weightings(self):  # type: ignore[no-untyped-def]
+    def _groups(self) -> list[_Group]:
+        return [group for group in (_Group(self.specs, "O"), _Group(self.specs, "U")) if group.columns]
+
+    @cached_property
+    def _weightings(self) -> dict[str, Weighting]:
         index = self.index
         collection = CollectionStatistics(index.n_documents, index.n_tokens, index.average_length)
-        return {name: (code, make(collection, self.parameters)) for name, (code, make) in WEIGHTINGS.items()}
+        used = sorted({spec.function for spec in self.specs})
+        return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}

@@ -89,7 +89,9 @@ class FeatureSpec:
         """The feature spelt ``dependence/cliques/weighting``; the inverse of ``str``."""
         parts = text.strip().split("/")
         if len(parts) != 3:
-            raise ParameterError(f"feature {text!r} is not of the form dependence/cliques/weighting (SD/ordered/LM-O-4)")
+            raise ParameterError(
+                f"feature {text!r} is not of the form dependence/cliques/weighting (SD/ordered/LM-O-4)"
+            )
         return cls(cast(Dependence, parts[0]), cast(CliqueSet, parts[1]), parts[2])
 
     @property
@@ -136,3 +138,11 @@ def candidate_pool(dependences: Iterable[Literal["SD", "FD"]] = ("SD", "FD")) ->
             for dependence, function, (cliques, window) in product(dependences, FUNCTIONS, windows)
         ),
     )
+
+
+def named_pool(name: str) -> tuple[FeatureSpec, ...]:
+    """The candidate pool under "sd", "fd" or, "full", both."""
+    pools: dict[str, tuple[Literal["SD", "FD"], ...]] = {"sd": ("SD",), "fd": ("FD",), "full": ("SD", "FD")}
+    if name not in pools:
+        raise ParameterError(f"unknown pool {name!r}: use sd, fd or full")
+    return candidate_pool(pools[name])

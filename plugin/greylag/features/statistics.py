@@ -20,27 +20,30 @@ _MEMORY_LIMIT = 1 << 28  # bytes of counts held in memory; beyond it they are re
 ANYWHERE = 1 << 40  # wider than any document, and still without overflow when multiplied by a clique's size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CliqueTable:
-    """Cliques that are matched alike: term numbers in rows padded with -1, their sizes, and the widths asked for.
+    """Cliques that are matched alike, and the windows to count them in.
 
-    ``ordered``: whether the order of a row's terms matters. cliques: shape (cliques, largest); sizes: shape (cliques,);
-    windows: those whose widths are counted.
+    ordered : whether the order of a row's terms matters.
+    cliques : shape (cliques, largest): term numbers, as `windows.collection_counts` takes them.
+    windows : those whose widths are counted.
+    overlap : whether matches that overlap one already counted are counted too.
     """
 
     ordered: bool
     cliques: IntArray
-    sizes: IntArray
     windows: tuple[Window, ...]
+    overlap: bool
 
     @property
     def widths(self) -> IntArray:
         """The windows' widths, an unlimited one as `ANYWHERE`."""
         return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in self.windows], dtype=np.int64)
 
-    def key(self, overlap: bool) -> bytes:
+    @property
+    def key(self) -> bytes:
         """Identifies the table's counts."""
-        digest = hashlib.sha256(repr((self.ordered, overlap, self.cliques.shape, self.windows)).encode())
+        digest = hashlib.sha256(repr((self.ordered, self.overlap, self.cliques.shape, self.windows)).encode())
         digest.update(self.cliques.tobytes())
         return digest.digest()
 
@@ -58,14 +61,14 @@ class WindowStatistics:
     _known: dict[bytes, IntArray] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def counts(self, table: CliqueTable, *, overlap: bool) -> IntArray:
-        """cf and df, shape (2, cliques, widths); `overlap` as in `windows.accumulate`."""
-        key = table.key(overlap)
+    def counts(self, table: CliqueTable) -> IntArray:
+        """cf and df, shape (2, cliques, windows)."""
+        key = table.key
         shape = (2, len(table.cliques), len(table.windows))
         known = self._known.get(key)
         if known is None:
             stored = self._load(key)
-            known = self._compute(table, overlap) if stored is None else np.frombuffer(stored, np.int64).reshape(shape)
+            known = self._compute(table) if stored is None else np.frombuffer(stored, np.int64).reshape(shape)
             with self._lock:
                 if sum(counts.nbytes for counts in self._known.values()) > _MEMORY_LIMIT:
                     self._known.clear()
@@ -74,13 +77,13 @@ class WindowStatistics:
                 self._store(key, known)
         return known
 
-    def _compute(self, table: CliqueTable, overlap: bool) -> IntArray:
+    def _compute(self, table: CliqueTable) -> IntArray:
         from greylag.features.windows import collection_counts
 
         index = self.index
         counts: IntArray = collection_counts(
-            table.ordered, table.cliques, table.sizes, index.postings_offsets, index.postings_docs,
-            index.postings_starts, index.positions, table.widths, overlap, longest_document(index),
+            table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
+            index.positions, table.widths, table.overlap, index.longest_document,
         )  # fmt: skip
         return counts
 
@@ -107,8 +110,3 @@ class WindowStatistics:
                 store.execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, counts.tobytes()))
         except sqlite3.OperationalError:  # a read-only place: memory has to do
             return
-
-
-def longest_document(index: PositionalIndex) -> int:
-    """Tokens of the longest document, at least 1."""
-    return int(index.document_lengths.max(initial=1))

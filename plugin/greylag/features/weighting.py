@@ -1,14 +1,14 @@
 """Weightings: what a clique that occurs tf times in a document adds to a feature.
 
-A weighting is written as ``absent(clique, document) + gain(tf; clique, document)`` with gain 0 where tf = 0, so that
-only documents in which the clique occurs need visiting. Adding one means a class and an entry in `WEIGHTINGS` here, and
+A weighting is written as ``absent(clique) + absent(document) + gain(tf; clique, document)`` with gain 0 where tf = 0, so
+that only documents in which the clique occurs need visiting. Adding one means a class and an entry in `WEIGHTINGS` here, and
 a branch in `windows.gain`, which the compiled loop over documents calls.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -67,15 +67,36 @@ class CollectionStatistics:
     average_length: float
 
 
+class Weighting(Protocol):
+    """A weighting over one collection; `code` is its number in `windows.gain`."""
+
+    code: ClassVar[int]
+
+    def __init__(self, collection: CollectionStatistics, parameters: FeatureParameters) -> None: ...
+
+    def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
+        """The clique's part of `gain`, shape of cf."""
+
+    def document(self, lengths: IntArray) -> FloatArray:
+        """The document's part of `gain`, shape of lengths."""
+
+    def absent_clique(self, clique: FloatArray) -> FloatArray:
+        """The clique's part of the value at tf = 0, from `clique`'s result and of its shape."""
+
+    def absent_document(self, document: FloatArray) -> FloatArray:
+        """The document's part of the value at tf = 0, from `document`'s result and of its shape."""
+
+
 @dataclass(frozen=True)
 class Dirichlet:
     """log[(tf + mu cf/|C|) / (|D| + mu)], cf taken as 1/2 where it is 0 (Zhai & Lafferty 2004; Metzler 2007, 3.3).
 
-    absent = log(mu cf/|C|) - log(|D| + mu); gain = log(1 + tf / (mu cf/|C|)).
+    absent: log(mu cf/|C|) and -log(|D| + mu); gain = log(1 + tf / (mu cf/|C|)).
     """
 
     collection: CollectionStatistics
     parameters: FeatureParameters
+    code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """mu cf/|C|, shape of cf."""
@@ -85,17 +106,22 @@ class Dirichlet:
         """log(|D| + mu), shape of lengths."""
         return np.log(lengths + self.parameters.mu)
 
-    def absent(self, clique: FloatArray, document: FloatArray, multiplicity: FloatArray) -> FloatArray:
-        """Sum over the cliques of their value where they do not occur, shape of document."""
-        return multiplicity @ np.log(clique) - multiplicity.sum() * document
+    def absent_clique(self, clique: FloatArray) -> FloatArray:
+        """log(mu cf/|C|)."""
+        return np.log(clique)
+
+    def absent_document(self, document: FloatArray) -> FloatArray:
+        """-log(|D| + mu)."""
+        return -document
 
 
 @dataclass(frozen=True)
 class BM25:
-    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf (Robertson et al. 1994; Metzler 2007, 3.3). absent = 0."""
+    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf (Robertson et al. 1994; Metzler 2007, 3.3); absent: 0."""
 
     collection: CollectionStatistics
     parameters: FeatureParameters
+    code: ClassVar[int] = 1
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """(k1 + 1) idf, shape of df."""
@@ -108,9 +134,13 @@ class BM25:
         p = self.parameters
         return p.k1 * ((1.0 - p.b) + p.b * lengths / max(1e-9, self.collection.average_length))
 
-    def absent(self, clique: FloatArray, document: FloatArray, multiplicity: FloatArray) -> FloatArray:
-        """Zeros, shape of document."""
-        return np.zeros(len(document))
+    def absent_clique(self, clique: FloatArray) -> FloatArray:
+        """0."""
+        return np.zeros_like(clique)
+
+    def absent_document(self, document: FloatArray) -> FloatArray:
+        """0."""
+        return np.zeros_like(document)
 
 
-WEIGHTINGS: dict[str, tuple[int, type[Dirichlet] | type[BM25]]] = {"LM": (0, Dirichlet), "BM25": (1, BM25)}
+WEIGHTINGS: dict[str, type[Weighting]] = {"LM": Dirichlet, "BM25": BM25}

@@ -15,10 +15,13 @@ from greylag.index.positional import Int32Array
 from greylag.ranking import FloatArray, IntArray
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
+FILLER = -2
 
 
 @_jit  # type: ignore[untyped-decorator]
-def _match_ordered(positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any) -> None:
+def _match_ordered(
+    positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
+) -> None:
     """Add to `tf` the matches of #M for each width M.
 
     ``at[j]:ends[j]`` are the positions of the clique's j-th term; `at` is used up, `last` is scratch space.
@@ -42,7 +45,16 @@ def _match_ordered(positions: Any, at: Any, ends: Any, size: int, widths: Any, o
 
 @_jit  # type: ignore[untyped-decorator]
 def _match_unordered(
-    positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any, merged: Any, need: Any
+    positions: Any,
+    at: Any,
+    ends: Any,
+    size: int,
+    widths: Any,
+    overlap: bool,
+    last: Any,
+    tf: Any,
+    merged: Any,
+    need: Any,
 ) -> None:
     """Add to `tf` the matches of #uw(N x size) for each width N; equal terms of the clique stand side by side.
 
@@ -113,16 +125,48 @@ def count(
 
 
 @_jit  # type: ignore[untyped-decorator]
-def locate(postings_docs: Int32Array, first: int, end: int, documents: IntArray, found: IntArray) -> None:
-    """For each of the ascending `documents`, its posting among ``first:end``, or -1."""
-    for i in range(len(documents)):
-        first += np.searchsorted(postings_docs[first:end], documents[i])
-        found[i] = first if first < end and postings_docs[first] == documents[i] else -1
+def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArray, documents: IntArray) -> Any:
+    """Where each of a query's terms occurs among some documents.
+
+    Parameters
+    ----------
+    terms : shape (t,), term numbers, -1 for a term that the collection lacks.
+    documents : shape (n,), ascending document numbers.
+
+    Returns
+    -------
+    postings : shape (t, n): the term's posting in the document, or -1.
+    having : the numbers 0, ..., n - 1 of the documents that have term i, ascending, at ``offsets[i]:offsets[i + 1]``.
+    offsets : shape (t + 1,).
+    """
+    n = len(documents)
+    postings = np.full((len(terms), n), -1, np.int64)
+    having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
+    for t in range(len(terms)):
+        found = offsets[t]
+        first = end = 0
+        if terms[t] >= 0:
+            first, end = postings_offsets[terms[t]], postings_offsets[terms[t] + 1]
+        skip = end - first > 16 * n  # a long list is searched, a short one read through
+        for d in range(n):
+            if skip:
+                first += np.searchsorted(postings_docs[first:end], documents[d])
+            else:
+                while first < end and postings_docs[first] < documents[d]:
+                    first += 1
+            if first == end:
+                break
+            if postings_docs[first] == documents[d]:
+                postings[t, d] = first
+                having[found] = d
+                found += 1
+        offsets[t + 1] = found
+    return postings, having, offsets
 
 
 @_jit  # type: ignore[untyped-decorator]
 def gain(weighting: int, tf: int, clique: float, document: float) -> float:
-    """What tf > 0 occurrences add, by the weighting's code in `weighting.WEIGHTINGS`."""
+    """What tf > 0 occurrences add, by the weighting's code."""
     if weighting == 0:
         return np.log1p(tf / clique)  # type: ignore[no-any-return]
     return clique * tf / (document + tf)
@@ -132,13 +176,15 @@ def gain(weighting: int, tf: int, clique: float, document: float) -> float:
 def accumulate(
     ordered: bool,
     cliques: IntArray,
-    sizes: IntArray,
     postings: IntArray,
+    having: IntArray,
+    having_offsets: IntArray,
     postings_starts: IntArray,
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
     longest: int,
+    signals: IntArray,
     features: IntArray,
     multiplicity: FloatArray,
     clique_values: FloatArray,
@@ -149,21 +195,28 @@ def accumulate(
 
     Parameters
     ----------
-    cliques : shape (cliques, largest), rows of `postings`; sizes, shape (cliques,).
-    postings : shape (terms, documents): each term's posting in each document, or -1.
+    cliques : shape (cliques, largest), rows of `postings`, filled up with -1.
+    postings, having, having_offsets : from `locate`.
     widths : shape (widths,); overlap: count matches that overlap too; longest: tokens of the longest document.
-    features : shape (features, 2): the width's number and the weighting's code of each.
-    multiplicity : shape (cliques, features): how often the feature has the clique, 0 for not at all.
-    clique_values : shape (cliques, features); document_values, shape (documents, features): the weighting's
-        parameters.
+    signals : shape (signals, 2): each one's width's number and weighting's code.
+    features : shape (features, 2): each one's signal and clique set.
+    multiplicity : shape (cliques, sets): how often the clique set has the clique, 0 for not at all.
+    clique_values : shape (cliques, signals); document_values, shape (documents, signals): the weightings' parameters.
     """
     at, ends = np.empty(cliques.shape[1], np.int64), np.empty(cliques.shape[1], np.int64)
     last, tf = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
     merged, need = np.empty((2, longest), np.int64), np.empty(cliques.shape[1], np.int64)
+    values = np.empty(len(signals))
     for c in range(len(cliques)):
-        for d in range(postings.shape[1]):
+        size, rarest = 0, cliques[c, 0]
+        for term in cliques[c]:
+            if term >= 0:
+                size += 1
+                if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
+                    rarest = term
+        for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
             complete = True
-            for j in range(sizes[c]):
+            for j in range(size):
                 posting = postings[cliques[c, j], d]
                 if posting < 0:
                     complete = False
@@ -171,18 +224,18 @@ def accumulate(
                 at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
             if not complete:
                 continue
-            count(ordered, positions, at, ends, sizes[c], widths, overlap, last, tf, merged, need)
+            count(ordered, positions, at, ends, size, widths, overlap, last, tf, merged, need)
+            for s in range(len(signals)):
+                found = tf[signals[s, 0]]
+                values[s] = gain(signals[s, 1], found, clique_values[c, s], document_values[d, s]) if found else 0.0
             for f in range(len(features)):
-                if tf[features[f, 0]] > 0 and multiplicity[c, f] > 0:
-                    value = gain(features[f, 1], tf[features[f, 0]], clique_values[c, f], document_values[d, f])
-                    out[d, f] += multiplicity[c, f] * value
+                out[d, f] += multiplicity[c, features[f, 1]] * values[features[f, 0]]
 
 
 @_jit  # type: ignore[untyped-decorator]
 def collection_counts(
     ordered: bool,
     cliques: IntArray,
-    sizes: IntArray,
     postings_offsets: IntArray,
     postings_docs: Int32Array,
     postings_starts: IntArray,
@@ -193,7 +246,7 @@ def collection_counts(
 ) -> IntArray:
     """cf and df of each clique within each width over the whole collection, shape (2, cliques, widths).
 
-    cliques : shape (cliques, largest): term numbers, -1 for a term that the collection lacks.
+    cliques : shape (cliques, largest): term numbers, -1 for one that the collection lacks, filled up with `FILLER`.
     """
     out = np.zeros((2, len(cliques), len(widths)), np.int64)
     at, ends = np.empty(cliques.shape[1], np.int64), np.empty(cliques.shape[1], np.int64)
@@ -201,7 +254,9 @@ def collection_counts(
     merged, need = np.empty((2, longest), np.int64), np.empty(cliques.shape[1], np.int64)
     next_posting = np.empty(cliques.shape[1], np.int64)
     for c in range(len(cliques)):
-        size, rarest = sizes[c], 0
+        size, rarest = 0, 0
+        for term in cliques[c]:
+            size += term != FILLER
         if cliques[c, :size].min() < 0:
             continue
         if size == 1:

@@ -114,7 +114,9 @@ def _write(source: LuceneIndex, folder: Path) -> None:
         write("docid_order", order)
         _write_postings(source, write)
     docids.tofile(folder / f"docids.{docids.dtype.str[1:]}")
-    arrays = {name: _map(path, _DTYPES[name]) for path in folder.iterdir() if (name := path.name.split(".")[0]) in _DTYPES}
+    arrays = {
+        name: _map(path, _DTYPES[name]) for path in folder.iterdir() if (name := path.name.split(".")[0]) in _DTYPES
+    }
     arrays |= {"docids": docids}
     _check(source, arrays)
     _write_forward(folder, arrays)

@@ -40,7 +40,9 @@ def index_texts(texts: Mapping[str, str]) -> dict[str, Any]:
         "forward_terms": np.empty(len(docs), dtype=np.int32),
         "forward_postings": np.empty(len(docs), dtype=np.int64),
     }
-    transpose(arrays["postings_offsets"], docs, arrays["forward_offsets"], arrays["forward_terms"], arrays["forward_postings"])
+    transpose(
+        arrays["postings_offsets"], docs, arrays["forward_offsets"], arrays["forward_terms"], arrays["forward_postings"]
+    )
     for array in arrays.values():
         array.flags.writeable = False
     return {**arrays, "fingerprint": fingerprint(arrays)}

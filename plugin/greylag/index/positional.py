@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from greylag.index.lucene import LuceneIndex
 
 Int32Array = NDArray[np.int32]
+_REMEMBERED = 1 << 20  # documents
+
 Analyzer = Callable[[str], Sequence[str]]
 
 
@@ -89,7 +91,9 @@ class PositionalIndex:
         """The same structure from docid and text, in memory; analysed by `greylag.index.analysis`."""
         from greylag.index.invert import index_texts
 
-        return cls(**index_texts(dict(texts) if isinstance(texts, Mapping) else _unique(texts)), analyze=analysis.analyze)
+        return cls(
+            **index_texts(dict(texts) if isinstance(texts, Mapping) else _unique(texts)), analyze=analysis.analyze
+        )
 
     @property
     def n_documents(self) -> int:
@@ -126,9 +130,29 @@ class PositionalIndex:
         """|D| in indexed tokens by document, shape (N,)."""
         return document_lengths(self.postings_docs, self.postings_starts, len(self.docids))
 
+    @cached_property
+    def longest_document(self) -> int:
+        """Tokens of the longest document, at least 1."""
+        return int(self.document_lengths.max(initial=1))
+
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a document outside the index."""
-        if not len(docids) or not self.n_documents:
+        known = self._met_documents
+        new = [docid for docid in docids if docid not in known]
+        if new:
+            if len(known) > _REMEMBERED:
+                known.clear()
+                new = list(docids)
+            known.update(zip(new, self._look_up(new).tolist(), strict=True))
+        return np.array([known[docid] for docid in docids], dtype=np.int64)
+
+    @cached_property
+    def _met_documents(self) -> dict[str, int]:
+        """Numbers of documents looked up before, since the same ones are ranked again and again."""
+        return {}
+
+    def _look_up(self, docids: Sequence[str]) -> IntArray:
+        if not self.n_documents:
             return np.full(len(docids), -1, dtype=np.int64)
         wanted = np.char.encode(np.asarray(docids, dtype=np.str_), "utf-8")
         at = np.searchsorted(self.docids, wanted, sorter=self.docid_order)
@@ -146,6 +170,11 @@ class PositionalIndex:
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
         """Numbers of analysed terms, shape (len(terms),); -1 for a term that the collection lacks."""
         return np.array([self._find(term.encode()) for term in terms], dtype=np.int64)
+
+    @cached_property
+    def query_terms(self) -> Callable[[str], IntArray]:
+        """Of a text, the numbers of its terms in order, -1 for a term that the collection lacks; remembers the last ones."""
+        return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def _find(self, term: bytes) -> int:
         low, high = 0, self.n_terms

@@ -65,7 +65,9 @@ class RankingData:
         """
         used = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
         if not used:
-            raise ParameterError("none of the ranked queries has a relevant document in the qrels: nothing to learn from")
+            raise ParameterError(
+                "none of the ranked queries has a relevant document in the qrels: nothing to learn from"
+            )
         grades = [qrels[ranking.qid].get(docid, 0) for ranking in used for docid in ranking.docids]
         return cls(
             names=tuple(names),

@@ -82,7 +82,9 @@ class GreedySelection:
                 value = mean(problem, linear_scores(data, columns, weights))
                 history.append(value)
         if not columns:
-            raise ParameterError(f"no feature raises {self.objective} above 0 on the training data: is a relevant document ranked?")
+            raise ParameterError(
+                f"no feature raises {self.objective} above 0 on the training data: is a relevant document ranked?"
+            )
         return Selection(tuple(columns), tuple(weights.tolist()), tuple(history))
 
 

@@ -59,12 +59,9 @@ def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> 
     interval is taken to reach as far from its end as twice that end's distance from 0, and at least 2. Intervals that
     rounding could close, of relative width below 1e-10, are passed over.
     """
-    steps, pairs = _crossings(*problem[2:6], scores, direction)
+    state, steps, events = _crossings(*problem, scores, direction)
     order = np.argsort(steps)
-    start = np.lexsort((-scores, direction))
-    step = _sweep(
-        problem.code, problem.depth, problem.offsets, problem.gains, problem.norms, start, steps[order], pairs[order], direction
-    )
+    step = _sweep(problem.code, problem.depth, *state, steps[order], events[order])
     return Optimum(step, mean(problem, scores + step * direction))
 
 
@@ -109,85 +106,82 @@ def evaluate(code: int, depth: int, offsets: IntArray, scores: FloatArray, gains
 
 @_jit  # type: ignore[untyped-decorator]
 def _crossings(
+    code: int,
+    depth: int,
     offsets: IntArray,
     relevant: IntArray,
     relevant_offsets: IntArray,
     gains: FloatArray,
+    norms: FloatArray,
     scores: FloatArray,
     direction: FloatArray,
 ) -> Any:
-    """Where relevant documents swap with others: steps (m,) and pairs (m, 2), the relevant one first."""
+    """The relevant documents as they stand at x = -infinity, and where they swap with others.
+
+    Returns
+    -------
+    state : rank, i, Q, gain and norm of each relevant document, shape (relevant,).
+    steps : shape (m,), the crossings, unsorted.
+    events : shape (m,), each packed: the relevant document's number x 2^32, plus twice (the other's number + 1 where
+        it is relevant too, or 0), plus 1 where the first moves up.
+    """
     most = 0
-    for q in range(len(offsets) - 1):
+    for q in range(len(norms)):
         most += (relevant_offsets[q + 1] - relevant_offsets[q]) * (offsets[q + 1] - offsets[q])
-    steps, pairs = np.empty(most), np.empty((most, 2), np.int32)
+    steps, events = np.empty(most), np.empty(most, np.int64)
+    number = np.full(len(gains), -1, np.int64)
+    number[relevant] = np.arange(len(relevant))
+    rank, count = np.ones(len(relevant), np.int64), np.ones(len(relevant), np.int64)
+    reach, norm = np.ones(len(relevant)), np.empty(len(relevant))
     m = 0
-    for q in range(len(offsets) - 1):
+    for q in range(len(norms)):
         for i in range(relevant_offsets[q], relevant_offsets[q + 1]):
             r = relevant[i]
+            norm[i] = norms[q]
             for d in range(offsets[q], offsets[q + 1]):
                 slope = direction[r] - direction[d]
-                if slope == 0 or (gains[d] > 0 and d <= r):  # parallel, or a pair of relevant ones met already
+                apart = scores[d] - scores[r]
+                if slope > 0 or (slope == 0 and (apart > 0 or (apart == 0 and d < r))):
+                    rank[i] += 1
+                    if number[d] >= 0:
+                        count[i] += 1
+                        reach[i] *= 1.0 - gains[d] if code == ERR else 1.0
+                if slope == 0 or (number[d] >= 0 and d < r):  # parallel, or a pair of relevant ones met already
                     continue
-                step = (scores[d] - scores[r]) / slope
-                if np.isfinite(step):
-                    steps[m] = step
-                    pairs[m, 0], pairs[m, 1] = r, d
-                    m += 1
-    return steps[:m], pairs[:m]
+                steps[m] = apart / slope
+                events[m] = (i << 32) + ((number[d] + 1) << 1) + (slope > 0)
+                m += np.isfinite(steps[m])
+    return (rank, count, reach, gains[relevant], norm), steps[:m], events[:m]
 
 
 @_jit  # type: ignore[untyped-decorator]
 def _sweep(
     code: int,
     depth: int,
-    offsets: IntArray,
+    rank: IntArray,
+    count: IntArray,
+    reach: FloatArray,
     gains: FloatArray,
     norms: FloatArray,
-    start: IntArray,
     steps: FloatArray,
-    pairs: Any,
-    direction: FloatArray,
+    events: IntArray,
 ) -> float:
-    """Follow the measure from x = -infinity through the sorted crossings; the best x.
-
-    `start`: all rows, ordered as for x = -infinity.
-    """
-    n, q_of = len(start), np.empty(len(start), np.int64)
-    for q in range(len(offsets) - 1):
-        q_of[offsets[q] : offsets[q + 1]] = q
-    rank, count, reach, norm = np.zeros(n, np.int64), np.zeros(n, np.int64), np.ones(n), np.zeros(n)
-    seen, seen_relevant, reached = np.zeros(len(norms), np.int64), np.zeros(len(norms), np.int64), np.ones(len(norms))
-    value = 0.0
-    for r in start:
-        q = q_of[r]
-        seen[q] += 1
-        rank[r], norm[r] = seen[q], norms[q]
-        if gains[r] > 0:
-            seen_relevant[q] += 1
-            count[r], reach[r] = seen_relevant[q], reached[q]
-            reached[q] *= 1.0 - gains[r]
-            value += norm[r] * _term(code, depth, gains[r], rank[r], count[r], reach[r])
+    """Follow the measure from x = -infinity through the sorted crossings; the best x. The state is used up."""
     if len(steps) == 0:
         return 0.0
-    reach_left = max(1.0, abs(steps[0]))
-    best_value, best_step, best_width = value, steps[0] - reach_left, 2.0 * reach_left
+    value = 0.0
+    for r in range(len(rank)):
+        value += norms[r] * _term(code, depth, gains[r], rank[r], count[r], reach[r])
+    half = max(1.0, abs(steps[0]))
+    best_value, best_step, best_width = value, steps[0] - half, 2.0 * half
     e = 0
     while e < len(steps):
         here = steps[e]
         while e < len(steps) and steps[e] == here:
-            r, d = pairs[e, 0], pairs[e, 1]
-            upper, lower = (r, d) if direction[r] > direction[d] else (d, r)  # as it is beyond the crossing
-            for row, move in ((upper, -1), (lower, 1)):
-                if gains[row] > 0:
-                    value -= norm[row] * _term(code, depth, gains[row], rank[row], count[row], reach[row])
-                    other = lower if move < 0 else upper
-                    rank[row] += move
-                    if gains[other] > 0:
-                        count[row] += move
-                        stay = 1.0 - gains[other] if code == ERR else 1.0
-                        reach[row] = reach[row] / stay if move < 0 else reach[row] * stay
-                    value += norm[row] * _term(code, depth, gains[row], rank[row], count[row], reach[row])
+            r, other, up = events[e] >> 32, ((events[e] & 0xFFFFFFFF) >> 1) - 1, events[e] & 1
+            value += _move(code, depth, rank, count, reach, gains, norms, r, other, up)
+            if other >= 0:
+                value += _move(code, depth, rank, count, reach, gains, norms, other, r, 1 - up)
             e += 1
         half = max(1.0, abs(here))
         end = steps[e] if e < len(steps) else here + 2.0 * half
@@ -195,3 +189,28 @@ def _sweep(
         if width > 1e-10 * half and (value > best_value + EQUAL or (value > best_value - EQUAL and width > best_width)):
             best_value, best_step, best_width = max(value, best_value), here + 0.5 * width, width
     return best_step  # type: ignore[no-any-return]
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _move(
+    code: int,
+    depth: int,
+    rank: IntArray,
+    count: IntArray,
+    reach: FloatArray,
+    gains: FloatArray,
+    norms: FloatArray,
+    r: int,
+    other: int,
+    up: int,
+) -> float:
+    """Let a relevant document pass another one, relevant (`other` >= 0) or not; how the measure changes."""
+    before = _term(code, depth, gains[r], rank[r], count[r], reach[r])
+    step = 1 - 2 * up
+    rank[r] += step
+    if other >= 0:
+        count[r] += step
+        if code == ERR:
+            stay = 1.0 - gains[other]
+            reach[r] = reach[r] / stay if up else reach[r] * stay
+    return norms[r] * (_term(code, depth, gains[r], rank[r], count[r], reach[r]) - before)  # type: ignore[no-any-return]

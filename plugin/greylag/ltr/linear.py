@@ -17,7 +17,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import weighted_sum
 from greylag.ranking import Composable, Ranking
-from greylag.trec import write_text
+from greylag.trec.text import write_text
 
 SCHEMA = 1
 KIND = "greylag linear model"

@@ -18,7 +18,15 @@ from greylag.ranking import FloatArray, IntArray
 
 AP, NDCG, RR, P, ERR = range(5)  # how the compiled functions know them
 _CODES = {"AP": AP, "nDCG": NDCG, "RR": RR, "P": P, "ERR": ERR}
-_SPELLINGS = {"map": "AP", "map_cut": "AP", "ndcg": "nDCG", "ndcg_cut": "nDCG", "recip_rank": "RR", "P": "P", "err": "ERR"}
+_SPELLINGS = {
+    "map": "AP",
+    "map_cut": "AP",
+    "ndcg": "nDCG",
+    "ndcg_cut": "nDCG",
+    "recip_rank": "RR",
+    "P": "P",
+    "err": "ERR",
+}
 NO_CUTOFF = 1 << 40
 
 
@@ -45,7 +53,9 @@ class Objective:
 
     def __post_init__(self) -> None:
         if self.name not in _CODES:
-            raise ParameterError(f"unknown objective {self.name!r}: use one of {', '.join(_CODES)}, with @k for a cut-off")
+            raise ParameterError(
+                f"unknown objective {self.name!r}: use one of {', '.join(_CODES)}, with @k for a cut-off"
+            )
         if self.cutoff is not None and self.cutoff < 1:
             raise ParameterError(f"objective {self.name}: the cut-off has to be at least 1, not {self.cutoff}")
         if self.name == "P" and self.cutoff is None:
@@ -92,9 +102,7 @@ class Objective:
         """The measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
         from greylag.ltr.line_search import evaluate
 
-        values: FloatArray = evaluate(
-            self.code, self.depth, data.offsets, scores, self.gains(data), self.norms(data)
-        )
+        values: FloatArray = evaluate(self.code, self.depth, data.offsets, scores, self.gains(data), self.norms(data))
         return values
 
     def _ideal(self, grades: IntArray) -> float:

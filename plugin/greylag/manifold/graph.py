@@ -8,6 +8,7 @@ Source: D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -101,9 +102,9 @@ def affinity_graph(
     Equal points are joined with RBF affinity 1. A zero row (an empty document) is a point like any other to the RBF,
     but isolated to the inner product. An affinity of 0, also where the exponential underflows, is no edge.
 
-    "connecting" and "full" take time and memory O(n²): at their peak n²/2 distances and one n x n matrix (two where
-    "connecting" has inner products). The kNN graphs take memory O(n k); their neighbours are found on one thread, since
-    scikit-learn's choice between equal distances depends on the number of threads.
+    "connecting" and "full" take time and memory O(n²): at their peak n²/2 distances and one n x n matrix. The kNN
+    graphs take memory O(n k); their neighbours are found on one thread, since scikit-learn's choice between equal
+    distances depends on the number of threads.
     """
     points = _points(X)
     _check(points, graph, k, affinity, sigma)
@@ -112,10 +113,9 @@ def affinity_graph(
         return sparse.csr_array((1, 1))
     if graph in {"knn", "mutual_knn"}:
         rows, columns = _neighbour_pairs(points, k, mutual=graph == "mutual_knn")
-        weights = _pair_products(points, rows, columns)
-        if affinity == "rbf":
-            weights = _rbf(_pair_distances(points, rows, columns), sigma)
-        return _symmetric(weights, rows, columns, n)
+        if affinity == "inner_product":
+            return _symmetric(_pair_products(points, rows, columns), rows, columns, n)
+        return _symmetric(_rbf(_pair_distances(points, rows, columns), sigma), rows, columns, n)
     if affinity == "inner_product":
         if graph == "connecting":
             return _connecting_products(points)
@@ -127,11 +127,10 @@ def affinity_graph(
 
 
 def _points(X: Any) -> Any:
-    """X as a float64 ndarray or a CSR array of its own, in canonical form and without explicit zeros."""
+    """X as a float64 ndarray, or as a CSR array of its own in canonical form."""
     if sparse.issparse(X):
         points = sparse.csr_array(X, dtype=np.float64, copy=True)
         points.sum_duplicates()
-        points.eliminate_zeros()
     else:
         points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or 0 in points.shape:
@@ -199,16 +198,21 @@ def _all_distances(points: Any) -> FloatArray:
     n = points.shape[0]
     squared_norms = (points * points).sum(axis=1)
     squares = np.empty(n * (n - 1) // 2)
-    end, step = 0, max(1, BLOCK // n)
-    for start in range(0, n, step):
-        products = (points[start : start + step] @ points.T).toarray()
-        for i, row in enumerate(products, start):
-            sums = squared_norms[i] + squared_norms[i + 1 :]
-            square = sums - 2 * row[i + 1 :]
-            square[square < 1e-14 * sums] = 0  # equal points, but for rounding
-            squares[end : end + len(square)] = square
-            end += len(square)
+    end = 0
+    for i, products in enumerate(_product_rows(points)):
+        sums = squared_norms[i] + squared_norms[i + 1 :]
+        square = sums - 2 * products[i + 1 :]
+        square[square < 1e-14 * sums] = 0  # equal points, but for rounding
+        squares[end : end + len(square)] = square
+        end += len(square)
     return np.sqrt(squares, out=squares)
+
+
+def _product_rows(points: sparse.csr_array) -> Iterator[FloatArray]:
+    """The rows of X X'."""
+    step = max(1, BLOCK // points.shape[0])
+    for start in range(0, points.shape[0], step):
+        yield from (points[start : start + step] @ points.T).toarray()
 
 
 def _longest_tree_edge(distances: FloatArray) -> float:
@@ -250,8 +254,12 @@ def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -
 
 
 def _all_products(points: Any) -> FloatArray:
-    products = points @ points.T
-    matrix: FloatArray = products.toarray() if sparse.issparse(products) else products
+    if sparse.issparse(points):
+        matrix = np.empty((points.shape[0], points.shape[0]))
+        for i, products in enumerate(_product_rows(points)):
+            matrix[i] = products
+    else:
+        matrix = points @ points.T
     np.fill_diagonal(matrix, 0)
     return matrix
 
@@ -261,11 +269,12 @@ def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
 
     distances = _all_distances(points)
     longer = squareform(distances > _longest_tree_edge(distances), checks=False)
+    del distances  # half a matrix, before a whole one is made
     matrix = _all_products(points)
     matrix[longer] = 0
     return matrix if np.count_nonzero(matrix) >= SPARSE_BELOW * matrix.size else sparse.csr_array(matrix)
 
 
 def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:
-    shared = points[:, points.count_nonzero(axis=0) > 1]
+    shared = points[:, (points > 0).sum(axis=0) > 1]
     return InnerProductGraph(shared, (shared * shared).sum(axis=1))

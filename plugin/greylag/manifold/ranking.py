@@ -29,7 +29,9 @@ from greylag.ranking import FloatArray
 
 Solver = Literal["auto", "direct", "cg", "iteration"]
 
-DIRECT_UP_TO = 10_000  # points of a dense graph, from which a Cholesky factor costs more than conjugate gradients
+HIGHEST_ALPHA = 1 - 1e-10
+# Up to so many points of a dense and of a sparse graph, a factor is worth its cost beside conjugate gradients.
+DENSE_DIRECT, SPARSE_DIRECT = 10_000, 2_000
 
 
 def manifold_ranking(
@@ -56,7 +58,8 @@ def manifold_ranking(
     Returns
     -------
     ndarray, shape (n,)
-        f*, non-negative; a higher score is a better rank. Exactly 0 for points that no path joins to a query.
+        f*; a higher score is a better rank. Non-negative but for rounding; exactly 0 for points that no path joins to
+        a query.
 
     Raises
     ------
@@ -118,28 +121,32 @@ def rank(
 
     f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `degree_exponent`:
 
-    - k = 1/2: S_k = S, manifold ranking (Zhou et al. 2003, section 2 and Theorem 1).
+    - k = 1/2: S_k = S, manifold ranking (Zhou et al. 2003, section 2).
     - k = 0: S_k = P^T = W D^-1, the walker of personalised PageRank (eq. 7 to 9).
     - k = 1: S_k = P = D^-1 W, for one query the ranking by (D - alpha W)^-1 y.
 
-    S_k = D^-k P^T D^k, so f* = D^-k r* for the r* that personalised PageRank gives to D^k y: the higher k, the less the
-    popular points are favoured. With one query, D^k y is a multiple of y and this is the ranking by D^-k r* (the
-    generalisation with D^k after eq. 11 and 12); for several, give y = D^-k y' to have D^-k r* for y'.
+    Powers of D generalise personalised PageRank (after eq. 11 and 12): S_k = D^-k P^T D^k, so f* = D^-k r* for the r*
+    that personalised PageRank gives to D^k y. The higher k, the less are points of high degree favoured. With one
+    query, D^k y is a multiple of y and this is the ranking by D^-k r*; for several, give y = D^-k y' to have D^-k r*
+    for y'.
 
     Parameters
     ----------
     W : ndarray, sparse or InnerProductGraph, shape (n, n), symmetric, non-negative.
     y : array-like, shape (n,) or (n, q), finite: one ranking, or q of them, a column each.
-    alpha : in [0, 1): how far scores spread. The iteration shrinks the error by alpha a step.
+    alpha : in [0, 1 - 1e-10]: how far scores spread. The iteration shrinks the error by alpha a step.
     degree_exponent : k, finite.
-    solver : all agree to 1e-8 of the highest score.
+    solver : all agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
 
-        - "direct": the closed form by Cholesky's factor of I - alpha S, O(n³) once and O(n²) a column. Where W is
-          sparse, by a sparse LU factor, whose cost depends on the graph: low where the points have few dimensions, and
-          beyond bounds where they have many.
+        - "direct": the closed form by Cholesky's factor of I - alpha S (one n x n matrix more; an InnerProductGraph is
+          formed first), O(n³) once and O(n²) a column. Where W is sparse, by a sparse LU factor, whose cost depends on
+          the graph: low where the points have few dimensions, and beyond bounds where they have many.
         - "cg": conjugate gradients, at most about 20 / sqrt(1 - alpha) products with W a column; no n x n copy.
         - "iteration": f(t) from f(0) = y, for as many steps as bring it to the limit (3,350 for alpha = 0.99).
-        - "auto": "direct" for a dense W of up to 10,000 points, otherwise "cg".
+        - "auto": "direct" for a dense W of up to 10,000 points and a sparse one of up to 2,000, otherwise "cg".
+
+        Only "direct" keeps the digits, and so the order, of scores below 1e-12 of the highest; by "cg" they may come
+        out negative, by "iteration" 0.
 
     Returns
     -------
@@ -177,7 +184,7 @@ def personalised_pagerank(
     ParameterError
         An argument outside its domain.
     """
-    restart = np.asarray(y, dtype=np.float64)
+    restart = np.atleast_1d(np.asarray(y, dtype=np.float64))
     if not (restart >= 0).all() or not restart.any(axis=0).all():
         raise ParameterError(
             "y must be non-negative, with a positive entry in every column, to say where walks restart"
@@ -205,7 +212,7 @@ def _rank(
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
-        solver = "direct" if isinstance(W, np.ndarray) and len(W) <= DIRECT_UP_TO else "cg"
+        solver = "direct" if W.shape[0] <= _direct_up_to(W) else "cg"
     root = inverse_root_degree(W)
     # S_k = D^(1/2-k) S D^(k-1/2), so that one symmetric system serves every k.
     scale = root ** (2 * degree_exponent - 1)
@@ -217,6 +224,12 @@ def _rank(
     else:
         limit = next(islice(iteration(spreading(W, root), right, alpha), steps(alpha), None))
     return (limit.T * scale).T
+
+
+def _direct_up_to(W: AffinityGraph) -> int:
+    if isinstance(W, InnerProductGraph):
+        return 0
+    return SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
 
 
 def _checked(W: Any) -> AffinityGraph:
@@ -246,6 +259,6 @@ def _sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
         raise ParameterError(f"y has shape {source.shape}; it must have a row for each of the {n} points of the graph")
     if not np.isfinite(source).all():
         raise ParameterError(f"y holds {source[~np.isfinite(source)][0]}; it must be finite")
-    if not 0 <= alpha < 1:
-        raise ParameterError(f"alpha is {alpha}; it must be in [0, 1)")
+    if not 0 <= alpha <= HIGHEST_ALPHA:
+        raise ParameterError(f"alpha is {alpha}; it must be in [0, 1), and at most 1 - 1e-10 to be told from 1")
     return source

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
+from greylag.errors import ParameterError
 from greylag.manifold.graph import AffinityGraph, InnerProductGraph
 from greylag.ranking import FloatArray
 
@@ -29,6 +30,7 @@ def spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], Floa
 
 
 def iteration(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> Iterator[FloatArray]:
+    """f(0) = y, f(1), f(2), ..., without end."""
     f = y
     while True:
         yield f
@@ -45,6 +47,7 @@ def steps(alpha: float) -> int:
 
 
 def conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
+    """f*, a column at a time, from products with S alone."""
     from scipy.sparse.linalg import LinearOperator, cg
 
     system = LinearOperator((len(y), len(y)), matvec=lambda f: f - alpha * spread(f), dtype=np.float64)
@@ -57,21 +60,29 @@ def conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArra
 
 
 def direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
-    """The solution by a factor of I - alpha S; a dense W is overwritten where that is allowed."""
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.sparse.linalg import splu
-
-    if sparse.issparse(W):
-        system = sparse.eye_array(len(root)) - alpha * sparse.diags_array(root) @ W @ sparse.diags_array(root)
-        symmetric = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-        solution: FloatArray = splu(system.tocsc(), **symmetric).solve((1 - alpha) * y)
-        return solution
+    """f* by a factor of I - alpha S; `overwrite` allows a dense W to be lost."""
     if isinstance(W, InnerProductGraph):
         W, overwrite = W.toarray(), True
+    solution = _sparse_lu(W, root, y, alpha) if sparse.issparse(W) else _cholesky(W, root, y, alpha, overwrite)
+    return (1 - alpha) * solution
+
+
+def _cholesky(W: FloatArray, root: FloatArray, y: FloatArray, alpha: float, overwrite: bool) -> FloatArray:
+    from scipy.linalg import cho_factor, cho_solve
+
     system = np.multiply(W, root, out=W if overwrite else None)
     system *= -alpha * root[:, np.newaxis]
     system.flat[:: len(root) + 1] += 1
     # The transpose is the same matrix, in the order that LAPACK factorises in place.
     factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
-    solution = cho_solve(factor, (1 - alpha) * y, check_finite=False)
-    return solution
+    return np.asarray(cho_solve(factor, y, check_finite=False))
+
+
+def _sparse_lu(W: sparse.csr_array, root: FloatArray, y: FloatArray, alpha: float) -> FloatArray:
+    from scipy.sparse.linalg import splu
+
+    scale = sparse.diags_array(root)
+    system = (sparse.eye_array(len(root)) - alpha * scale @ W @ scale).tocsc()
+    # SuperLU's settings for a symmetric, diagonally strong matrix.
+    factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return np.asarray(factor.solve(y))

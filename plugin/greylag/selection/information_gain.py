@@ -147,7 +147,7 @@ def pairwise_information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
 
     Returns
     -------
-    Symmetric array of shape (V, V), in nats. It takes some 50 V^2 bytes to compute.
+    Symmetric array of shape (V, V), in nats. Some 60 V^2 bytes of memory are needed.
 
     Raises
     ------
@@ -168,7 +168,7 @@ class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features: int
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose the columns.
+        """Choose the columns; returns the selector itself.
 
         Parameters
         ----------
@@ -180,9 +180,8 @@ class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             As `information_gain`, and for a parameter outside its domain.
         """
         occurrences = _occurrences(partial(validate_data, self), X, y)
-        check_integer(
-            "n_features", self.n_features, 1, n_words := occurrences.X.shape[1], f"from 1 to X's {n_words} columns"
-        )
+        n_words = occurrences.X.shape[1]
+        check_integer("n_features", self.n_features, 1, n_words, f"from 1 to {n_words}, the columns of X")
         self.information_gain_ = gain_of_events(occurrences.class_counts(), occurrences.class_sizes)
         best_first = np.argsort(-np.round(self.information_gain_, TIE_DECIMALS), kind="stable")
         self.selected_ = self._select(occurrences, best_first)
@@ -232,10 +231,16 @@ class InformationGainSelection(OccurrenceSelector):
         return best_first[: self.n_features]
 
 
+def preselected(best_first: IntArray, preselect: int, n_features: int) -> IntArray:
+    """The candidates: the first `preselect` words (all, where there are fewer), which must be `n_features` or more."""
+    check_integer("preselect", preselect, n_features, np.inf, f"not below n_features = {n_features}")
+    return best_first[:preselect]
+
+
 def check_integer(name: str, value: object, least: int, most: float, domain: str) -> None:
     """Raise `ParameterError` unless `value` is an integer from `least` to `most`; `domain` says so in words."""
     if not (isinstance(value, (int, np.integer)) and least <= value <= most):
-        raise ParameterError(f"{name} must be an integer {domain}, not {value!r}")
+        raise ParameterError(f"{name} must be an integer {domain}; it is {value!r}")
 
 
 def _occurrences(check: Callable[..., tuple[Any, Any]], X: ArrayLike, y: ArrayLike) -> Occurrences:
@@ -244,20 +249,16 @@ def _occurrences(check: Callable[..., tuple[Any, Any]], X: ArrayLike, y: ArrayLi
         matrix, labels = check(X, y, accept_sparse="csr")
         check_classification_targets(labels)
     except ValueError as error:
-        raise ParameterError(str(error)) from error
+        raise ParameterError(str(error).splitlines()[0]) from error
     values = matrix.data if issparse(matrix) else matrix
     if (values < 0).any():
-        raise ParameterError(
-            f"Negative values in data: X has {values.min()}, but a word occurs (above 0) or does not (0)"
-        )
+        raise ParameterError(f"Negative values in data: X has {values.min()}, but a word occurs (above 0) or not (0)")
     if ((values != 0) & (values != 1)).any():
         message = "X has values other than 0 and 1; every value above 0 is taken to mean that the word occurs"
         warnings.warn(message, DataConversionWarning, stacklevel=3)
     names, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(names) < 2:
-        raise ParameterError(
-            f"y has one class, {names[0]!r}, so that no word tells anything about it; give two or more"
-        )
+        raise ParameterError(f"y has one class, {names[0]!r}, about which no word can tell anything; give two or more")
     occurs = csr_array(matrix, dtype=bool, copy=True)
     occurs.sum_duplicates()
     occurs.eliminate_zeros()

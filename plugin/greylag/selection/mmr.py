@@ -1,6 +1,7 @@
 """MMR feature selection: words that tell much about the class and little that chosen words tell already.
 
-Maximal marginal relevance with information gain as relevance and the gain of co-occurrence as redundancy.
+Maximal marginal relevance with information gain as relevance and the gain of co-occurrence as redundancy; the greedy
+loop is the one that diversifies documents.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from numbers import Real
 
 import numpy as np
 
+from greylag.diversity.greedy import greedy
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 from greylag.selection.information_gain import (
     TIE_DECIMALS,
     Occurrences,
     OccurrenceSelector,
-    check_integer,
     gain_of_events,
+    preselected,
 )
 
 
@@ -38,14 +40,17 @@ class MMRFeatureSelection(OccurrenceSelector):
     Attributes
     ----------
     information_gain_ : shape (V,), in nats.
-    selected_ : shape (n_features,): the columns kept, in the order of choice, so that the choice of k words is the first
-        k. Equal values (to 12 decimals) go to the word of higher gain, then to the lower column.
+    selected_ : shape (n_features,): the columns kept, in the order of choice. Equal values (to 12 decimals) go to the
+        word of higher gain, then to the lower column. The choice of k words is the first k of the choice of more.
     n_features_in_, feature_names_in_ : as scikit-learn has them.
 
     Notes
     -----
     `fit` looks only at whether a value is above 0; `transform` passes values on as they are. Only the pairs of a chosen
     word and a candidate are ever counted, each in the documents of the chosen word.
+
+    At a low lambda a word that never meets a chosen one is worth more (0 or a little above) than an informative but
+    redundant one, even if its own gain is nothing. `preselect` is what keeps such words out.
 
     References
     ----------
@@ -59,26 +64,25 @@ class MMRFeatureSelection(OccurrenceSelector):
 
     def _select(self, occurrences: Occurrences, best_first: IntArray) -> IntArray:
         if not (isinstance(self.relevance_weight, Real) and 0 <= self.relevance_weight <= 1):
-            raise ParameterError(f"relevance_weight must be a number from 0 to 1, not {self.relevance_weight!r}")
-        check_integer(
-            "preselect", self.preselect, self.n_features, np.inf, f"of n_features = {self.n_features} or more"
-        )
-        candidates = best_first[: self.preselect]
-        chosen = mmr_order(
-            occurrences.restrict(candidates), self.information_gain_[candidates], self.n_features, self.relevance_weight
-        )
-        return candidates[chosen]
+            raise ParameterError(f"relevance_weight must be a number from 0 to 1; it is {self.relevance_weight!r}")
+        candidates = preselected(best_first, self.preselect, self.n_features)
+        words, gain = occurrences.restrict(candidates), self.information_gain_[candidates]
+        return candidates[greedy(MarginalInformation(words, gain, self.relevance_weight), self.n_features)]
 
 
-def mmr_order(words: Occurrences, gain: FloatArray, n_features: int, relevance_weight: float) -> list[int]:
-    """The columns of `words`, which stand by falling `gain`, in the order in which MMR chooses them."""
-    redundancy = np.zeros_like(gain)
-    chosen: list[int] = []
-    while len(chosen) < n_features:
-        marginal = np.round(relevance_weight * gain - (1 - relevance_weight) * redundancy, TIE_DECIMALS)
-        marginal[chosen] = -np.inf
-        best = int(np.argmax(marginal))
-        chosen.append(best)
-        with_best = words.class_counts(words.documents(best))
-        redundancy = np.maximum(redundancy, gain_of_events(with_best, words.class_sizes))
-    return chosen
+class MarginalInformation:
+    """What MMR maximises, as a `Gain` over words that stand by falling `gain`."""
+
+    def __init__(self, words: Occurrences, gain: FloatArray, relevance_weight: float) -> None:
+        self.words, self.gain, self.relevance_weight = words, gain, relevance_weight
+        self.redundancy = np.zeros_like(gain)
+
+    def gains(self) -> FloatArray:
+        """Each word's value, given the words picked."""
+        marginal = self.relevance_weight * self.gain - (1 - self.relevance_weight) * self.redundancy
+        return np.round(marginal, TIE_DECIMALS)
+
+    def add(self, candidate: int) -> None:
+        """Pick a word: its pairs are counted in the documents that have it."""
+        with_word = self.words.class_counts(self.words.documents(candidate))
+        self.redundancy = np.maximum(self.redundancy, gain_of_events(with_word, self.words.class_sizes))

@@ -1,0 +1,21 @@
+"""Scores of runs: measures of relevance and of diversity, significance of differences, and reports of both."""
+
+from greylag.evaluation.diversity import evaluate_by_subtopic
+from greylag.evaluation.measures import Measure, Scores, evaluate, expected_reciprocal_rank, parse_measure
+from greylag.evaluation.report import per_query, table, to_dict
+from greylag.evaluation.significance import Comparison, Significance, compare
+
+__all__ = [
+    "Comparison",
+    "Measure",
+    "Scores",
+    "Significance",
+    "compare",
+    "evaluate",
+    "evaluate_by_subtopic",
+    "expected_reciprocal_rank",
+    "parse_measure",
+    "per_query",
+    "table",
+    "to_dict",
+]

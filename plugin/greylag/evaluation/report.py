@@ -1,0 +1,114 @@
+"""Scores and comparisons as text and as plain dictionaries; nothing here computes or prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from greylag.evaluation.measures import Scores
+from greylag.evaluation.significance import Comparison, Significance, check_comparable
+
+LEVEL = 0.05
+TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
+
+
+def table(scores: Mapping[str, Scores], significance: Significance | None = None) -> str:
+    """A row for each run and a column for each measure's mean, with notes on queries that are missing or left out.
+
+    Parameters
+    ----------
+    scores : by the runs' names.
+    significance : adds, beside each mean, the difference from the baseline and the corrected p, ``*`` below 0.05.
+
+    Raises
+    ------
+    ParameterError
+        No scores, or scores of different queries or measures.
+    """
+    check_comparable(scores)
+    first = next(iter(scores.values()))
+    against = {(c.run, c.measure): c for c in significance.comparisons} if significance else {}
+    header = ["run"]
+    for measure in first.measures:
+        header += [str(measure), "diff", "p"] if significance else [str(measure)]
+    rows = [header]
+    for name, run in scores.items():
+        row = [name]
+        for measure, mean in zip(run.measures, run.means.tolist(), strict=True):
+            row.append(f"{mean:.4f}")
+            if significance:
+                row += _difference(against.get((name, measure)))
+        rows.append(row)
+    return "\n".join([*_aligned(rows), "", *_notes(scores, significance)]) + "\n"
+
+
+def per_query(scores: Mapping[str, Scores]) -> str:
+    """Every query's scores: tab-separated, a line for each run and query, under a header ``run qid measure ...``."""
+    check_comparable(scores)
+    first = next(iter(scores.values()))
+    lines = ["\t".join(["run", "qid", *map(str, first.measures)])]
+    for name, run in scores.items():
+        for qid, values in zip(run.qids, run.values.tolist(), strict=True):
+            lines.append("\t".join([name, qid, *(f"{value:.4f}" for value in values)]))
+    return "\n".join(lines) + "\n"
+
+
+def to_dict(scores: Mapping[str, Scores], significance: Significance | None = None) -> dict[str, Any]:
+    """All figures, unrounded, as a dictionary that JSON can hold; a statistic that is infinite becomes None."""
+    runs = {name: _run_to_dict(run) for name, run in scores.items()}
+    if significance is None:
+        return {"runs": runs}
+    comparisons = [
+        {**asdict(c), "measure": str(c.measure), "statistic": c.statistic if math.isfinite(c.statistic) else None}
+        for c in significance.comparisons
+    ]
+    return {"runs": runs, "significance": {**asdict(significance), "comparisons": comparisons}}
+
+
+def _run_to_dict(run: Scores) -> dict[str, Any]:
+    names = [str(measure) for measure in run.measures]
+    return {
+        "means": dict(zip(names, run.means.tolist(), strict=True)),
+        "per_query": {
+            qid: dict(zip(names, values, strict=True))
+            for qid, values in zip(run.qids, run.values.tolist(), strict=True)
+        },
+        "missing": list(run.missing),
+        "unjudged": list(run.unjudged),
+    }
+
+
+def _difference(comparison: Comparison | None) -> list[str]:
+    if comparison is None:
+        return ["", ""]
+    p = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
+    return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < LEVEL else " ")]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+
+
+def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
+    queries = len(next(iter(scores.values())).qids)
+    notes = [f"Means over {queries} judged queries."]
+    for name, run in scores.items():
+        if run.missing:
+            notes.append(f"{name} lacks {len(run.missing)} of them, which count as empty rankings: {_few(run.missing)}")
+        if run.unjudged:
+            notes.append(f"{name} has {len(run.unjudged)} queries without judgements, left out: {_few(run.unjudged)}")
+    if significance:
+        sides = "two-sided" if significance.alternative == "two-sided" else "one-sided, better than the baseline"
+        count = len(significance.comparisons)
+        notes.append(
+            f"diff: from {significance.baseline}. p: {TEST_NAMES[significance.test]}, {sides}, "
+            f"Holm's correction over {count} comparison{'s' if count != 1 else ''}; * below {LEVEL}."
+        )
+    return notes
+
+
+def _few(qids: Sequence[str]) -> str:
+    return ", ".join(qids[:10]) + (", ..." if len(qids) > 10 else "")

@@ -1,0 +1,1 @@
+"""Whole studies, from a YAML file to runs, models and scores."""

@@ -1,0 +1,165 @@
+"""Building a Lucene index through Anserini: positions kept, one segment, whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.index.documents import COLLECTIONS, guess_collection, lay_out
+from greylag.index.jvm import calls_java, java_class, reason, start_jvm
+from greylag.index.lucene import LuceneIndex
+
+_log = logging.getLogger("greylag")
+
+
+def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1) -> int:
+    """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
+
+    The index is built in a temporary folder beside `out` and renamed when it is complete.
+
+    Parameters
+    ----------
+    docs : a file or a folder, plain, gzipped or in tar archives.
+    out : the index's folder, which must not exist yet, or be empty.
+    collection : ``JsonCollection`` (objects with ``id``, ``contents`` and perhaps ``title``, which is indexed too; one
+        a line, or a list), ``TrecCollection``, or ``HtmlCollection`` (one document a file, its name the id). None
+        tells it from the first characters of the first file.
+    threads : Anserini's indexing threads, at least 1.
+
+    Returns
+    -------
+    int
+        The number of documents indexed. Documents without any text are left out, with a warning in the log.
+
+    Raises
+    ------
+    ParameterError
+        An argument outside its domain; `out` holds something.
+    FormatError
+        A document file that cannot be read.
+    CollectionError
+        No document, one id twice, or a failure of Anserini's; `out` is then as it was.
+    """
+    docs, out = Path(docs), Path(out)
+    if collection not in (*COLLECTIONS, None):
+        raise ParameterError(f"collection {collection!r} is none of {', '.join(COLLECTIONS)}")
+    if threads < 1:
+        raise ParameterError(f"threads is {threads}: it must be at least 1")
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"{out} exists already: delete it, or give another folder")
+    collection = collection or guess_collection(docs)
+    start_jvm()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as folder:
+        laid_out, built = Path(folder, "docs"), Path(folder, "index")
+        laid_out.mkdir()
+        reader = lay_out(docs, collection, laid_out, threads)
+        indexed = _index(_arguments(laid_out, built, reader, threads), docs)
+        if not indexed:
+            raise CollectionError(f"{docs} gives {collection} no document with text: is it another collection?")
+        _check(LuceneIndex(built), docs, indexed)
+        if out.exists():
+            out.rmdir()
+        built.rename(out)
+    return indexed
+
+
+def _arguments(docs: Path, index: Path, collection: str, threads: int) -> Any:
+    arguments = java_class("io.anserini.index.IndexCollection$Args")()
+    arguments.input, arguments.index = str(docs), str(index)
+    arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
+    arguments.threads = threads
+    arguments.storePositions = arguments.optimize = arguments.quiet = True
+    # Anserini's default is as large as the whole heap.
+    arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
+    return arguments
+
+
+def _index(arguments: Any, docs: Path) -> int:
+    """Run Anserini's indexer on `docs`, as laid out; the number of documents indexed."""
+    from jnius import JavaException
+
+    with _captured_errors() as errors:
+        try:
+            indexer = java_class("io.anserini.index.IndexCollection")(arguments)
+            java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
+                java_class("org.apache.logging.log4j.Level").OFF
+            )
+            counters = indexer.getCounters()
+            _run_in_background(indexer, counters.indexed)
+        except JavaException as error:
+            raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
+        # Anserini prints what went wrong, and goes on with the next file.
+        if printed := errors.toString():
+            raise CollectionError(f"{docs}: Anserini failed on a file: {printed.splitlines()[0]}")
+    if counters.errors.get() or counters.skipped.get():
+        count = counters.errors.get() + counters.skipped.get()
+        raise CollectionError(
+            f"{docs}: Anserini could not read {count} of its files or documents: see that they are whole"
+        )
+    if left_out := counters.empty.get() + counters.unindexable.get():
+        _log.warning("%s: documents without text, which are not in the index: %d", docs, left_out)
+    return int(counters.indexed.get())
+
+
+def _run_in_background(indexer: Any, done: Any) -> None:
+    """Run `indexer` in a thread, so that progress can be shown, and Ctrl-C stops it at once."""
+    from tqdm import tqdm
+
+    failures, java_threads = [], []
+
+    @calls_java
+    def work() -> None:
+        java_threads.append(java_class("java.lang.Thread").currentThread())
+        try:
+            indexer.run()
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        with tqdm(desc="indexing", unit="document", disable=None) as bar:
+            while thread.is_alive():
+                thread.join(0.1)
+                bar.update(done.get() - bar.n)
+    except KeyboardInterrupt:
+        for java_thread in java_threads:
+            java_thread.interrupt()
+        thread.join(5)
+        raise
+    if failures:
+        raise failures[0]
+
+
+@contextmanager
+def _captured_errors() -> Iterator[Any]:
+    """Collect what Java prints on its standard error stream."""
+    from jnius import cast
+
+    system, buffer = java_class("java.lang.System"), java_class("java.io.ByteArrayOutputStream")()
+    stream = system.err
+    system.setErr(java_class("java.io.PrintStream")(cast("java.io.OutputStream", buffer)))
+    try:
+        yield buffer
+    finally:
+        system.setErr(stream)
+
+
+def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
+    """See that the index is complete, and that its ids are unique and can stand in a run."""
+    try:
+        docids = index.docids()
+    except CollectionError as error:
+        raise CollectionError(str(error).replace(str(index.path), str(docs))) from error
+    if len(docids) != indexed:
+        raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
+    for docid in docids:
+        if docid.split() != [docid]:
+            raise CollectionError(f"{docs}: the document id {docid!r} has white space or is empty: no run can hold it")

@@ -1,0 +1,219 @@
+"""Bulk transfers from Lucene: a query's hits in one call, a field's dictionary and postings as NumPy arrays.
+
+Each is one loop that runs inside the JVM (`handles`). Postings go through temporary files of 32-bit integers, block by
+block, so that memory stays bounded whatever the collection's size.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.index.handles import Handle, Routine, element, field, length, method, run
+from greylag.index.jvm import java_class
+
+BLOCK_POSITIONS = 1 << 21
+
+_BYTES = "org.apache.lucene.util.BytesRef"
+_CELL = "java.util.concurrent.atomic.AtomicReference"
+_COUNTER = "java.util.concurrent.atomic.AtomicInteger"
+_HIT = "org.apache.lucene.search.FieldDoc"
+_HITS = "[Lorg.apache.lucene.search.ScoreDoc;"
+_OBJECT = "java.lang.Object"
+_OUTPUT = "org.apache.lucene.store.DataOutput"
+_POSTINGS = "org.apache.lucene.index.PostingsEnum"
+_STRING = "java.lang.String"
+_TERMS = "org.apache.lucene.index.TermsEnum"
+_TOP = "org.apache.lucene.search.TopDocs"
+
+
+@dataclass(frozen=True, eq=False)
+class PostingsBlock:
+    """The postings of a run of consecutive terms, in the order of the terms' UTF-8 bytes.
+
+    Parameters
+    ----------
+    terms : the terms, UTF-8.
+    df : shape (terms,): each term's number of postings.
+    docs : shape (postings,): Lucene's document numbers, ascending within a term.
+    tfs : shape (postings,): the term's count in the document.
+    positions : shape (sum of tfs,): ascending within a posting; -1 where the field has no positions.
+    """
+
+    terms: list[bytes]
+    df: NDArray[np.int64]
+    docs: NDArray[np.int32]
+    tfs: NDArray[np.int32]
+    positions: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """A field's terms: their bytes one after another, where each ends, df and cf; gone with the files behind it."""
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    df: NDArray[np.int32]
+    cf: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.df)
+
+    def terms(self, first: int, last: int) -> list[bytes]:
+        """Terms number `first` to `last` - 1."""
+        start = int(self.ends[first - 1]) if first else 0
+        text = self.text[start : int(self.ends[last - 1])].tobytes()
+        ends = (self.ends[first:last] - start).tolist()
+        return [text[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def directory(folder: str | Path) -> Any:
+    """The Lucene ``Directory`` of a folder."""
+    return java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.nio.file.Paths").get(str(folder)))
+
+
+def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
+    """The docids and scores of the `k` best documents; of equal scores the lesser docid comes first."""
+    top = searcher.search(query, k, _by_score_and_docid())
+    docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
+    run(_hits_routine(), top, java_class(_CELL)(), java_class(_COUNTER)(), docids, scores)
+    return docids.toString().split("\n")[:-1], scores.array()[: scores.position()]
+
+
+@contextmanager
+def dictionary(terms: Any) -> Iterator[Dictionary]:
+    """The dictionary of a field's Lucene `Terms`, in temporary files."""
+    with _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8")) as (text, sizes, df, cf):
+        yield Dictionary(text, np.cumsum(sizes, dtype=np.int64), df, cf)
+
+
+def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
+    """The postings of a field's Lucene `Terms`, in blocks of about `positions` positions and at least one term."""
+    enumeration, cell = terms.iterator(), java_class(_CELL)()
+    with dictionary(terms) as entries:
+        for first, last in _runs(entries.cf, positions):
+            with _outputs(_postings_routine(), last - first, enumeration, cell, dtypes=("<i4",) * 3) as written:
+                arrays = [np.array(array) for array in written]
+            yield PostingsBlock(entries.terms(first, last), entries.df[first:last].astype(np.int64), *arrays)
+
+
+def count_terms(terms: Any) -> int:
+    """The number of a field's terms; Lucene knows it for one segment only."""
+    if terms.size() >= 0:
+        return int(terms.size())
+    with dictionary(terms) as entries:
+        return len(entries)
+
+
+def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
+    """Cut a sequence into runs whose sizes sum to at most `limit`, but for runs of one."""
+    ends, first, done = np.cumsum(sizes), 0, 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, done + limit, side="right")), first + 1)
+        yield first, last
+        first, done = last, int(ends[last - 1])
+
+
+@contextmanager
+def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
+    """Run a routine whose last parameters are outputs; gives what it wrote to each, mapped from temporary files."""
+    with tempfile.TemporaryDirectory(prefix="greylag-") as folder:
+        create, context = directory(folder).createOutput, java_class("org.apache.lucene.store.IOContext").DEFAULT
+        outputs = [create(str(number), context) for number in range(len(dtypes))]
+        try:
+            run(routine, *arguments, *outputs)
+        finally:
+            for output in outputs:
+                output.close()
+        yield [_map(Path(folder, str(number)), dtype) for number, dtype in enumerate(dtypes)]
+
+
+def _map(path: Path, dtype: str) -> NDArray[Any]:
+    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+
+
+@cache
+def _by_score_and_docid() -> Any:
+    sort_field = java_class("org.apache.lucene.search.SortField")
+    docid = sort_field("id", java_class("org.apache.lucene.search.SortField$Type").STRING_VAL)
+    return java_class("org.apache.lucene.search.Sort")(sort_field.FIELD_SCORE, docid)
+
+
+@cache
+def _hits_routine() -> Handle:
+    """For each hit: append its docid and a line break to `docids`, put its score into `scores`."""
+    objects = "[Ljava.lang.Object;"
+    builder, buffer = "java.lang.StringBuilder", "java.nio.FloatBuffer"
+    routine = Routine(_TOP, _CELL, _COUNTER, builder, buffer)
+    top, cell, counter, docids, scores = routine.arguments()
+    append = method(builder, "append", builder, _STRING)
+    put = method(buffer, "put", buffer, "float")
+    found = routine.call(field(_TOP, "scoreDocs", _HITS), top)
+    number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
+    hit = routine.call(method(_CELL, "get", _OBJECT), cell)
+    values = routine.call(field(_HIT, "fields", objects), hit)
+    score, docid = [routine.call(element(objects), values, routine.constant("int", place)) for place in (0, 1)]
+    body = routine.sequence(
+        routine.call(method(_CELL, "set", "void", _OBJECT), cell, routine.call(element(_HITS), found, number)),
+        routine.call(append, docids, routine.call(method(_BYTES, "utf8ToString", _STRING), docid)),
+        routine.call(append, docids, routine.constant(_STRING, "\n")),
+        routine.call(put, scores, score),
+    )
+    return routine.repeat(routine.call(length(_HITS), found), body)
+
+
+@cache
+def _dictionary_routine() -> Handle:
+    """For each term: write its bytes to `text`, its length, df and cf to `sizes`, `dfs` and `cfs`."""
+    routine = Routine(_TERMS, *[_OUTPUT] * 4)
+    terms, text, sizes, dfs, cfs = routine.arguments()
+    term = routine.call(method(_TERMS, "term", _BYTES), terms)
+    array, offset, size = [
+        routine.call(field(_BYTES, name, kind), term)
+        for name, kind in (("bytes", "[B"), ("offset", "int"), ("length", "int"))
+    ]
+    write_int = method(_OUTPUT, "writeInt", "void", "int")
+    body = routine.sequence(
+        routine.call(method(_OUTPUT, "writeBytes", "void", "[B", "int", "int"), text, array, offset, size),
+        routine.call(write_int, sizes, size),
+        routine.call(write_int, dfs, routine.call(method(_TERMS, "docFreq", "int"), terms)),
+        routine.call(
+            method(_OUTPUT, "writeLong", "void", "long"),
+            cfs,
+            routine.call(method(_TERMS, "totalTermFreq", "long"), terms),
+        ),
+    )
+    return routine.loop(routine.call(method(_TERMS, "next", _BYTES), terms), body)
+
+
+@cache
+def _postings_routine() -> Handle:
+    """For the next `count` terms: write each posting's document, tf and positions to `docs`, `tfs` and `positions`."""
+    routine = Routine("int", _TERMS, _CELL, *[_OUTPUT] * 3)
+    count, terms, cell, docs, tfs, positions = routine.arguments()
+    write = method(_OUTPUT, "writeInt", "void", "int")
+    with_positions = routine.constant("int", int(java_class(_POSTINGS).POSITIONS))
+    postings = routine.call(method(_CELL, "get", _OBJECT), cell)
+    next_doc, tf, next_position = [
+        routine.call(method(_POSTINGS, name, "int"), postings) for name in ("nextDoc", "freq", "nextPosition")
+    ]
+    posting = routine.sequence(
+        routine.call(write, docs, next_doc),
+        routine.call(write, tfs, tf),
+        routine.repeat(tf, routine.call(write, positions, next_position)),
+    )
+    opened = routine.call(method(_TERMS, "postings", _POSTINGS, _POSTINGS, "int"), terms, postings, with_positions)
+    term = routine.sequence(
+        routine.call(method(_TERMS, "next", _BYTES), terms),
+        routine.call(method(_CELL, "set", "void", _OBJECT), cell, opened),
+        routine.repeat(routine.call(method(_TERMS, "docFreq", "int"), terms), posting),
+    )
+    return routine.repeat(count, term)

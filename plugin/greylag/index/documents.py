@@ -1,0 +1,214 @@
+"""Document files on their way into an index: telling their form, reading them, laying them out for Anserini.
+
+Anserini reads HTML and TREC files itself. JSON is read here, so that a bad line is an error and not, as in Anserini,
+the silent end of its file, and so that titles are indexed; and so are TREC files whose text stands bare in ``<DOC>``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import shutil
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from greylag.errors import CollectionError, FormatError, ParameterError
+
+COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
+
+Document = tuple[str, str]
+
+_TAR = (".tar.gz", ".tgz", ".tar")
+_ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
+_FIRST_CHARACTERS = {
+    "JsonCollection": (b"{", b"["),
+    "TrecCollection": (b"<doc>",),
+    "HtmlCollection": (b"<html", b"<!doctype html"),
+}
+# The elements that Anserini's TrecCollection takes text from; it drops everything else.
+_TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
+_TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*?)</DOC>", re.DOTALL)
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+def guess_collection(docs: Path) -> str:
+    """The class of `COLLECTIONS` that reads `docs`, by the first characters of its first file.
+
+    ``{`` or ``[`` is JSON, ``<DOC>`` TREC, ``<html`` or ``<!doctype html`` HTML, in either case, after any white space.
+
+    Raises
+    ------
+    CollectionError
+        Where it is none of these, or there is no file.
+    """
+    for name, file in _files(docs):
+        with _reading(name):
+            head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+        for collection, beginnings in _FIRST_CHARACTERS.items():
+            if head.startswith(beginnings):
+                return collection
+        choices = ", ".join(COLLECTIONS)
+        raise CollectionError(f"{name}: cannot tell its form from {head[:20]!r}: name the collection ({choices})")
+    raise CollectionError(f"{docs} holds no files")
+
+
+def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> str:
+    """Fill `folder` with what Anserini is to read, and say with which class it reads it.
+
+    JSON, and TREC files whose first document has none of Anserini's text elements, are rewritten as `parts` files of
+    JSON lines; other files are linked to, or unpacked where Anserini cannot do that itself.
+
+    Raises
+    ------
+    FormatError
+        Where a file cannot be read, by line.
+    """
+    if collection == "JsonCollection":
+        _write_json(_json_documents(docs), folder, parts)
+        return collection
+    if collection == "TrecCollection" and _is_bare(docs):
+        _write_json(_trec_documents(docs), folder, parts)
+        return "JsonCollection"
+    for number, path in enumerate(_paths(docs)):
+        place = folder / str(number)
+        place.mkdir()
+        if _is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
+            for name, file in _files(path):
+                with _reading(name), (place / name.name.removesuffix(".gz")).open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
+        else:
+            (place / path.name).symlink_to(path.resolve())
+    return collection
+
+
+def _paths(docs: Path) -> list[Path]:
+    """`docs` itself, or its files in the order of their names, hidden ones and READMEs aside."""
+    if docs.is_file():
+        return [docs]
+    if not docs.is_dir():
+        raise ParameterError(f"{docs} does not exist: give a file or a folder of documents")
+    found = sorted(path for path in docs.rglob("*") if path.is_file())
+    return [path for path in found if not path.name.lower().startswith((".", "readme"))]
+
+
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith((*_TAR, ".gz"))
+
+
+def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """The files of `docs`, unpacked, with their names; each is to be read before the next is asked for."""
+    for path in _paths(docs):
+        with _reading(path):
+            if path.name.lower().endswith(_TAR):
+                with tarfile.open(path) as archive:
+                    for member in archive:
+                        if content := archive.extractfile(member):
+                            yield path / member.name, content
+            else:
+                with cast(IO[bytes], gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
+                    yield path, file
+
+
+def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> None:
+    from tqdm import tqdm
+
+    with ExitStack() as stack:
+        files = [stack.enter_context((folder / f"{part}.jsonl").open("w", encoding="utf-8")) for part in range(parts)]
+        for number, (docid, contents) in enumerate(tqdm(documents, desc="reading", unit="document", disable=None)):
+            files[number % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
+
+
+def _json_documents(docs: Path) -> Iterator[Document]:
+    for name, file in _files(docs):
+        for line, record in _json_records(name, file):
+            yield _json_document(name, line, record)
+
+
+def _json_records(name: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
+    """A file's JSON objects, and those in its lists, each with the line that its value starts on."""
+    lines = enumerate(_text(name, file), 1)
+    for number, line in lines:
+        if line.strip():
+            value = _json_value(name, number, line, lines)
+            for record in value if isinstance(value, list) else [value]:
+                yield number, record
+
+
+def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, str]]) -> Any:
+    """The value on a line, or on it and all the lines after it where the line ends too early."""
+    try:
+        try:
+            return json.loads(line)
+        except json.JSONDecodeError as error:
+            if error.pos < len(line.rstrip()):
+                raise
+            return json.loads(line + "".join(text for _, text in rest))
+    except json.JSONDecodeError as error:
+        raise FormatError(name, number + error.lineno - 1, f"not JSON: {error.msg} at column {error.colno}") from error
+
+
+def _json_document(name: Path, line: int, record: Any) -> Document:
+    """The id of a document, and its text: its title, where it has one, a line break, and its contents."""
+    if not isinstance(record, dict):
+        raise FormatError(name, line, f"{type(record).__name__} where an object with id and contents should be")
+    if not {"id", "contents"} <= record.keys():
+        raise FormatError(
+            name, line, f"id and contents are needed, and this object has {', '.join(record) or 'nothing'}"
+        )
+    docid, title, contents = record["id"], record.get("title"), record["contents"]
+    if isinstance(docid, bool) or not isinstance(docid, str | int):
+        raise FormatError(name, line, f"id is {docid!r}: it must be a string or an integer")
+    if not isinstance(contents, str) or not isinstance(title, str | None):
+        raise FormatError(name, line, f"document {docid}: contents and title must be strings")
+    return str(docid), f"{title}\n{contents}" if title else contents
+
+
+def _is_bare(docs: Path) -> bool:
+    first = next(_trec_elements(docs), None)
+    return first is not None and not _TEXT_ELEMENT.search(first[2])
+
+
+def _trec_documents(docs: Path) -> Iterator[Document]:
+    for name, line, element in _trec_elements(docs):
+        found = _TREC_DOCUMENT.match(element)
+        if not found:
+            raise FormatError(name, line, "<DOC> is not followed by <DOCNO>...</DOCNO>")
+        yield found[1], _MARKUP.sub(" ", found[2])
+
+
+def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
+    """Each ``<DOC>...</DOC>``, with its file and line."""
+    for name, file in _files(docs):
+        start, element = 0, io.StringIO()
+        for number, line in enumerate(_text(name, file, errors="replace"), 1):
+            if line.lstrip().startswith("<DOC>"):
+                if start:
+                    break
+                start = number
+            if start:
+                element.write(line)
+            if start and "</DOC>" in line:
+                yield name, start, element.getvalue()
+                start, element = 0, io.StringIO()
+        if start:
+            raise FormatError(name, start, "<DOC> without </DOC>")
+
+
+def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
+    """A file's lines, as UTF-8."""
+    with _reading(name):
+        yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
+
+
+@contextmanager
+def _reading(name: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, tarfile.TarError, zlib.error, UnicodeDecodeError) as error:
+        raise FormatError(name, None, f"cannot be read: {error}") from error

@@ -1,0 +1,10 @@
+"""Structured models and their learners: predicting an object, such as a set of documents, from weighted joint features.
+
+A model says what is predicted and how; a learner finds its weights. Each learner works with each model, and none knows
+of documents.
+"""
+
+from greylag.structured.cutting_plane import CuttingPlane, Solution
+from greylag.structured.model import StructuredModel, TrainingSet
+
+__all__ = ["CuttingPlane", "Solution", "StructuredModel", "TrainingSet"]

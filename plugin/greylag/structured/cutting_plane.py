@@ -1,0 +1,248 @@
+"""Training a structured SVM by cutting planes: one-slack and n-slack.
+
+The problem is that of Tsochantaridis et al. (2005) with margin rescaling, OP 1 of Yue & Joachims (2008):
+
+    min over w and xi >= 0:  ||w||² / 2 + C / n sum_i xi_i
+    such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i.
+
+The constraints are too many to list. A cutting plane solves the problem under a few of them, the working set, adds what
+the solution violates most, and repeats until nothing is violated by more than epsilon.
+
+References
+----------
+Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008. Joachims, Finley and Yu, Cutting-plane
+training of structural SVMs, Machine Learning 77, 2009. Tsochantaridis, Joachims, Hofmann and Altun, Large margin methods
+for structured and interdependent output variables, JMLR 6, 2005.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from greylag.errors import ModelError, ParameterError
+from greylag.ranking import FloatArray, IntArray
+from greylag.structured.model import Input, Output, StructuredModel, Truth, TrainingSet
+
+Slack = Literal["one", "n"]
+
+IDLE_LIMIT = 50  # of Joachims et al. 2009, section 3.4: solutions without weight after which a constraint is dropped
+CACHED = 10  # constraints remembered for each example
+_NO_SHARE = 1e-7  # of C: below, a weight is the solver's rounding
+
+_log = logging.getLogger("greylag")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights, and how near they are to the optimum.
+
+    Parameters
+    ----------
+    weights : shape (d,).
+    objective : ||w||² / 2 + C times the mean hinge loss, as far as the model's inference finds it.
+    gap : the duality gap: `objective` less a lower bound of the optimum. Where the model's loss-augmented inference is
+        exact, the objective is within this of the optimum; where it is not, of the optimum over the constraints found.
+    iterations : quadratic programmes solved (one-slack) or passes over the examples (n-slack).
+    converged : False where the limit of iterations was hit first.
+    """
+
+    weights: FloatArray
+    objective: float
+    gap: float
+    iterations: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """A structured SVM's learner; its result is within C epsilon of the optimum.
+
+    Parameters
+    ----------
+    C : weight of the mean hinge loss against ||w||² / 2, > 0.
+    epsilon : by how much a constraint may be violated at the end, > 0, in units of the loss.
+    slack : "one", one slack variable for the mean over the examples (Joachims et al. 2009, Algorithm 3), with a cache of
+        each example's last constraints, asked before the model is (section 3.4), and without those that have been idle;
+        or "n", one for each example (Yue & Joachims 2008, Algorithm 2). Both reach the same optimum.
+    max_iterations : where to give up, >= 1, with a warning.
+    """
+
+    C: float = 1.0
+    epsilon: float = 1e-3
+    slack: Slack = "one"
+    max_iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        for name, value in (("C", self.C), ("epsilon", self.epsilon)):
+            if not 0 < value < np.inf:
+                raise ParameterError(f"{name} has to be a number above 0, not {value}")
+        if self.slack not in get_args(Slack):
+            raise ParameterError(f"slack has to be one of {', '.join(get_args(Slack))}, not {self.slack!r}")
+        if self.max_iterations < 1:
+            raise ParameterError(f"max_iterations has to be at least 1, not {self.max_iterations}")
+
+    def fit(
+        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
+    ) -> Solution:
+        """The weights that minimise the problem above over `examples`, pairs of input and truth.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no example.
+        """
+        training = TrainingSet(model, examples)
+        solution = self._one_slack(training) if self.slack == "one" else self._n_slack(training)
+        if not solution.converged:
+            _log.warning(
+                "the cutting plane stopped at its limit of %d iterations, %.3g above the bound of its objective %.6g "
+                "(C %g, epsilon %g): raise the limit or epsilon, or lower C",
+                self.max_iterations, solution.gap, solution.objective, self.C, self.epsilon,
+            )  # fmt: skip
+        return solution
+
+    def _one_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
+        cache = _Cache(training)
+        working = _WorkingSet(training.target_features.shape[1], np.array([self.C]))
+        best, upper, lower = np.zeros(0), np.inf, 0.0
+        for iteration in range(1, self.max_iterations + 1):
+            weights, lower = working.solve()
+            allowed = working.slacks(weights)[0] + self.epsilon
+            difference, loss = cache.most_violated(weights)
+            if loss - difference @ weights <= allowed:
+                cache.refresh(weights)
+                difference, loss = cache.most_violated(weights)
+                objective = float(weights @ weights / 2 + self.C * (loss - difference @ weights))
+                if objective < upper:
+                    best, upper = weights, objective
+                if loss - difference @ weights <= allowed:
+                    return Solution(best, upper, upper - lower, iteration, True)
+            working.add(difference, loss, 0)
+            working.drop_idle()
+        objective = training.objective(weights, self.C)
+        if objective < upper:
+            best, upper = weights, objective
+        return Solution(best, upper, upper - lower, self.max_iterations, False)
+
+    def _n_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
+        n = len(training.examples)
+        working = _WorkingSet(training.target_features.shape[1], np.full(n, self.C / n))
+        weights, lower = working.solve()
+        for iteration in range(1, self.max_iterations + 1):
+            before = working.size
+            for example in range(n):
+                difference, loss = training.most_violated(example, weights)
+                if loss - difference @ weights > working.slacks(weights)[example] + self.epsilon:
+                    working.add(difference, loss, example)
+                    weights, lower = working.solve()
+            if working.size == before:
+                break
+        objective = training.objective(weights, self.C)
+        return Solution(weights, objective, objective - lower, iteration, working.size == before)
+
+
+class _Cache:
+    """The last constraints found for each example, at first the target itself, which violates the margin by its loss."""
+
+    def __init__(self, training: TrainingSet[Any, Any, Any]) -> None:
+        self._training = training
+        n, d = training.target_features.shape
+        self._differences = np.zeros((n, CACHED, d))
+        self._losses = np.repeat(training.target_losses[:, None], CACHED, axis=1)
+        self._oldest = 0
+
+    def most_violated(self, weights: FloatArray) -> tuple[FloatArray, float]:
+        """The joint constraint: the mean over the examples of the one that `weights` violate most."""
+        worst = np.argmax(self._losses - np.einsum("ncd,d->nc", self._differences, weights), axis=1)
+        examples = np.arange(len(worst))
+        return self._differences[examples, worst].mean(axis=0), float(self._losses[examples, worst].mean())
+
+    def refresh(self, weights: FloatArray) -> None:
+        """Ask the model for each example's most violated constraint, in place of its oldest."""
+        for example in range(len(self._losses)):
+            difference, loss = self._training.most_violated(example, weights)
+            self._differences[example, self._oldest], self._losses[example, self._oldest] = difference, loss
+        self._oldest = (self._oldest + 1) % CACHED
+
+
+class _WorkingSet:
+    """Constraints w' a_j >= b_j - xi_g(j), and the problem under them: min ||w||² / 2 + sum_g C_g xi_g, by its dual
+
+        max over alpha >= 0:  b' alpha - ||sum_j alpha_j a_j||² / 2,   sum of group g's alpha <= C_g.
+
+    Sums are einsum's and not BLAS's, whose order depends on the number of threads.
+    """
+
+    def __init__(self, n_features: int, costs: FloatArray) -> None:
+        self._costs = costs
+        self._normals = np.zeros((0, n_features))
+        self._losses = np.zeros(0)
+        self._groups = np.zeros(0, dtype=np.int64)
+        self._gram = np.zeros((0, 0))
+        self._idle = np.zeros(0, dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many constraints there are."""
+        return len(self._losses)
+
+    def add(self, normal: FloatArray, loss: float, group: int) -> None:
+        """Add a constraint."""
+        self._normals = np.vstack([self._normals, normal])
+        self._losses = np.append(self._losses, loss)
+        self._groups = np.append(self._groups, group)
+        self._idle = np.append(self._idle, 0)
+        products = np.einsum("md,d->m", self._normals, normal)
+        self._gram = np.block([[self._gram, products[:-1, None]], [products]])
+
+    def slacks(self, weights: FloatArray) -> FloatArray:
+        """xi by group: what its most violated constraint lacks, at least 0."""
+        slacks = np.zeros(len(self._costs))
+        np.maximum.at(slacks, self._groups, self._losses - np.einsum("md,d->m", self._normals, weights))
+        return slacks
+
+    def solve(self) -> tuple[FloatArray, float]:
+        """The optimal w, and the dual's value: a lower bound of the problem under any more constraints."""
+        if not self.size:
+            return np.zeros(self._normals.shape[1]), 0.0
+        shares = _solve_dual(self._gram, self._losses, self._groups, self._costs)
+        self._idle = np.where(shares > _NO_SHARE, 0, self._idle + 1)
+        alpha = shares * self._costs[self._groups]
+        weights = np.einsum("m,md->d", alpha, self._normals)
+        return weights, float(self._losses @ alpha - weights @ weights / 2)
+
+    def drop_idle(self) -> None:
+        """Drop the constraints that have had no weight in the last `IDLE_LIMIT` solutions."""
+        kept = self._idle < IDLE_LIMIT
+        if not kept.all():
+            self._normals, self._losses, self._groups = self._normals[kept], self._losses[kept], self._groups[kept]
+            self._gram, self._idle = self._gram[np.ix_(kept, kept)], self._idle[kept]
+
+
+def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: FloatArray) -> FloatArray:
+    """The dual's optimum as shares alpha_j / C_g(j): not negative, and of no group more than 1 in sum."""
+    import clarabel
+    from scipy import sparse
+
+    m, total = len(losses), costs.sum()
+    scale = costs[groups]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads, settings.direct_solve_method = False, 1, "qdldl"
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    quadratic = sparse.csc_matrix(np.triu(gram * np.outer(scale, scale) / total))
+    sums = sparse.csc_matrix((np.ones(m), (groups, np.arange(m))), shape=(len(costs), m))
+    rows = sparse.vstack([-sparse.eye_array(m), sums], format="csc")
+    bounds = np.concatenate([np.zeros(m), np.ones(len(costs))])
+    solver = clarabel.DefaultSolver(
+        quadratic, -losses * scale / total, rows, bounds, [clarabel.NonnegativeConeT(len(bounds))], settings
+    )
+    solution = solver.solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
+        raise ModelError(f"the quadratic programme of {m} constraints could not be solved: {solution.status}")
+    shares = np.maximum(solution.x, 0.0)
+    return shares / np.maximum(1.0, np.bincount(groups, weights=shares, minlength=len(costs)))[groups]

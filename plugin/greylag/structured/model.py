@@ -1,0 +1,117 @@
+"""The interface between structured models and their learners, and the risk that learners minimise.
+
+A model predicts the output y of an input x that maximises w' Psi(x, y), for weights w and a joint feature map Psi. What
+is known about x in training, its truth t, may be more than an output: of a set of documents, which subtopics each one
+covers. Inputs, truths and outputs mean nothing to a learner, which hands them from one method of the model to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from greylag.errors import ModelError, ParameterError
+from greylag.ranking import FloatArray
+
+Input = TypeVar("Input")
+Truth = TypeVar("Truth")
+Output = TypeVar("Output")
+_Input = TypeVar("_Input", contravariant=True)
+_Truth = TypeVar("_Truth", contravariant=True)
+
+
+class StructuredModel(Protocol[_Input, _Truth, Output]):
+    """What is predicted, from what, at which loss."""
+
+    def joint_feature(self, x: _Input, y: Output) -> FloatArray:
+        """Psi(x, y), shape (d,); d is the same for all x and y."""
+
+    def loss(self, truth: _Truth, y: Output) -> float:
+        """Delta(t, y) >= 0."""
+
+    def target(self, x: _Input, truth: _Truth) -> Output:
+        """The output to train towards: one of least loss, or the best that can be found."""
+
+    def infer(self, x: _Input, weights: FloatArray) -> Output:
+        """The y of largest w' Psi(x, y), or the best that can be found."""
+
+    def infer_augmented(self, x: _Input, truth: _Truth, weights: FloatArray) -> Output:
+        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found: never below the target's value."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet(Generic[Input, Truth, Output]):
+    """A model with the n examples that it is trained on; their targets are found once.
+
+    Parameters
+    ----------
+    model : the model.
+    examples : pairs of input and truth, at least one.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no example.
+    """
+
+    model: StructuredModel[Input, Truth, Output]
+    examples: Sequence[tuple[Input, Truth]]
+
+    def __post_init__(self) -> None:
+        if not len(self.examples):
+            raise ParameterError("there is no example to train on")
+
+    @cached_property
+    def targets(self) -> tuple[Output, ...]:
+        """The examples' targets."""
+        return tuple(self.model.target(x, truth) for x, truth in self.examples)
+
+    @cached_property
+    def target_losses(self) -> FloatArray:
+        """Delta(t, target), shape (n,): no loss goes below that."""
+        pairs = zip(self.examples, self.targets, strict=True)
+        return np.array([self.model.loss(truth, target) for (_, truth), target in pairs])
+
+    @cached_property
+    def target_features(self) -> FloatArray:
+        """Psi(x, target), shape (n, d).
+
+        Raises
+        ------
+        ModelError
+            Where the model's features differ in number, or are not finite.
+        """
+        pairs = zip(self.examples, self.targets, strict=True)
+        features = [self.model.joint_feature(x, target) for (x, _), target in pairs]
+        sizes = sorted({len(row) for row in features})
+        if len(sizes) > 1:
+            raise ModelError(f"examples have from {sizes[0]} to {sizes[-1]} joint features; all need the same")
+        if not np.isfinite(features).all():
+            example, feature = np.argwhere(~np.isfinite(features))[0]
+            raise ModelError(f"joint feature {feature} of example {example} is {features[example][feature]}, not finite")
+        return np.array(features)
+
+    def most_violated(self, example: int, weights: FloatArray) -> tuple[FloatArray, float]:
+        """The margin constraint that `weights` violate most: Psi(x, target) - Psi(x, y), shape (d,), and Delta(t, y).
+
+        y is the loss-augmented prediction, and the constraint says w' (Psi(x, target) - Psi(x, y)) >= Delta(t, y) - xi.
+        """
+        x, truth = self.examples[example]
+        y = self.model.infer_augmented(x, truth, weights)
+        return self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y)
+
+    def hinge_losses(self, weights: FloatArray) -> FloatArray:
+        """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
+
+        An upper bound of the prediction's loss where inference is exact. Where it is not, this is what was found.
+        """
+        constraints = (self.most_violated(example, weights) for example in range(len(self.examples)))
+        return np.array([loss - difference @ weights for difference, loss in constraints])
+
+    def objective(self, weights: FloatArray, C: float) -> float:
+        """||w||² / 2 + C / n times the sum of the hinge losses."""
+        return float(weights @ weights / 2 + C * self.hinge_losses(weights).mean())

@@ -1,0 +1,171 @@
+"""What the TREC readers and writers share: decompression, encodings, rows, faults and repairs, atomic writing."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import logging
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+from greylag.errors import FormatError, ParameterError
+
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+_log = logging.getLogger("greylag")
+
+
+class Faults:
+    """The repairable faults of one file: the first is raised or, in lenient reading, each is counted and logged.
+
+    Used as a context manager around the reading, so that the warnings, one for each remedy, come when it is over.
+
+    Parameters
+    ----------
+    path : the file.
+    lenient : repair instead of raising.
+    """
+
+    def __init__(self, path: str | Path, lenient: bool) -> None:
+        self.path, self.lenient = path, lenient
+        self._first: dict[str, tuple[int | None, str]] = {}
+        self._count: dict[str, int] = {}
+
+    def repair(self, line: int | None, reason: str, remedy: str, count: int = 1) -> None:
+        """Note `count` faults, the first of them in `line`, that the caller now repairs.
+
+        Parameters
+        ----------
+        line : the line, from 1, or None.
+        reason : what is wrong, with the value.
+        remedy : what lenient reading does about it, as "keeps the first"; faults of one remedy are counted together.
+
+        Raises
+        ------
+        FormatError
+            In strict reading, always.
+        """
+        if not self.lenient:
+            raise FormatError(self.path, line, f"{reason}; lenient reading (--lenient) {remedy}")
+        self._first.setdefault(remedy, (line, reason))
+        self._count[remedy] = self._count.get(remedy, 0) + count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for remedy, (line, reason) in self._first.items():
+            what = f"{reason}; lenient reading {remedy} ({self._count[remedy]} in all)"
+            _log.warning("%s", FormatError(self.path, line, what))
+
+
+def read_text(path: str | Path, faults: Faults) -> bytes:
+    """A file's content as UTF-8 with bare line feeds, decompressed where its first bytes say that it is gzipped.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, is a damaged gzip file or has nothing but white space; in strict reading also a
+        byte-order mark, text that is not UTF-8, and CR LF line ends.
+    """
+    try:
+        content = Path(path).read_bytes()
+        if content.startswith(GZIP_MAGIC):
+            content = gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(path, None, f"is a damaged gzip file ({error}); fetch or write it anew") from None
+    except OSError as error:
+        raise FormatError(path, None, f"cannot be read: {error.strerror}; check the path") from None
+    content = _as_utf8(content, faults)
+    if (ends := content.count(b"\r\n")) > 0:
+        first = content.count(b"\n", 0, content.index(b"\r\n")) + 1
+        faults.repair(first, "the line ends in CR LF", "reads LF", ends)
+        content = content.replace(b"\r\n", b"\n")
+    if not content.strip():
+        raise FormatError(path, None, "is empty; check how it was made")
+    return content
+
+
+def _as_utf8(content: bytes, faults: Faults) -> bytes:
+    codec = next((name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
+    if codec != "utf-8":
+        faults.repair(1, "the file starts with a byte-order mark", "leaves the mark out")
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "takes the file for Latin-1")
+        text = content.decode("latin-1")
+    return text.encode()
+
+
+def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of a table whose columns are separated by white space (ASCII's alone, as in trec_eval).
+
+    Parameters
+    ----------
+    columns : the columns' names, separated by spaces.
+
+    Yields
+    ------
+    The line's number, from 1, and its columns.
+
+    Raises
+    ------
+    FormatError
+        As `read_text`; a line with another number of columns (left out in lenient reading), or no line that has it.
+    """
+    width, good = len(columns.split()), 0
+    for number, line in enumerate(io.BytesIO(read_text(path, faults)), 1):
+        row = line.split()
+        if len(row) == width:
+            good += 1
+            yield number, row
+        else:
+            faults.repair(number, f"{len(row)} columns where {width} belong: {columns}", "leaves the line out")
+    if not good:
+        raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
+
+
+def check_names(what: str, names: Iterable[str]) -> None:
+    """Raise `ParameterError` where a name is empty or has white space, which would shift a file's columns."""
+    names = list(names)
+    if " ".join(names).encode().split() != [name.encode() for name in names]:
+        bad = next(name for name in names if name.encode().split() != [name.encode()])
+        raise ParameterError(f"{what} {bad!r} is empty or has white space, which a TREC file cannot hold; rename it")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file whole or not at all: to a temporary file beside it, then renamed; gzipped where `path` ends in .gz.
+
+    A device or a pipe is written to directly. The same text gives the same bytes.
+
+    Raises
+    ------
+    ParameterError
+        The file cannot be written.
+    """
+    content = gzip.compress(text.encode(), mtime=0) if str(path).endswith(".gz") else text.encode()
+    try:
+        if Path(path).exists() and not Path(path).is_file():
+            Path(path).write_bytes(content)
+        else:
+            _replace(Path(path).resolve(), content)
+    except OSError as error:
+        reason = f"{error.strerror}; give a file in a folder that exists"
+        raise ParameterError(f"{path} cannot be written: {reason}") from None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,140 @@
+"""Topics, in the forms that TREC and its readers' collections use.
+
+Which form a file has is told from its content. One that does not start with ``<`` is a table, ``qid TAB text``; in any
+other the first of these tags decides:
+
+    <top>                 TREC: <num> Number: 301 <title> ... <desc> Description: ... (closing tags or not)
+    <DOC>                 CACM: <DOC> <DOCNO> 1 </DOCNO> text </DOC>
+    <topic number="1">    XML, as in the Web tracks: <query>, <description>, ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from greylag.errors import FormatError, ParameterError
+from greylag.trec.text import Faults, read_text
+
+FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
+"""A field's tags in the TREC and in the XML form."""
+
+_FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
+_TOP = re.compile(r"<top\b[^>]*>(.*?)(?=</top>|<top\b|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(/?[a-z]\w*)[^<>]*>", re.IGNORECASE)
+_LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
+_CACM = re.compile(r"<DOC>\s*<DOCNO>(.*?)</DOCNO>(.*?)(?=</DOC>|<DOC>|\Z)", re.IGNORECASE | re.DOTALL)
+
+Topic = tuple[int | None, str, str]  # line, qid, text
+Reader = Callable[[str | Path, str, str, Faults], Iterator[Topic]]
+
+
+def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
+    """Read topics in any of the forms that the module's docstring lists; of several topics in one file, all.
+
+    Parameters
+    ----------
+    field : "title", "description", "narrative" or another tag's name; tables and CACM's form have the title alone.
+
+    Returns
+    -------
+    Text by qid, in the file's order, each run of white space made one space. In the TREC form a label ("Number:",
+    "Topic:", "Description:", "Narrative:") is taken off, and leading zeros of a number, as judgements lack them.
+
+    Raises
+    ------
+    FormatError
+        A qid that is empty or has white space, a topic without the field, XML that is not well-formed, or no topic at
+        all. With lenient reading's remedy in brackets: a qid twice (the first holds), an empty text (left out), a
+        table's line that is empty (left out), without a tab (the first white space separates) or with several (joined).
+        Also what `greylag.trec.text.read_text` refuses.
+    ParameterError
+        A field that the form does not have.
+    """
+    topics: dict[str, str] = {}
+    with Faults(path, lenient) as faults:
+        text = read_text(path, faults).decode()
+        for line, qid, words in _reader(text)(path, text, field, faults):
+            query = " ".join(words.split())
+            if qid.split() != [qid]:
+                raise FormatError(path, line, f"topic identifier {qid!r} is empty or has white space; correct it")
+            if qid in topics:
+                faults.repair(line, f"topic {qid!r} stands twice", "keeps the first")
+            elif not query:
+                faults.repair(line, f"topic {qid!r} has no text", "leaves the topic out")
+            else:
+                topics[qid] = query
+    if not topics:
+        raise FormatError(path, None, "has no topic; is this the right file?")
+    return topics
+
+
+def _reader(text: str) -> Reader:
+    tag = _FORM.search(text) if text.lstrip().startswith("<") else None
+    return {"top": _trec, "doc": _cacm, "topic": _xml}[tag[1].lower()] if tag else _table
+
+
+def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
+    _only_title(path, field, "a table")
+    for line, row in enumerate(text.removesuffix("\n").split("\n"), 1):
+        columns = row.split("\t")
+        if not row.strip():
+            faults.repair(line, "the line is empty", "leaves the line out")
+            continue
+        if len(columns) < 2:
+            faults.repair(line, "no tab; a line is qid, tab, text", "separates at the first white space")
+            columns = row.split(maxsplit=1)
+        elif len(columns) > 2:
+            faults.repair(line, f"{len(columns) - 1} tabs; a line is qid, tab, text", "joins what follows the first")
+        qid, *words = columns
+        yield line, qid.strip(), " ".join(words)
+
+
+def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
+    for top in _TOP.finditer(text):
+        line = _line(text, top.start())
+        _, *parts = _TAG.split(top[1])
+        found: dict[str, str] = {}
+        for tag, words in zip(parts[::2], parts[1::2], strict=True):
+            found.setdefault(tag.lower(), _LABEL.sub("", words))
+        number = _pick(found, ("num",), path, line).strip()
+        yield line, number.lstrip("0") if number.isdigit() else number, _pick(found, _tags(field), path, line)
+
+
+def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
+    _only_title(path, field, "CACM's form")
+    for match in _CACM.finditer(text):
+        yield _line(text, match.start()), match[1].strip(), match[2]
+
+
+def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise FormatError(path, error.position[0], f"the XML is not well-formed ({error}); correct it") from None
+    for topic in root.iter("topic"):
+        found = {child.tag: "".join(child.itertext()) for child in reversed(topic)}
+        yield None, topic.get("number", "").strip(), _pick(found, _tags(field), path, None)
+
+
+def _tags(field: str) -> tuple[str, ...]:
+    return FIELDS.get(field, (field,))
+
+
+def _pick(found: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:
+    tag = next((tag for tag in tags if tag in found), None)
+    if tag is None:
+        wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in found if not t.startswith("/"))
+        raise FormatError(path, line, f"a topic has no {wanted}, but: {there or 'nothing'}; choose another field")
+    return found[tag]
+
+
+def _only_title(path: str | Path, field: str, form: str) -> None:
+    if field != "title":
+        raise ParameterError(f"field {field!r}: {path} is {form}, with one text for each topic; use 'title'")
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1

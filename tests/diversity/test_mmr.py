@@ -1,0 +1,72 @@
+"""MMR, held against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.diversity.mmr import MMR
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking
+
+WORDS = ["cat", "dog", "pig", "cow", "hen"]
+
+
+def collection(seed: int, n: int) -> PositionalIndex:
+    rng = np.random.default_rng(seed)
+    return PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))) for i in range(n)})
+
+
+def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: int, k: int) -> list[str]:
+    """Carbonell & Goldstein's formula, pick by pick."""
+    n = min(depth, len(ranking))
+    vectors = index.tfidf(index.documents(ranking.docids[:n])).toarray()
+    scores = ranking.scores[:n]
+    spread = scores.max() - scores.min() if n else 0
+    relevance = (scores - scores.min()) / spread if spread else np.zeros(n)
+    picked: list[int] = []
+    while len(picked) < min(k, n):
+
+        def value(i: int) -> float:
+            return weight * relevance[i] - (1 - weight) * max([0.0, *(vectors[i] @ vectors[j] for j in picked)])
+
+        left = [i for i in range(n) if i not in picked]
+        best = max(value(i) for i in left)
+        picked.append(next(i for i in left if value(i) >= best - 1e-12))
+    return [ranking.docids[i] for i in picked] + [d for i, d in enumerate(ranking.docids) if i not in picked]
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 12), weight=st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]), k=st.integers(1, 15),
+       depth=st.integers(1, 15), tied=st.booleans())  # fmt: skip
+def test_is_the_formula_and_a_permutation(seed: int, n: int, weight: float, k: int, depth: int, tied: bool) -> None:
+    index = collection(seed, max(n, 1))
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
+    ranking = Ranking("q", "", tuple(f"d{i}" for i in rng.permutation(n)), scores)
+    result = MMR(index, weight, depth, k)(ranking)
+    assert sorted(result.docids) == sorted(ranking.docids)
+    assert list(result.docids) == plain_mmr(index, ranking, weight, depth, k)
+
+
+def test_weight_one_keeps_the_order() -> None:
+    index = collection(1, 30)
+    ranking = Ranking("q", "", tuple(f"d{i}" for i in range(30)), np.linspace(3, 1, 30))
+    assert MMR(index, 1.0, 30, 30)(ranking).docids == ranking.docids
+
+
+def test_weight_zero_leaves_twins_to_the_end() -> None:
+    index = PositionalIndex.from_texts({"a": "cat dog", "b": "cat dog", "c": "pig cow", "d": "hen"})
+    ranking = Ranking("q", "", ("a", "b", "c", "d"), np.array([4.0, 3, 2, 1]))
+    assert MMR(index, 0.0)(ranking).docids == ("a", "c", "d", "b")
+
+
+@pytest.mark.parametrize(
+    "options", [{"relevance_weight": 1.1}, {"relevance_weight": float("nan")}, {"k": 0}, {"depth": 0}]
+)
+def test_bad_options(options: dict[str, float]) -> None:
+    with pytest.raises(ParameterError):
+        MMR(collection(1, 3), **options)  # type: ignore[arg-type]

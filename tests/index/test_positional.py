@@ -1,0 +1,106 @@
+"""PositionalIndex from texts, held against plain counting."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.index import analysis
+from greylag.index.positional import PositionalIndex
+
+TEXTS = {
+    "b-2": "New York city, the Bank of America's tower",
+    "a-1": "the big apple: New York, New Jersey",
+    "é": "",
+    "c-3": "the of and",
+    "long-docid": "York minster, york; YORK",
+}
+
+
+@pytest.fixture(scope="module")
+def index() -> PositionalIndex:
+    return PositionalIndex.from_texts(TEXTS)
+
+
+def test_counts_equal_plain_counting(index: PositionalIndex) -> None:
+    documents = [list(analysis.tokens(text)) for text in TEXTS.values()]
+    assert index.n_documents == len(TEXTS)
+    assert index.n_tokens == sum(map(len, documents))
+    assert index.document_lengths.tolist() == [len(document) for document in documents]
+    cf = Counter(term for document in documents for term, _ in document)
+    df = Counter(term for document in documents for term in {term for term, _ in document})
+    terms = [index.term(number) for number in range(index.n_terms)]
+    assert terms == sorted(cf)
+    assert index.collection_frequencies.tolist() == [cf[term] for term in terms]
+    assert index.document_frequencies.tolist() == [df[term] for term in terms]
+    assert index.average_length == index.n_tokens / 3
+
+
+def test_token_streams_are_the_documents(index: PositionalIndex) -> None:
+    for number, text in enumerate(TEXTS.values()):
+        terms, positions = index.token_stream(number)
+        expected = list(analysis.tokens(text))
+        assert [index.term(term) for term in terms] == [term for term, _ in expected]
+        assert positions.tolist() == [position for _, position in expected]
+
+
+def test_postings_and_documents_hold_the_same(index: PositionalIndex) -> None:
+    by_document = index.term_frequencies(np.arange(index.n_documents)).toarray()
+    by_term = np.zeros_like(by_document)
+    tf = np.diff(index.postings_starts)
+    for term in range(index.n_terms):
+        for posting in range(index.postings_offsets[term], index.postings_offsets[term + 1]):
+            by_term[index.postings_docs[posting], term] = tf[posting]
+    np.testing.assert_array_equal(by_document, by_term)
+
+
+def test_looks_up_documents_and_terms(index: PositionalIndex) -> None:
+    docids = list(TEXTS)
+    assert index.documents(docids).tolist() == [0, 1, 2, 3, 4]
+    assert index.documents(["zz", "é", "", "b-2", "b-22", "long-docid-and-more"]).tolist() == [-1, 2, -1, 0, -1, -1]
+    assert index.documents([]).tolist() == []
+    assert [index.docid(number) for number in range(5)] == docids
+    terms = [index.term(number) for number in range(index.n_terms)]
+    assert index.term_numbers([*terms, "nowhere", ""]).tolist() == [*range(index.n_terms), -1, -1]
+
+
+def test_tfidf_is_the_formula_and_unit_length(index: PositionalIndex) -> None:
+    rows = index.tfidf([0, 1, -1, 2, 3]).toarray()
+    tf = index.term_frequencies([0, 1]).toarray()
+    weights = np.where(tf > 0, 1 + np.log(np.maximum(tf, 1)), 0) * np.log(5 / index.document_frequencies)
+    np.testing.assert_allclose(rows[:2], weights / np.linalg.norm(weights, axis=1, keepdims=True), atol=1e-15)
+    assert not rows[2:].any()
+
+
+def test_fingerprint_knows_the_collection_but_not_the_order_of_indexing(index: PositionalIndex) -> None:
+    assert PositionalIndex.from_texts(dict(reversed(TEXTS.items()))).fingerprint == index.fingerprint
+    assert PositionalIndex.from_texts({**TEXTS, "c-3": "changed"}).fingerprint != index.fingerprint
+    assert (
+        PositionalIndex.from_texts(dict(zip(reversed(TEXTS), TEXTS.values(), strict=True))).fingerprint
+        != index.fingerprint
+    )
+
+
+def test_is_immutable(index: PositionalIndex) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        index.positions[0] = 7
+
+
+@pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])
+def test_collections_without_terms(texts: dict[str, str]) -> None:
+    index = PositionalIndex.from_texts(texts)
+    assert (index.n_documents, index.n_terms, index.n_tokens) == (len(texts), 0, 0)
+    assert index.documents(["1", "2"]).tolist() == [0 if texts else -1, -1]
+    assert index.term_numbers(["x"]).tolist() == [-1]
+
+
+def test_a_document_given_twice_is_an_error() -> None:
+    with pytest.raises(ParameterError, match="document 'd' is given twice"):
+        PositionalIndex.from_texts([("d", "one"), ("d", "two")])
+
+
+def test_stop_words_leave_holes() -> None:
+    assert list(analysis.tokens("The Bank of America's banks")) == [("bank", 1), ("america", 3), ("bank", 4)]

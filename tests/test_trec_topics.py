@@ -1,0 +1,162 @@
+import pytest
+
+from greylag.errors import FormatError, ParameterError
+from greylag.trec import read_topics
+
+TREC = """
+<top>
+
+<num> Number: 301
+<title> International Organized Crime
+
+<desc> Description:
+Identify organizations that participate in
+international criminal activity.
+
+<narr> Narrative:
+A relevant document must name one; 3 < 5 of them.
+
+</top>
+<top>
+<head> Tipster Topic Description
+<num> Number: 052
+<dom> Domain: International Politics
+<title> Topic: South African Sanctions: why?
+<desc> Description:
+Document discusses sanctions.
+</top>
+"""
+
+XML = """<?xml version="1.0"?>
+<!DOCTYPE web [ <!ELEMENT web (topic)*> ]>
+<web>
+<!-- <topic number="9"><query>not one</query></topic> -->
+<topic number="1" type="faceted">
+  <query>AT&amp;T  <b>phones</b></query>
+  <description> Prices. </description>
+  <subtopic number="1"> one </subtopic>
+</topic>
+<topic number="2"><query>horse</query><description>Hooves.</description></topic>
+</web>
+"""
+
+
+def write(tmp_path, text):
+    path = tmp_path / "topics"
+    path.write_text(text)
+    return path
+
+
+def test_table(tmp_path):
+    path = write(tmp_path, "b2\t goose  <top> \n10\tbean goose")
+    assert read_topics(path) == {"b2": "goose <top>", "10": "bean goose"}
+    assert list(read_topics(path)) == ["b2", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason", "repaired"),
+    [
+        ("1\tgoose\n2 bean goose\n", 2, "no tab", {"1": "goose", "2": "bean goose"}),
+        ("1\tgoose\n2\tbean\tgoose\n", 2, "2 tabs", {"1": "goose", "2": "bean goose"}),
+        ("1\tgoose\n\n2\tbean\n", 2, "the line is empty", {"1": "goose", "2": "bean"}),
+        ("1\tgoose\n2\tbean\n1\tbrent\n", 3, "topic '1' stands twice", {"1": "goose", "2": "bean"}),
+        ("1\tgoose\n2\t \n", 2, "topic '2' has no text", {"1": "goose"}),
+    ],
+)
+def test_table_faults(text, line, reason, repaired, tmp_path, caplog):
+    path = write(tmp_path, text)
+    with pytest.raises(FormatError, match=rf"topics:{line}: {reason}"):
+        read_topics(path)
+    assert read_topics(path, lenient=True) == repaired
+    assert reason in caplog.text
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("text", ["1\tgoose\n\tbean\n", "1\tgoose\n2 3\tbean\n"])
+def test_bad_qids_are_refused_whatever_the_mode(text, lenient, tmp_path):
+    with pytest.raises(FormatError, match=r"topics:2: topic identifier '(2 3)?' is empty or has white space"):
+        read_topics(write(tmp_path, text), lenient=lenient)
+
+
+def test_trec_form(tmp_path):
+    path = write(tmp_path, TREC)
+    assert read_topics(path) == {"301": "International Organized Crime", "52": "South African Sanctions: why?"}
+    assert read_topics(path, field="description") == {
+        "301": "Identify organizations that participate in international criminal activity.",
+        "52": "Document discusses sanctions.",
+    }
+    assert read_topics(path, field="dom" if False else "desc")["52"] == "Document discusses sanctions."
+    with pytest.raises(FormatError, match=r"topics:15: a topic has no <narr> or <narrative>, but: head, num, dom, title, desc"):
+        read_topics(path, field="narrative")
+    first = write(tmp_path, TREC[: TREC.index("</top>") + 6])
+    assert read_topics(first, field="narrative") == {"301": "A relevant document must name one; 3 < 5 of them."}
+
+
+@pytest.mark.parametrize("text", [TREC.replace("</top>\n", ""), TREC.replace("</top>\n<top>", "</top><top>"), TREC.upper()])
+def test_trec_form_with_tags_unclosed_run_together_or_in_capitals(text, tmp_path):
+    assert list(read_topics(write(tmp_path, text))) == ["301", "52"]
+
+
+def test_trec_form_with_closing_tags_and_no_label(tmp_path):
+    path = write(tmp_path, "<top>\n<num>7</num><title>\nBAND PASS\nFILTERS\n</title>\n</top>\n<top lang='en'><num>MB01</num><title>x</title></top>")
+    assert read_topics(path) == {"7": "BAND PASS FILTERS", "MB01": "x"}
+
+
+def test_trec_form_without_a_number(tmp_path):
+    with pytest.raises(FormatError, match=r"topics:2: a topic has no <num>, but: title"):
+        read_topics(write(tmp_path, "\n<top><title>goose</top>"))
+
+
+def test_xml_form(tmp_path):
+    path = write(tmp_path, XML)
+    assert read_topics(path) == {"1": "AT&T phones", "2": "horse"}
+    assert read_topics(path, field="description") == {"1": "Prices.", "2": "Hooves."}
+    with pytest.raises(FormatError, match="a topic has no <subtopic>, but: query, description"):
+        read_topics(path, field="subtopic")
+
+
+def test_xml_that_is_not_well_formed(tmp_path):
+    with pytest.raises(FormatError, match=r"topics:6: the XML is not well-formed"):
+        read_topics(write(tmp_path, XML.replace("</b>", "")))
+
+
+def test_xml_topic_without_number_or_said_twice(tmp_path):
+    with pytest.raises(FormatError, match=r"topics: topic identifier '' is empty"):
+        read_topics(write(tmp_path, XML.replace('number="2"', "")))
+    twice = write(tmp_path, XML.replace('number="2"', 'number="1"'))
+    with pytest.raises(FormatError, match=r"topics: topic '1' stands twice"):
+        read_topics(twice)
+    assert read_topics(twice, lenient=True) == {"1": "AT&T phones"}
+
+
+def test_cacm_form_keeps_all_text_between_docno_and_the_end(tmp_path):
+    path = write(tmp_path, "<DOC>\n<DOCNO> 1 </DOCNO>\n\n What <i>is</i> TSS\n(Time Sharing)?\n</DOC>\n<DOC>\n<DOCNO> 02 </DOCNO>\nx\n</DOC>\n")
+    assert read_topics(path) == {"1": "What <i>is</i> TSS (Time Sharing)?", "02": "x"}
+
+
+@pytest.mark.parametrize("text", ["1\tgoose\n", "<DOC><DOCNO>1</DOCNO>x</DOC>"])
+def test_forms_with_one_text_have_no_other_field(text, tmp_path):
+    with pytest.raises(ParameterError, match="field 'description'"):
+        read_topics(write(tmp_path, text), field="description")
+
+
+@pytest.mark.parametrize("text", ["<DOC>no number</DOC>", "<web><!-- <topic number='1'/> --></web>", "1\t \n"])
+def test_files_without_topics(text, tmp_path):
+    with pytest.raises(FormatError, match="topics: has no topic"):
+        read_topics(write(tmp_path, text), lenient=True)
+
+
+@pytest.mark.parametrize(
+    ("collection", "name", "count", "qid", "text"),
+    [
+        ("cacm", "topics.cacm.txt", 64, "3", "Intermediate languages used in construction of multi-targeted compilers; TCOLL"),
+        ("vaswani", "query-text.trec", 93, "4", "SYSTEMS OF DATA CODING FOR INFORMATION TRANSFER"),
+        ("ambient", "topics.tsv", 44, "2", "B-52"),
+        ("trec_diversity_qrels", "topics.web.1-50.txt", 50, "50", "dog heat"),
+        ("trec_diversity_qrels", "topics.web.51-100.txt", 50, "52", "avp"),
+    ],
+)
+def test_real_topics(collection, name, count, qid, text, data):
+    topics = read_topics(data(collection) / name)
+    assert len(topics) == count
+    assert topics[qid] == text
