@@ -49,7 +49,8 @@ def join(indexes: Iterable[Path], out: Path, delete: str | None = None) -> None:
     for index in indexes:
         writer.addIndexes(bulk.directory(index))
     if delete is not None:
-        writer.deleteDocuments(java_class("org.apache.lucene.index.Term")("id", delete))
+        term = java_class("org.apache.lucene.index.Term")("id", delete)
+        writer.deleteDocuments(java_class("org.apache.lucene.search.TermQuery")(term))
     writer.close()
 
 

@@ -182,9 +182,6 @@ def test_passing_threads_do_not_stay_in_the_jvm() -> None:
 
 
 def test_a_java_exception_in_one_line() -> None:
-    jvm.start_jvm()
-    from jnius import JavaException
-
-    with pytest.raises(JavaException) as caught:
+    with pytest.raises(jvm.pyjnius().JavaException) as caught:
         jvm.java_class("java.lang.Integer").parseInt("x")
     assert jvm.reason(caught.value) == 'NumberFormatException: For input string: "x"'

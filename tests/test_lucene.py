@@ -298,6 +298,11 @@ def test_blocks_are_whole_terms_of_bounded_size(small: LuceneIndex, limit: int) 
         np.testing.assert_array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(whole, name))
 
 
+def test_blocks_are_as_large_as_the_limit_lets_them() -> None:
+    assert list(bulk._runs(np.array([2, 2, 5, 1, 1, 1, 1]), 4)) == [(0, 2), (2, 3), (3, 7)]
+    assert list(bulk._runs(np.array([], dtype=np.int64), 4)) == []
+
+
 @pytest.fixture
 def index_in_parts(tmp_path: Path) -> Callable[..., LuceneIndex]:
     def build(*parts: dict[str, str], positions: bool = True, delete: str | None = None) -> LuceneIndex:

@@ -35,7 +35,7 @@ def test_gzip_is_told_by_content_not_by_name(reader, tmp_path):
     ],
 )
 @pytest.mark.parametrize("reader", READERS)
-def test_encodings_are_refused_and_leniently_repaired(reader, spoil, line, reason, tmp_path, caplog):
+def test_encodings_are_refused_and_leniently_repaired(*, reader, spoil, line, reason, tmp_path, caplog):
     clean, spoilt = tmp_path / "clean", tmp_path / "spoilt"
     clean.write_bytes(READERS[reader])
     spoilt.write_bytes(spoil(READERS[reader]))
@@ -80,14 +80,23 @@ def test_unreadable_files_are_format_errors(reader, tmp_path):
             reader(damaged)
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_nul_bytes_are_refused(reader, tmp_path):
+    path = tmp_path / "damaged"
+    path.write_bytes(READERS[reader] + bytes(9))
+    with pytest.raises(FormatError, match=r"damaged:3: there is a NUL byte"):
+        reader(path, lenient=True)
+    path.write_bytes(READERS[reader].decode().encode("utf-16-le"))
+    with pytest.raises(FormatError, match=r"damaged:1: there is a NUL byte"):
+        reader(path, lenient=True)
+
+
 @pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels, read_run])
 def test_only_ascii_white_space_separates_columns(reader, tmp_path):
     path = tmp_path / "table"
     name = "a\u00a0b\u2028c\x85d"
     path.write_bytes(READERS[reader].replace(b"d1", name.encode()))
-    assert name in str([list(r.docids) for r in reader(path).values()] if reader is read_run else reader(path)) or (
-        name.encode("unicode_escape").decode() in repr(reader(path)).replace("\\xa0", "\\xa0")
-    )
+    assert repr(name) in repr(reader(path))
 
 
 def test_faults_of_one_kind_are_one_warning_with_their_number_and_first_line(tmp_path, caplog):

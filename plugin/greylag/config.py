@@ -1,109 +1,70 @@
 """Experiment files: YAML, checked field by field.
 
+Every file names its study; the study's module, in `greylag.experiments`, holds the fields that it adds to `Experiment`.
 A relative path in a file is below its ``data`` folder, which the environment's GREYLAG_DATA overrides.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from greylag.errors import FormatError
 
+T = TypeVar("T", bound="Experiment")
 Positive = Annotated[int, Field(ge=1)]
 
 
-class _Strict(BaseModel):
+class Settings(BaseModel):
+    """A part of an experiment file: frozen, and without room for unknown fields."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Collection(_Strict):
-    """Documents: a file or folder, and Anserini's name for its form (found out where it is not given)."""
+class Experiment(Settings):
+    """What every experiment file has.
 
-    docs: str
-    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None = None
-
-
-class FirstStage(_Strict):
-    """Which of the first stage's rankings is reranked, and how it is made."""
-
-    model: Literal["bm25", "ql"] = "bm25"
-    hits: Positive = 1000
-    k1: float = 0.9
-    b: float = 0.4
-    mu: float = 1000.0
-
-
-class Features(_Strict):
-    """The pool that selection chooses from, and the features' parameters."""
-
-    pool: Literal["sd", "fd", "full"] = "full"
-    mu: float = 1000.0
-    k1: float = 0.9
-    b: float = 0.4
-    idf: Literal["lucene", "robertson"] = "lucene"
-    profile: Literal["indri", "galago"] = "indri"
-    max_clique: int = 3
-
-
-class Training(_Strict):
-    """Cross-validated training of the linear model."""
-
-    objective: str = "AP"
-    max_features: Positive = 5
-    epsilon: float = 0.0
-    retrain: bool = False
-    folds: Annotated[int, Field(ge=2)] = 5
-    seed: int = 0
-
-
-class Diversify(_Strict):
-    """The diversity stage after the model; scored by `measures` on the subtopic qrels."""
-
-    relevance_weight: float = 0.7
-    depth: Positive = 100
-    k: Positive = 20
-    subtopic_qrels: str
-    measures: tuple[str, ...] = ("alpha-nDCG@10", "S-recall@10")
-
-
-class Experiment(_Strict):
-    """A whole pipeline: collection, topics, judgements, stages, measures, and the scores that it is expected to give."""
+    Parameters
+    ----------
+    name : the experiment's name, and its folder's below ``runs``.
+    study : which study it is; see `greylag.experiments.study`.
+    data : the folder that its paths are relative to, itself relative to the file.
+    expected : the scores that it is expected to give, by system and measure.
+    """
 
     name: str
+    study: str = "pipeline"
     data: str = "."
-    collection: Collection
-    topics: str
-    qrels: str
-    lenient: bool = False
-    first_stage: FirstStage = FirstStage()
-    features: Features = Features()
-    training: Training = Training()
-    diversify: Diversify | None = None
-    measures: tuple[str, ...] = ("AP", "P@10", "nDCG@10")
-    expected: dict[str, dict[str, float]] = {}
-    folder: Path = Field(default=Path("."), exclude=True)
+    expected: Mapping[str, Mapping[str, float]] = {}
+    folder: Path = Field(default=Path(), exclude=True)
 
     def path(self, name: str) -> Path:
         """A file that the experiment names, found below its data folder."""
         return self.folder / name
 
 
-def read_experiment(path: str | Path) -> Experiment:
-    """Read an experiment file.
+class Collection(Settings):
+    """Documents: a file or folder, and Anserini's name for its form (told from the files where it is not given)."""
+
+    docs: str
+    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None = None
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """An experiment file's fields, unchecked.
 
     Raises
     ------
     FormatError
-        Where the file is missing, not YAML, or a field is unknown, missing or out of its domain: the first such field.
+        Where the file is missing, not YAML or not a mapping.
     """
-    path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FormatError(path, None, "no such experiment file") from None
     except yaml.YAMLError as error:
@@ -112,12 +73,24 @@ def read_experiment(path: str | Path) -> Experiment:
             path, mark.line + 1 if mark else None, f"not YAML: {getattr(error, 'problem', error)}"
         ) from None
     if not isinstance(content, dict):
-        raise FormatError(path, None, "an experiment file is a mapping with name, collection, topics and qrels")
+        raise FormatError(path, None, "an experiment file is a mapping of names to values, with at least a name")
+    return content
+
+
+def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> T:
+    """The fields of the file `path` as a study's settings.
+
+    Raises
+    ------
+    FormatError
+        Where a field is unknown, missing or out of its domain: the first such field.
+    """
     try:
-        experiment = Experiment(**content)
+        settings = form(**fields)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise FormatError(path, None, f"{place}: {first['msg'].lower()} (got {first['input']!r:.60})") from None
-    data = os.environ.get("GREYLAG_DATA") if experiment.data != "." else None
-    return experiment.model_copy(update={"folder": Path(data) if data else path.parent / experiment.data})
+    data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
+    folder = Path(data) if data else Path(os.path.normpath(Path(path).parent / settings.data))
+    return settings.model_copy(update={"folder": folder})

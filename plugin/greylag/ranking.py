@@ -192,7 +192,7 @@ def _items(inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run) -> list[
     if isinstance(inputs, Run):
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
-        return [Query(qid, text) for qid, text in inputs.items()]
+        return [Query(qid, str(text)) for qid, text in inputs.items()]
     return list(inputs)
 
 

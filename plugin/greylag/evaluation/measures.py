@@ -97,7 +97,7 @@ def parse_measure(name: str) -> Measure:
         from 1 to 10^9.
     """
     text = name.strip()
-    cut = re.search(r"[@._](\d+)$", text)
+    cut = re.search(r"[@._]([0-9]+)$", text)
     base = _normal(text[: cut.start()] if cut else text)
     family = (_WITH_CUTOFF if cut else _WITHOUT).get(base)
     if family is None:

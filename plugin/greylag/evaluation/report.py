@@ -97,9 +97,9 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     notes = [f"Means over {queries} judged queries."]
     for name, run in scores.items():
         if run.missing:
-            notes.append(f"{name} lacks {len(run.missing)} of them, which count as empty rankings: {_few(run.missing)}")
+            notes.append(f"{name}: {len(run.missing)} of them missing, scored as empty rankings ({_few(run.missing)}).")
         if run.unjudged:
-            notes.append(f"{name} has {len(run.unjudged)} queries without judgements, left out: {_few(run.unjudged)}")
+            notes.append(f"{name}: {len(run.unjudged)} without judgements, left out ({_few(run.unjudged)}).")
     if significance:
         sides = "two-sided" if significance.alternative == "two-sided" else "one-sided, better than the baseline"
         count = len(significance.comparisons)

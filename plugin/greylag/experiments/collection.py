@@ -7,25 +7,28 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from greylag.config import Experiment
 from greylag.errors import CollectionError
 from greylag.index.build import build_index
 from greylag.index.lucene import LuceneIndex
 from greylag.trec.text import write_text
 
 
-def open_collection(experiment: Experiment, folder: Path, say: Callable[[str], None]) -> LuceneIndex:
-    """The experiment's index in `folder`, built where it is missing or its documents have changed since."""
-    docs = experiment.path(experiment.collection.docs)
+def open_collection(docs: Path, form: str | None, folder: Path, say: Callable[[str], None]) -> LuceneIndex:
+    """The index of `docs` in `folder`, built where it is missing or the documents have changed since.
+
+    Parameters
+    ----------
+    docs, form : documents and their collection class, as `build_index` takes them.
+    """
     if not docs.exists():
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that the collections are in")
-    made_from = json.dumps({"docs": docs.name, "type": experiment.collection.type, "files": _listing(docs)}) + "\n"
+    made_from = json.dumps({"docs": docs.name, "type": form, "files": _listing(docs)}) + "\n"
     note = folder.with_name(f"{folder.name}.json")
     if folder.exists() and note.exists() and note.read_text(encoding="utf-8") == made_from:
         say(f"index: {folder}, built before")
         return LuceneIndex(folder)
     shutil.rmtree(folder, ignore_errors=True)
-    n = build_index(docs, folder, collection=experiment.collection.type)
+    n = build_index(docs, folder, collection=form)
     write_text(note, made_from)
     say(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

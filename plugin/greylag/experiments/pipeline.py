@@ -6,16 +6,17 @@ Each step is scored against the one before. Runs, models and results go to one f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from greylag.config import Experiment
+from pydantic import Field
+
+from greylag import config
 from greylag.diversity.mmr import MMR
-from greylag.errors import ParameterError
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure, to_dict
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments.collection import open_collection
+from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
@@ -24,110 +25,148 @@ from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds, train, training_data
-from greylag.ranking import Run, run_step
+from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import Qrels, read_qrels, read_subtopic_qrels, read_topics, write_run
 from greylag.trec.text import write_text
 
-Say = Callable[[str], None]
+
+class FirstStage(config.Settings):
+    """Which of the first stage's rankings is reranked, and how both are made."""
+
+    model: Literal["bm25", "ql"] = "bm25"
+    hits: config.Positive = 1000
+    k1: float = 0.9
+    b: float = 0.4
+    mu: float = 1000.0
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What an experiment gave.
+class Features(config.Settings):
+    """The pool that selection chooses from, and the features' parameters."""
 
-    Parameters
-    ----------
-    runs : by system, in the order of the pipeline.
-    scores : by system, on the documents' judgements.
-    diversity : the same on judgements by subtopic; empty where the experiment has none.
-    models : one for each fold.
-    """
-
-    runs: Mapping[str, Run]
-    scores: Mapping[str, Scores]
-    diversity: Mapping[str, Scores]
-    models: tuple[LinearModel, ...]
-
-    def mean(self, system: str, measure: str) -> float:
-        """A system's mean of a measure; ParameterError where it was not computed."""
-        wanted = parse_measure(measure)
-        for scores in (self.scores, self.diversity):
-            if system in scores and wanted in scores[system].measures:
-                return float(scores[system].means[scores[system].measures.index(wanted)])
-        raise ParameterError(f"{measure} of {system!r} was not computed; the systems are {', '.join(self.scores)}")
-
-    def deviations(self, expected: Mapping[str, Mapping[str, float]]) -> list[str]:
-        """Where a mean differs from the expected one, both rounded to four decimals: one line each."""
-        return [
-            f"{system} {measure}: expected {value:.4f}, got {self.mean(system, measure):.4f}"
-            for system, measures in expected.items()
-            for measure, value in measures.items()
-            if round(self.mean(system, measure), 4) != round(value, 4)
-        ]
+    pool: Literal["sd", "fd", "full"] = "full"
+    mu: float = 1000.0
+    k1: float = 0.9
+    b: float = 0.4
+    idf: Literal["lucene", "robertson"] = "lucene"
+    profile: Literal["indri", "galago"] = "indri"
+    max_clique: int = 3
 
 
-def run_pipeline(experiment: Experiment, out: Path, *, n_jobs: int, say: Say) -> Outcome:
-    """Run the experiment; write ``SYSTEM.run``, ``models/fold-I.json`` and ``results.json`` to `out`."""
-    topics = read_topics(experiment.path(experiment.topics), lenient=experiment.lenient)
-    qrels = read_qrels(experiment.path(experiment.qrels), lenient=experiment.lenient)
-    lucene = open_collection(experiment, out / "index", say)
+class Training(config.Settings):
+    """Cross-validated training of the linear model."""
+
+    objective: str = "AP"
+    max_features: config.Positive = 5
+    epsilon: float = 0.0
+    retrain: bool = False
+    folds: Annotated[int, Field(ge=2)] = 5
+    seed: int = 0
+
+
+class Diversify(config.Settings):
+    """MMR after the model, and measures on judgements by subtopic."""
+
+    relevance_weight: float = 0.7
+    depth: config.Positive = 100
+    k: config.Positive = 20
+    subtopic_qrels: str
+    measures: tuple[str, ...] = ("alpha-nDCG@10", "S-recall@10")
+
+
+class Settings(config.Experiment):
+    """A whole pipeline: collection, topics, judgements, stages and measures."""
+
+    collection: config.Collection
+    topics: str
+    qrels: str
+    lenient: bool = False
+    first_stage: FirstStage = FirstStage()
+    features: Features = Features()
+    training: Training = Training()
+    diversify: Diversify | None = None
+    measures: tuple[str, ...] = ("AP", "P@10", "nDCG@10")
+
+
+def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
+    """Run the pipeline; write ``SYSTEM.run``, ``models/fold-I.json`` and ``results.json`` to `out`."""
+    topics = read_topics(settings.path(settings.topics), lenient=settings.lenient)
+    qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
+    lucene = open_collection(settings.path(settings.collection.docs), settings.collection.type, out / "index", say)
     index = PositionalIndex.from_lucene(lucene)
-    stage = experiment.first_stage
+    stage = settings.first_stage
     runs = {
         "bm25": run_step(lucene.bm25(stage.hits, stage.k1, stage.b), topics, n_jobs=n_jobs, tag="bm25"),
         "ql": run_step(lucene.ql(stage.hits, stage.mu), topics, n_jobs=n_jobs, tag="ql"),
     }
     say(f"search: {len(topics)} topics with BM25 and with query likelihood, {stage.hits} documents each")
-    runs["mrf"], models = cross_validate(experiment, index, runs[stage.model], qrels, n_jobs=n_jobs, say=say)
-    measures = [parse_measure(name) for name in experiment.measures]
-    diversity: dict[str, Scores] = {}
-    if experiment.diversify is not None:
-        option = experiment.diversify
+    runs["mrf"], models = cross_validate(settings, index, runs[stage.model], qrels, n_jobs=n_jobs, say=say)
+    scores = {"relevance": {name: evaluate(ranked, qrels, settings.measures) for name, ranked in runs.items()}}
+    if settings.diversify is not None:
+        option = settings.diversify
         step = MMR(index, option.relevance_weight, option.depth, option.k)
         runs["mmr"] = run_step(step, runs["mrf"], n_jobs=n_jobs, tag="mmr")
         say(f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the first {option.depth}")
-        subtopics = read_subtopic_qrels(experiment.path(option.subtopic_qrels), lenient=experiment.lenient)
-        diversity = {name: evaluate_by_subtopic(run, subtopics, option.measures) for name, run in runs.items()}
-    scores = {name: evaluate(run, qrels, measures) for name, run in runs.items()}
-    outcome = Outcome(runs, scores, diversity, models)
-    _write(outcome, experiment, index, out)
-    return outcome
+        subtopics = read_subtopic_qrels(settings.path(option.subtopic_qrels), lenient=settings.lenient)
+        scores["relevance"]["mmr"] = evaluate(runs["mmr"], qrels, settings.measures)
+        scores["diversity"] = {
+            name: evaluate_by_subtopic(ranked, subtopics, option.measures) for name, ranked in runs.items()
+        }
+    _write(settings, index, runs, models, scores, out)
+    return Result(_means(scores), "\n".join(table(part) for part in scores.values()))
 
 
 def cross_validate(
-    experiment: Experiment, index: PositionalIndex, run: Run, qrels: Qrels, *, n_jobs: int, say: Say
+    settings: Settings, index: PositionalIndex, first: Run, qrels: Qrels, *, n_jobs: int, say: Say
 ) -> tuple[Run, tuple[LinearModel, ...]]:
     """Rerank each query by a model that was trained on the queries of the other folds."""
-    features, training = experiment.features, experiment.training
+    features, training = settings.features, settings.training
     parameters = FeatureParameters(**features.model_dump(exclude={"pool"}))
     extractor = FeatureExtractor(index, named_pool(features.pool), parameters)
-    data = training_data(run.rankings, qrels, extractor)
+    data = training_data(first.rankings, qrels, extractor)
     objective = Objective.parse(training.objective)
     learner = GreedySelection(objective, training.max_features, training.epsilon, training.retrain)
-    reranked, models = {}, []
-    for number, test in enumerate(split_folds(list(run), training.folds, training.seed), 1):
+    reranked: dict[str, Ranking] = {}
+    models = []
+    for number, test in enumerate(split_folds(list(first), training.folds, training.seed), 1):
         own = data.select_queries([qid for qid in data.qids if qid not in test])
-        provenance = {"experiment": experiment.name, "fold": number, "folds": training.folds, "seed": training.seed}
+        provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
         model = train(own, extractor, learner, n_jobs=n_jobs, provenance=provenance)
         chosen = ", ".join(str(spec) for spec in model.features)
-        say(f"fold {number}: {objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries with {chosen}")
+        say(
+            f"fold {number}: {objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries with {chosen}"
+        )
         ranker = MRFRanker(model, index)
-        reranked.update(run_step(ranker, [run[qid] for qid in test], n_jobs=n_jobs, tag="mrf"))
+        reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=n_jobs, tag="mrf"))
         models.append(model)
-    return Run(tuple(reranked[qid] for qid in run), "mrf"), tuple(models)
+    return Run(tuple(reranked[qid] for qid in first), "mrf"), tuple(models)
 
 
-def _write(outcome: Outcome, experiment: Experiment, index: PositionalIndex, out: Path) -> None:
+def _means(scores: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, float]]:
+    """Means by system and measure, over all kinds of scores."""
+    means: dict[str, dict[str, float]] = {}
+    for part in scores.values():
+        for system, found in part.items():
+            names = [str(measure) for measure in found.measures]
+            means.setdefault(system, {}).update(zip(names, found.means.tolist(), strict=True))
+    return means
+
+
+def _write(
+    settings: Settings,
+    index: PositionalIndex,
+    runs: Mapping[str, Run],
+    models: tuple[LinearModel, ...],
+    scores: Mapping[str, Mapping[str, Scores]],
+    out: Path,
+) -> None:
     (out / "models").mkdir(parents=True, exist_ok=True)
-    for name, run in outcome.runs.items():
-        write_run(run, out / f"{name}.run")
-    for number, model in enumerate(outcome.models, 1):
+    for name, ranked in runs.items():
+        write_run(ranked, out / f"{name}.run")
+    for number, model in enumerate(models, 1):
         model.save(out / "models" / f"fold-{number}.json")
     results: dict[str, Any] = {
-        "experiment": experiment.model_dump(mode="json"),
+        "settings": settings.model_dump(mode="json"),
         "fingerprint": index.fingerprint,
-        "relevance": to_dict(outcome.scores),
+        **{kind: to_dict(part) for kind, part in scores.items()},
     }
-    if outcome.diversity:
-        results["diversity"] = to_dict(outcome.diversity)
     write_text(out / "results.json", json.dumps(results, indent=1) + "\n")

@@ -104,7 +104,9 @@ class FeatureExtractor:
             rows, multiplicity = distinct_cliques(places, group.sets, self.parameters.max_clique, ordered=group.ordered)
             if not len(rows):
                 continue  # its features stay 0
-            table = CliqueTable(group.ordered, np.where(rows == ABSENT, FILLER, vocabulary[rows]), group.windows, overlap)
+            table = CliqueTable(
+                group.ordered, np.where(rows == ABSENT, FILLER, vocabulary[rows]), group.windows, overlap
+            )
             counts = self._statistics.counts(table)
             values, clique_values = self._absent(group, counts, multiplicity, by_function)
             accumulate(
@@ -129,8 +131,8 @@ class FeatureExtractor:
             absent = self._weightings[function].absent_clique(clique_values[:, s])
             of_cliques[:, s] = np.einsum("cs,c->s", multiplicity, absent)  # not BLAS: its sums depend on threads
         sizes = multiplicity.sum(axis=0)
-        absent = [of_cliques[c, s] + sizes[c] * of_documents[group.signals[s][1]] for s, c in group.features]
-        return np.stack(absent, axis=1), clique_values
+        columns = [of_cliques[c, s] + sizes[c] * of_documents[group.signals[s][1]] for s, c in group.features]
+        return np.stack(columns, axis=1), clique_values
 
     @cached_property
     def _groups(self) -> list[_Group]:

@@ -100,7 +100,8 @@ class Dirichlet:
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """mu cf/|C|, shape of cf."""
-        return self.parameters.mu * np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
+        background: FloatArray = np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
+        return background * self.parameters.mu
 
     def document(self, lengths: IntArray) -> FloatArray:
         """log(|D| + mu), shape of lengths."""
@@ -132,7 +133,8 @@ class BM25:
     def document(self, lengths: IntArray) -> FloatArray:
         """k1 ((1 - b) + b |D|/avgdl), shape of lengths."""
         p = self.parameters
-        return p.k1 * ((1.0 - p.b) + p.b * lengths / max(1e-9, self.collection.average_length))
+        relative: FloatArray = lengths / max(1e-9, self.collection.average_length)
+        return p.k1 * ((1.0 - p.b) + p.b * relative)
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
         """0."""

@@ -18,7 +18,7 @@ _jit = njit(cache=True, nogil=True, error_model="numpy")
 FILLER = -2
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _match_ordered(
     positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
 ) -> None:
@@ -43,7 +43,7 @@ def _match_ordered(
                 last[w] = previous + 1
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _match_unordered(
     positions: Any,
     at: Any,
@@ -102,7 +102,7 @@ def _match_unordered(
         missing += need[term] > 0
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def count(
     ordered: bool,
     positions: Int32Array,
@@ -124,7 +124,7 @@ def count(
         _match_unordered(positions, at, ends, size, widths, overlap, last, tf, merged, need)
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArray, documents: IntArray) -> Any:
     """Where each of a query's terms occurs among some documents.
 
@@ -164,7 +164,7 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
     return postings, having, offsets
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def gain(weighting: int, tf: int, clique: float, document: float) -> float:
     """What tf > 0 occurrences add, by the weighting's code."""
     if weighting == 0:
@@ -172,7 +172,7 @@ def gain(weighting: int, tf: int, clique: float, document: float) -> float:
     return clique * tf / (document + tf)
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def accumulate(
     ordered: bool,
     cliques: IntArray,
@@ -212,7 +212,10 @@ def accumulate(
         for term in cliques[c]:
             if term >= 0:
                 size += 1
-                if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
+                if (
+                    having_offsets[term + 1] - having_offsets[term]
+                    < having_offsets[rarest + 1] - having_offsets[rarest]
+                ):
                     rarest = term
         for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
             complete = True
@@ -232,7 +235,7 @@ def accumulate(
                 out[d, f] += multiplicity[c, features[f, 1]] * values[features[f, 0]]
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def collection_counts(
     ordered: bool,
     cliques: IntArray,
@@ -287,6 +290,6 @@ def collection_counts(
     return out
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _df(postings_offsets: IntArray, term: int) -> int:
     return postings_offsets[term + 1] - postings_offsets[term]  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.documents import COLLECTIONS, guess_collection, lay_out
-from greylag.index.jvm import calls_java, java_class, reason, start_jvm
+from greylag.index.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.index.lucene import LuceneIndex
 
 _log = logging.getLogger("greylag")
@@ -83,8 +83,6 @@ def _arguments(docs: Path, index: Path, collection: str, threads: int) -> Any:
 
 def _index(arguments: Any, docs: Path) -> int:
     """Run Anserini's indexer on `docs`, as laid out; the number of documents indexed."""
-    from jnius import JavaException
-
     with _captured_errors() as errors:
         try:
             indexer = java_class("io.anserini.index.IndexCollection")(arguments)
@@ -93,7 +91,7 @@ def _index(arguments: Any, docs: Path) -> int:
             )
             counters = indexer.getCounters()
             _run_in_background(indexer, counters.indexed)
-        except JavaException as error:
+        except pyjnius().JavaException as error:
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
         # Anserini prints what went wrong, and goes on with the next file.
         if printed := errors.toString():
@@ -112,11 +110,13 @@ def _run_in_background(indexer: Any, done: Any) -> None:
     """Run `indexer` in a thread, so that progress can be shown, and Ctrl-C stops it at once."""
     from tqdm import tqdm
 
-    failures, java_threads = [], []
+    failures: list[Exception] = []
+    java_threads: list[Any] = []
+    current_java_thread = java_class("java.lang.Thread").currentThread
 
     @calls_java
     def work() -> None:
-        java_threads.append(java_class("java.lang.Thread").currentThread())
+        java_threads.append(current_java_thread())
         try:
             indexer.run()
         except Exception as error:
@@ -141,11 +141,9 @@ def _run_in_background(indexer: Any, done: Any) -> None:
 @contextmanager
 def _captured_errors() -> Iterator[Any]:
     """Collect what Java prints on its standard error stream."""
-    from jnius import cast
-
     system, buffer = java_class("java.lang.System"), java_class("java.io.ByteArrayOutputStream")()
     stream = system.err
-    system.setErr(java_class("java.io.PrintStream")(cast("java.io.OutputStream", buffer)))
+    system.setErr(java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer)))
     try:
         yield buffer
     finally:

@@ -48,9 +48,10 @@ def open_export(lucene: LuceneIndex | str | Path) -> PositionalIndex:
     for place in places:
         if (place / key / "meta.json").exists():
             return _open(place / key, source)
-    place = next((place for place in places if _writable(place)), None)
-    if place is None:
+    writable = [place for place in places if _writable(place)]
+    if not writable:
         raise CollectionError(f"neither {places[0]} nor {places[1]} can be written: make one of them writable")
+    place = writable[0]
     if any(place.glob("*/meta.json")):
         _log.warning("%s has changed: exporting its positions again", source.path)
     _export(source, place, key)

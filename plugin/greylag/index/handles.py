@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from greylag.index.jvm import java_class
+from greylag.index.jvm import java_class, pyjnius
 
 Handle = Any  # java.lang.invoke.MethodHandle
 _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "boolean": "Boolean", "void": "Void"}
@@ -119,6 +119,4 @@ def _signature(result: Any, parameters: Sequence[Any]) -> Any:
 
 
 def _result(function: Handle) -> Any:
-    from jnius import cast
-
-    return cast("java.lang.Class", function.type().returnType())
+    return pyjnius().cast("java.lang.Class", function.type().returnType())

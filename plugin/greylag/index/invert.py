@@ -59,7 +59,7 @@ def encode_docids(docids: list[str]) -> np.ndarray[Any, np.dtype[np.bytes_]]:
     return np.array(encoded, dtype=f"S{max([1, *map(len, encoded)])}")
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def transpose(
     postings_offsets: IntArray,
     postings_docs: Int32Array,

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from greylag.errors import DependencyError, ParameterError
@@ -103,12 +104,17 @@ def start_jvm(heap: str = "4g") -> None:
             _ready.set()
 
 
-def java_class(name: str) -> Any:
-    """The Java class `name` as a Python object; starts the JVM where none runs."""
+def pyjnius() -> ModuleType:
+    """The module jnius, over the JVM of `start_jvm`; imported by itself, it would start one of its own choice."""
     start_jvm()
-    from jnius import autoclass
+    import jnius
 
-    return autoclass(name)
+    return jnius  # type: ignore[no-any-return]
+
+
+def java_class(name: str) -> Any:
+    """The Java class `name` as a Python object."""
+    return pyjnius().autoclass(name)
 
 
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -120,14 +126,12 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        start_jvm()
+        jnius = pyjnius()
         try:
             return function(*args, **kwargs)
         finally:
             if threading.current_thread() is not threading.main_thread():
-                from jnius import detach
-
-                detach()
+                jnius.detach()
 
     return wrapper
 

@@ -21,7 +21,7 @@ import numpy as np
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import bulk
 from greylag.index.bulk import PostingsBlock
-from greylag.index.jvm import calls_java, java_class, reason
+from greylag.index.jvm import calls_java, java_class, pyjnius, reason
 from greylag.ranking import Composable, Query, Ranking
 
 BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
@@ -173,17 +173,15 @@ class LuceneIndex:
         return self._opened
 
     def _open(self) -> Any:
-        from jnius import JavaException, cast
-
         try:
             reader = java_class("org.apache.lucene.index.DirectoryReader").open(bulk.directory(self.path))
-        except JavaException as error:
+        except pyjnius().JavaException as error:
             raise CollectionError(
                 f"{self.path} cannot be opened; perhaps another Pyserini wrote it ({reason(error)}): {BUILD}"
             ) from error
         if _fingerprint(self.path) != self._fingerprint:
             raise CollectionError(f"{self.path} has changed since it was opened: open it again")
-        return cast("org.apache.lucene.index.IndexReader", reader)
+        return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
     def _terms(self, field: str) -> Any:
         terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(self._reader(), field)
@@ -206,13 +204,11 @@ class _Source(Composable):
     @calls_java
     def __call__(self, query: Query) -> Ranking:
         """The `k` best documents; of equal scores the lesser docid first. A query without index terms finds none."""
-        from jnius import JavaException
-
         try:
             generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
             words = generator.buildQuery("contents", self.index._get_analyzer(), query.text)
             docids, scores = bulk.hits(self._searcher, words, self.k)
-        except JavaException as error:
+        except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.path}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
 

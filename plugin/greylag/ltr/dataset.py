@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,7 +51,7 @@ class RankingData:
     @classmethod
     def from_rankings(
         cls,
-        rankings: Sequence[Ranking],
+        rankings: Iterable[Ranking],
         qrels: Mapping[str, Mapping[str, int]],
         names: Sequence[str],
         extract: Callable[[Ranking], FloatArray],

@@ -61,7 +61,7 @@ def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> 
     """
     state, steps, events = _crossings(*problem, scores, direction)
     order = np.argsort(steps)
-    step = _sweep(problem.code, problem.depth, *state, steps[order], events[order])
+    step = _sweep(problem.code, problem.depth, *state, steps[order], events[order])  # type: ignore[call-arg]
     return Optimum(step, mean(problem, scores + step * direction))
 
 
@@ -70,13 +70,13 @@ def mean(problem: Problem, scores: FloatArray) -> float:
     return float(evaluate(problem.code, problem.depth, problem.offsets, scores, problem.gains, problem.norms).sum())
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _term(code: int, depth: int, gain: float, rank: int, count: int, reach: float) -> float:
     """h of one relevant document: its gain, rank, i and Q."""
     if rank > depth:
         return 0.0
     if code == AP:
-        return count / rank  # type: ignore[no-any-return]
+        return count / rank
     if code == NDCG:
         return gain / np.log2(rank + 1.0)  # type: ignore[no-any-return]
     if code == RR:
@@ -86,7 +86,7 @@ def _term(code: int, depth: int, gain: float, rank: int, count: int, reach: floa
     return gain * reach / rank
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def evaluate(code: int, depth: int, offsets: IntArray, scores: FloatArray, gains: FloatArray, norms: FloatArray) -> Any:
     """The measure of each query times its norm, shape (q,); of equal scores the earlier row is first."""
     values = np.zeros(len(offsets) - 1)
@@ -104,7 +104,7 @@ def evaluate(code: int, depth: int, offsets: IntArray, scores: FloatArray, gains
     return values
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _crossings(
     code: int,
     depth: int,
@@ -154,7 +154,7 @@ def _crossings(
     return (rank, count, reach, gains[relevant], norm), steps[:m], events[:m]
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _sweep(
     code: int,
     depth: int,
@@ -191,7 +191,7 @@ def _sweep(
     return best_step  # type: ignore[no-any-return]
 
 
-@_jit  # type: ignore[untyped-decorator]
+@_jit
 def _move(
     code: int,
     depth: int,

@@ -86,9 +86,7 @@ class CuttingPlane:
         if self.max_iterations < 1:
             raise ParameterError(f"max_iterations has to be at least 1, not {self.max_iterations}")
 
-    def fit(
-        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
-    ) -> Solution:
+    def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Solution:
         """The weights that minimise the problem above over `examples`, pairs of input and truth.
 
         Raises
@@ -106,28 +104,27 @@ class CuttingPlane:
             )  # fmt: skip
         return solution
 
+    def _solution(self, weights, hinge, lower, iteration, converged):
+        objective = float(weights @ weights / 2 + self.C * hinge)
+        return Solution(weights, objective, objective - lower, iteration, converged)
+
     def _one_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         cache = _Cache(training)
         working = _WorkingSet(training.target_features.shape[1], np.array([self.C]))
-        best, upper, lower = np.zeros(0), np.inf, 0.0
         for iteration in range(1, self.max_iterations + 1):
             weights, lower = working.solve()
-            allowed = working.slacks(weights)[0] + self.epsilon
+            slack = working.slacks(weights)[0]
             difference, loss = cache.most_violated(weights)
-            if loss - difference @ weights <= allowed:
+            if loss - difference @ weights <= slack + self.epsilon:
                 cache.refresh(weights)
                 difference, loss = cache.most_violated(weights)
-                objective = float(weights @ weights / 2 + self.C * (loss - difference @ weights))
-                if objective < upper:
-                    best, upper = weights, objective
-                if loss - difference @ weights <= allowed:
-                    return Solution(best, upper, upper - lower, iteration, True)
+                violation = loss - difference @ weights
+                if violation <= slack + self.epsilon:
+                    return self._solution(weights, max(slack, violation), lower, iteration, True)
             working.add(difference, loss, 0)
             working.drop_idle()
-        objective = training.objective(weights, self.C)
-        if objective < upper:
-            best, upper = weights, objective
-        return Solution(best, upper, upper - lower, self.max_iterations, False)
+        cache.refresh(weights)
+        ...
 
     def _n_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         n = len(training.examples)

@@ -92,7 +92,9 @@ class TrainingSet(Generic[Input, Truth, Output]):
             raise ModelError(f"examples have from {sizes[0]} to {sizes[-1]} joint features; all need the same")
         if not np.isfinite(features).all():
             example, feature = np.argwhere(~np.isfinite(features))[0]
-            raise ModelError(f"joint feature {feature} of example {example} is {features[example][feature]}, not finite")
+            raise ModelError(
+                f"joint feature {feature} of example {example} is {features[example][feature]}, not finite"
+            )
         return np.array(features)
 
     def most_violated(self, example: int, weights: FloatArray) -> tuple[FloatArray, float]:

@@ -22,6 +22,7 @@ Float32Array = NDArray[np.float32]
 
 COLUMNS = "qid Q0 docid rank score tag"
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds to infinity
 
 
 def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
@@ -88,8 +89,8 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     ParameterError
         A score beyond float32's range, or no number left below the last one.
     """
-    if (np.abs(scores) > FLOAT32_MAX).any():
-        beyond = scores[np.abs(scores) > FLOAT32_MAX][0]
+    if (np.abs(scores) >= FLOAT32_LIMIT).any():
+        beyond = scores[np.abs(scores) >= FLOAT32_LIMIT][0]
         raise ParameterError(f"score {beyond} is beyond float32 (3.4e38), in which trec_eval compares; scale them")
     # Float32 numbers as whole ones: neighbours have neighbouring keys, and -0 shares the key of 0.
     bits = scores.astype(np.float32).view(np.int32).astype(np.int64)
@@ -146,7 +147,7 @@ def _score(text: bytes, line: int, faults: Faults) -> float | None:
         score = math.nan if b"_" in text else float(text)  # 1_0 is a number to Python alone
     except ValueError:
         score = math.nan
-    if -FLOAT32_MAX <= score <= FLOAT32_MAX:
+    if -FLOAT32_LIMIT < score < FLOAT32_LIMIT:
         return score
     if math.isnan(score):
         faults.repair(line, f"score {text.decode()!r} is not a number", "leaves the document out")

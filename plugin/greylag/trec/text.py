@@ -71,8 +71,8 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
     Raises
     ------
     FormatError
-        The file cannot be read, is a damaged gzip file or has nothing but white space; in strict reading also a
-        byte-order mark, text that is not UTF-8, and CR LF line ends.
+        The file cannot be read, is a damaged gzip file, has a NUL byte or nothing but white space; in strict reading
+        also a byte-order mark, text that is not UTF-8, and CR LF line ends.
     """
     try:
         content = Path(path).read_bytes()
@@ -87,6 +87,9 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
         first = content.count(b"\n", 0, content.index(b"\r\n")) + 1
         faults.repair(first, "the line ends in CR LF", "reads LF", ends)
         content = content.replace(b"\r\n", b"\n")
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise FormatError(path, line, "there is a NUL byte, so this is no text or was damaged; write it anew")
     if not content.strip():
         raise FormatError(path, None, "is empty; check how it was made")
     return content
@@ -134,11 +137,11 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
 
 
 def check_names(what: str, names: Iterable[str]) -> None:
-    """Raise `ParameterError` where a name is empty or has white space, which would shift a file's columns."""
-    names = list(names)
-    if " ".join(names).encode().split() != [name.encode() for name in names]:
-        bad = next(name for name in names if name.encode().split() != [name.encode()])
-        raise ParameterError(f"{what} {bad!r} is empty or has white space, which a TREC file cannot hold; rename it")
+    """Raise `ParameterError` where a name is empty, or has white space or a NUL, and so would be read as another."""
+    for name in names:
+        if name.encode().replace(b"\0", b" ").split() != [name.encode()]:
+            reason = "is empty or has white space or a NUL, which a TREC file cannot hold; rename it"
+            raise ParameterError(f"{what} {name!r} {reason}")
 
 
 def write_text(path: str | Path, text: str) -> None:

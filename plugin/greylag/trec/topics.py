@@ -115,7 +115,9 @@ def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
     except ElementTree.ParseError as error:
         raise FormatError(path, error.position[0], f"the XML is not well-formed ({error}); correct it") from None
     for topic in root.iter("topic"):
-        found = {child.tag: "".join(child.itertext()) for child in reversed(topic)}
+        found: dict[str, str] = {}
+        for child in topic:
+            found.setdefault(child.tag, "".join(child.itertext()))
         yield None, topic.get("number", "").strip(), _pick(found, _tags(field), path, None)
 
 

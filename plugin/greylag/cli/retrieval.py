@@ -1,0 +1,209 @@
+"""Commands that make indexes, runs, features and models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greylag.cli.options import (
+    K1,
+    B,
+    CollectionForm,
+    Field,
+    FirstStage,
+    Index,
+    InputRun,
+    Jobs,
+    Lenient,
+    MaxClique,
+    Method,
+    Mu,
+    Out,
+    Pool,
+    PoolOption,
+    Profile,
+    Tag,
+    Topics,
+    feature_parameters,
+    open_positional,
+    read_ranked,
+)
+from greylag.errors import FormatError, ParameterError
+
+
+def index(
+    docs: Annotated[Path, typer.Argument(help="A file or folder of documents; .gz and .tar.gz too.")],
+    out: Annotated[Path, typer.Option("--out", help="The index's folder, which must not exist yet.")],
+    collection: Annotated[
+        CollectionForm | None, typer.Option(help="The documents' form; told from them by default.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", help="Indexing threads.")] = 1,
+) -> None:
+    """Index documents with positions, and export the positions."""
+    from greylag.index.build import build_index
+    from greylag.index.positional import PositionalIndex
+
+    n = build_index(docs, out, collection=None if collection is None else collection.value, threads=threads)
+    positional = PositionalIndex.from_lucene(out)
+    typer.echo(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
+
+
+def search(
+    index: Index,
+    topics: Topics,
+    out: Out,
+    model: Annotated[FirstStage, typer.Option("--model", help="BM25 or query likelihood.")] = FirstStage.bm25,
+    k1: K1 = 0.9,
+    b: B = 0.4,
+    mu: Mu = 1000.0,
+    hits: Annotated[int, typer.Option("--hits", help="Documents a query.")] = 1000,
+    field: Field = "title",
+    tag: Tag = None,
+    jobs: Jobs = 1,
+    lenient: Lenient = False,
+) -> None:
+    """Search with BM25 or query likelihood, and write a run."""
+    from greylag.index.lucene import LuceneIndex
+    from greylag.ranking import run_step
+    from greylag.trec import read_topics, write_run
+
+    queries = read_topics(topics, field=field, lenient=lenient)
+    lucene = LuceneIndex(index)
+    source = lucene.bm25(hits, k1, b) if model is FirstStage.bm25 else lucene.ql(hits, mu)
+    write_run(run_step(source, queries, n_jobs=jobs, tag=tag or model.value), out)
+
+
+def features(
+    index: Index,
+    topics: Topics,
+    run: InputRun,
+    out: Annotated[Path, typer.Option("--out", help="The file to write: LETOR text, or NumPy where it ends in .npz.")],
+    features: Annotated[
+        str | None, typer.Option("--features", help="Features, with commas: SD/ordered/LM-O-4,…")
+    ] = None,
+    pool: Annotated[Pool | None, typer.Option("--pool", help="A pool of features instead.")] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements, for the grades.")] = None,
+    mu: Mu = 1000.0,
+    k1: K1 = 0.9,
+    b: B = 0.4,
+    profile: Profile = "indri",
+    max_clique: MaxClique = 3,
+    field: Field = "title",
+    lenient: Lenient = False,
+) -> None:
+    """Write the features of a run's documents as LETOR text or .npz."""
+    from tqdm import tqdm
+
+    from greylag.features.extract import FeatureExtractor
+    from greylag.features.spec import named_pool, parse_features
+    from greylag.ltr.letor import write_features
+    from greylag.trec import read_qrels
+
+    if (features is None) == (pool is None):
+        raise ParameterError("give either --features or --pool")
+    specs = parse_features(features) if features is not None else named_pool(pool.value)  # type: ignore[union-attr]
+    extractor = FeatureExtractor(open_positional(index), specs, feature_parameters(mu, k1, b, profile, max_clique))
+    rankings = read_ranked(run, topics, field, lenient)
+    judgements = None if qrels is None else read_qrels(qrels, lenient=lenient)
+    shown = tqdm(rankings.rankings, desc="features", unit="query", disable=None)
+    write_features(out, [str(spec) for spec in specs], ((ranking, extractor(ranking)) for ranking in shown), judgements)
+
+
+def train(
+    index: Index,
+    topics: Topics,
+    qrels: Annotated[Path, typer.Option("--qrels", help="Judgements to learn from.")],
+    out: Out,
+    run: Annotated[Path | None, typer.Option("--run", help="The run to learn to rerank; BM25's by default.")] = None,
+    measure: Annotated[
+        str, typer.Option("--measure", help="What to maximise: map, nDCG@10, RR, P@5, ERR@20, …")
+    ] = "map",
+    pool: PoolOption = Pool.full,
+    max_features: Annotated[int, typer.Option("--max-features", help="Select at most so many.")] = 5,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Stop at a rise no larger than this.")] = 0.0,
+    retrain: Annotated[bool, typer.Option("--retrain", help="Retrain all weights after each round.")] = False,
+    mu: Mu = 1000.0,
+    k1: K1 = 0.9,
+    b: B = 0.4,
+    profile: Profile = "indri",
+    max_clique: MaxClique = 3,
+    field: Field = "title",
+    jobs: Jobs = 1,
+    lenient: Lenient = False,
+) -> None:
+    """Learn a linear model by greedy feature selection, and write it as JSON."""
+    from greylag.features.extract import FeatureExtractor
+    from greylag.features.spec import named_pool
+    from greylag.index.lucene import LuceneIndex
+    from greylag.ltr import training
+    from greylag.ltr.greedy import GreedySelection
+    from greylag.ltr.objectives import Objective
+    from greylag.ranking import run_step
+    from greylag.trec import read_qrels, read_topics
+
+    learner = GreedySelection(Objective.parse(measure), max_features, epsilon, retrain)
+    parameters = feature_parameters(mu, k1, b, profile, max_clique)
+    judgements = read_qrels(qrels, lenient=lenient)
+    if run is None:
+        queries = read_topics(topics, field=field, lenient=lenient)
+        rankings = run_step(LuceneIndex(index).bm25(), queries, n_jobs=jobs, tag="bm25")
+    else:
+        rankings = read_ranked(run, topics, field, lenient)
+    if not any(qid in judgements for qid in rankings):
+        raise FormatError(
+            qrels, None, f"no query in common with the run, whose first is {next(iter(rankings), None)!r}"
+        )
+    extractor = FeatureExtractor(open_positional(index), named_pool(pool.value), parameters)
+    data = training.training_data(rankings.rankings, judgements, extractor)
+    model = training.train(data, extractor, learner, n_jobs=jobs)
+    model.save(out)
+    for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
+        typer.echo(f"{learner.objective} {score:.4f}  {weight:+.6g}  {spec}")
+
+
+def rerank(
+    index: Index,
+    topics: Topics,
+    run: InputRun,
+    model: Annotated[Path, typer.Option("--model", help="A model from `greylag train`.")],
+    out: Out,
+    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model of another collection.")] = False,
+    field: Field = "title",
+    tag: Tag = None,
+    jobs: Jobs = 1,
+    lenient: Lenient = False,
+) -> None:
+    """Rerank a run by a model."""
+    from greylag.ltr.linear import LinearModel, MRFRanker
+    from greylag.ranking import run_step
+    from greylag.trec import write_run
+
+    ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer)
+    rankings = read_ranked(run, topics, field, lenient)
+    write_run(run_step(ranker, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-mrf"), out)
+
+
+def diversify(
+    index: Index,
+    run: InputRun,
+    out: Out,
+    topics: Annotated[Path | None, typer.Option("--topics", help="Topics; checked against the run's queries.")] = None,
+    method: Annotated[Method, typer.Option("--method", help="How to diversify.")] = Method.mmr,
+    relevance_weight: Annotated[float, typer.Option(help="MMR: 1 for relevance only, 0 for novelty only.")] = 0.7,
+    depth: Annotated[int, typer.Option("--depth", help="Candidates: the first so many documents.")] = 100,
+    k: Annotated[int, typer.Option("--k", help="How many of them to pick.")] = 20,
+    field: Field = "title",
+    tag: Tag = None,
+    jobs: Jobs = 1,
+    lenient: Lenient = False,
+) -> None:
+    """Reorder the top of a run so that it covers more."""
+    from greylag.diversity.mmr import MMR
+    from greylag.ranking import run_step
+    from greylag.trec import write_run
+
+    stage = MMR(open_positional(index), relevance_weight, depth, k)
+    rankings = read_ranked(run, topics, field, lenient)
+    write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)

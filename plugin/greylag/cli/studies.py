@@ -1,0 +1,101 @@
+"""Commands that score runs and run whole studies, and the doctor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from greylag.cli.options import Jobs, Lenient, Test
+from greylag.errors import FormatError
+
+
+def evaluate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
+    qrels: Annotated[Path, typer.Option("--qrels", help="Judgements of documents, or by subtopic.")],
+    measures: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "-m", "--measure", help="AP, nDCG@10, P@30, RR, R@1000, …, or trec_eval's names; repeat for more."
+        ),
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Compare with this run.")] = None,
+    test: Annotated[Test, typer.Option("--test", help="The paired test of the differences.")] = Test.t,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Scores of every query.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+    lenient: Lenient = False,
+) -> None:
+    """Score runs with pytrec_eval; with --baseline, test their differences from it."""
+    from greylag import evaluation, trec
+
+    by_subtopic = trec.has_subtopics(qrels)
+    names = measures or (["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"] if by_subtopic else ["AP", "P@10", "nDCG@10"])
+    parsed = [evaluation.parse_measure(name) for name in names]
+    paths = list(dict.fromkeys([*([] if baseline is None else [baseline]), *runs]))
+    scores = {}
+    for path in paths:
+        run = trec.read_run(path, lenient=lenient)
+        if by_subtopic:
+            scores[str(path)] = evaluation.evaluate_by_subtopic(
+                run, trec.read_subtopic_qrels(qrels, lenient=lenient), parsed
+            )
+        else:
+            scores[str(path)] = evaluation.evaluate(run, trec.read_qrels(qrels, lenient=lenient), parsed)
+    significance = None if baseline is None else evaluation.compare(scores, str(baseline), test=test.value)
+    if as_json:
+        typer.echo(json.dumps(evaluation.to_dict(scores, significance), indent=1))
+    else:
+        typer.echo(evaluation.per_query(scores) if per_query else evaluation.table(scores, significance), nl=False)
+
+
+def experiment(
+    config: Annotated[Path, typer.Argument(help="An experiment file (YAML); see configs/.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write; runs/NAME by default.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 unless the expected scores come out.")] = False,
+    jobs: Jobs = -1,
+) -> None:
+    """Run a whole pipeline from a file: index, search, cross-validated training, diversity, scores."""
+    from greylag.experiments import study
+
+    module, settings = study.load(config)
+    if check and not settings.expected:
+        raise FormatError(config, None, "--check needs expected scores in the file")
+    result = module.run(settings, out or Path("runs") / settings.name, n_jobs=jobs, say=typer.echo)
+    typer.echo(f"\n{result.summary}", nl=False)
+    if check:
+        deviations = result.deviations(settings.expected)
+        for line in deviations:
+            typer.echo(line, err=True)
+        if deviations:
+            raise typer.Exit(1)
+        typer.echo("the expected scores came out")
+
+
+def doctor(index: Annotated[Path | None, typer.Option("--index", help="An index to look at.")] = None) -> None:
+    """Check Java, Pyserini and an index; say what to do where something is missing."""
+    from greylag.index.doctor import diagnose
+
+    checks = diagnose(index)
+    for check in checks:
+        verdict, remedy = ("ok", "") if check.ok else ("missing", f"; {check.remedy}")
+        typer.echo(f"{verdict:8}{check.name}: {check.detail}{remedy}")
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Where to write.")] = Path("runs/demo"), jobs: Jobs = -1
+) -> None:
+    """Run the whole pipeline on a small collection that comes with greylag."""
+    from importlib.resources import as_file, files
+
+    from greylag.experiments import study
+
+    with as_file(files("greylag") / "demo") as folder:
+        module, settings = study.load(folder / "demo.yaml")
+        result = module.run(settings, out, n_jobs=jobs, say=typer.echo)
+    typer.echo(f"\n{result.summary}")
+    typer.echo(f"Runs, models and all scores are in {out}; see models/fold-1.json there for what was learnt.")
+    typer.echo("Next, on a collection of your own: greylag index, search, train, rerank, diversify, evaluate.")

@@ -1,0 +1,135 @@
+"""From a ranking and its index, or from term counts, to the candidates that SVM-div's model sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from greylag.diversity.coverage import Candidates, CoverageFeatures, Criterion
+from greylag.diversity.mmr import unit_range
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, IntArray, Ranking
+
+FIRST_STAGE: Mapping[str, Callable[[Ranking], FloatArray]] = {
+    "score": lambda ranking: unit_range(ranking.scores),
+    "reciprocal-rank": lambda ranking: 1.0 / np.arange(1, len(ranking) + 1),
+}
+"""Document features that come from the ranking itself, in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class CandidateMaker:
+    """Makes candidates from rankings; safe to share between threads.
+
+    Document features are those of `FIRST_STAGE`, by name, and MRF features by their specification
+    (``SD/ordered/LM-O-4``), each brought to [0, 1] over the query's candidates as `unit_range` does it.
+
+    Parameters
+    ----------
+    index : where the words come from. A document that it lacks is an empty one.
+    features : what the model's features are.
+    titles : titles by docid, analysed as the index was. A document without one meets no criterion on titles; without
+        any titles, the features of these criteria are all 0.
+    parameters : of the MRF features.
+    """
+
+    index: PositionalIndex
+    features: CoverageFeatures
+    titles: Mapping[str, str] | None = None
+    parameters: FeatureParameters = FeatureParameters()
+    _extract: FeatureExtractor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        specs = [FeatureSpec.parse(name) for name in self.features.document_features if name not in FIRST_STAGE]
+        object.__setattr__(self, "_extract", FeatureExtractor(self.index, tuple(specs), self.parameters))
+
+    def __call__(self, ranking: Ranking) -> Candidates:
+        """All documents of `ranking` as candidates, in its order."""
+        frequencies = self.index.term_frequencies(self.index.documents(ranking.docids))
+        return cover(
+            self.features, frequencies, self.index.idf, self._titles(ranking), self._document_features(ranking)
+        )
+
+    def _titles(self, ranking: Ranking) -> csr_matrix:
+        titles = self.titles or {}
+        words = [self.index.query_terms(titles.get(docid, "")) for docid in ranking.docids]
+        indptr = np.cumsum([0, *map(len, words)])
+        columns = np.concatenate([np.empty(0, dtype=np.int64), *words])
+        known = columns >= 0
+        rows = np.repeat(np.arange(len(words)), np.diff(indptr))[known]
+        return csr_matrix((np.ones(len(rows)), (rows, columns[known])), shape=(len(words), self.index.n_terms))
+
+    def _document_features(self, ranking: Ranking) -> FloatArray:
+        names = self.features.document_features
+        if not names:
+            return np.zeros((len(ranking), 0))
+        mrf = iter(self._extract(ranking).T)
+        columns = [FIRST_STAGE[name](ranking) if name in FIRST_STAGE else unit_range(next(mrf)) for name in names]
+        return np.stack(columns, axis=1)
+
+
+def cover(
+    features: CoverageFeatures,
+    frequencies: csr_matrix,
+    idf: FloatArray,
+    titles: csr_matrix,
+    document_features: FloatArray,
+) -> Candidates:
+    """Candidates from term counts.
+
+    Parameters
+    ----------
+    features : what the model's features are.
+    frequencies : tf, shape (n, V), each entry once; an empty row is an empty document, which covers nothing.
+    idf : shape (V,).
+    titles : tf in the documents' titles, shape (n, V), each entry once.
+    document_features : psi, shape (n, number of `features.document_features`).
+    """
+    n, n_thresholds = frequencies.shape[0], len(features.thresholds)
+    words, numbers = np.unique(np.concatenate([frequencies.indices, titles.indices]), return_inverse=True)
+    body, title = np.split(numbers, [frequencies.nnz])
+    body_rows, title_rows = row_numbers(frequencies), row_numbers(titles)
+    rows, columns = [], []
+    for level, criterion in enumerate(features.criteria):
+        met = _met(criterion, frequencies, titles, idf)
+        rows.append((title_rows if criterion.kind == "title" else body_rows)[met])
+        columns.append(level * len(words) + (title if criterion.kind == "title" else body)[met])
+    all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
+    counts = np.bincount(all_columns, minlength=len(features.criteria) * len(words))
+    reached = np.searchsorted(features.thresholds, counts / max(n, 1), side="right")
+    pairs = np.flatnonzero(reached)
+    kept = reached[all_columns] > 0
+    places = np.cumsum(reached > 0) - 1
+    coverage = csr_matrix((np.ones(kept.sum()), (all_rows[kept], places[all_columns[kept]])), shape=(n, len(pairs)))
+    steps = pairs // max(len(words), 1) * n_thresholds + reached[pairs] - 1
+    return Candidates(features, coverage, steps, document_features)
+
+
+def row_numbers(matrix: csr_matrix) -> IntArray:
+    """The row of each entry, in their order."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _met(criterion: Criterion, frequencies: csr_matrix, titles: csr_matrix, idf: FloatArray) -> NDArray[np.bool_]:
+    """Which entries of `frequencies` (of `titles`, for its criterion) meet the criterion."""
+    kind, bound = criterion
+    if kind == "title":
+        return np.asarray(titles.data >= bound)
+    if kind == "count":
+        return np.asarray(frequencies.data >= bound)
+    rows = row_numbers(frequencies)
+    if kind == "frequency":
+        lengths = np.bincount(rows, weights=frequencies.data, minlength=frequencies.shape[0])
+        return np.asarray(frequencies.data >= bound * lengths[rows])
+    weights = (1.0 + np.log(frequencies.data)) * idf[frequencies.indices]
+    order = np.lexsort((frequencies.indices, -weights, rows))
+    met = np.zeros(len(rows), dtype=bool)
+    met[order] = np.arange(len(rows)) - frequencies.indptr[rows] < bound
+    return met

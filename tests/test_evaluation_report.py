@@ -1,0 +1,106 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure, per_query, table, to_dict
+
+AP, P5 = parse_measure("AP"), parse_measure("P@5")
+
+
+def scores(values, missing=(), unjudged=()):
+    return Scores((AP, P5), ("1", "2"), np.array(values), missing, unjudged)
+
+
+RUNS = {
+    "bm25.run": scores([[0.25, 0.4], [0.5, 0.6]]),
+    "mrf": scores([[0.123456, 1.0], [0.0, 0.0]], ("2",), tuple(f"x{i}" for i in range(12))),
+}
+FOUND = Significance(
+    "bm25.run",
+    "randomization",
+    "two-sided",
+    (
+        Comparison("mrf", AP, -0.313272, -4.0, 0.0002, 0.0004, 0, 0, 2),
+        Comparison("mrf", P5, 0.0, math.inf, 0.0305, 0.0491, 1, 0, 1),
+    ),
+)
+
+
+def test_table():
+    assert table(RUNS).splitlines() == [
+        "run           AP     P@5",
+        "bm25.run  0.3750  0.5000",
+        "mrf       0.0617  0.5000",
+        "",
+        "Means over 2 judged queries.",
+        "mrf: 1 of them missing, scored as empty rankings (2).",
+        "mrf: 12 without judgements, left out (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, ...).",
+    ]
+
+
+def test_table_with_a_baseline():
+    lines = table(RUNS, FOUND).splitlines()
+    assert lines[:3] == [
+        "run           AP     diff        p     P@5     diff       p",
+        "bm25.run  0.3750                    0.5000",
+        "mrf       0.0617  -0.3133  <0.001*  0.5000  +0.0000  0.049*",
+    ]
+    assert lines[-1] == (
+        "diff: from bm25.run. p: randomisation test, two-sided, Holm's correction over 2 comparisons; * below 0.05."
+    )
+
+
+def test_table_says_when_the_test_is_one_sided():
+    runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"]}
+    lines = table(runs, compare(runs, "a", alternative="greater")).splitlines()
+    assert lines[2] == "b    0.3750  +0.0000  1.000   0.5000  +0.0000  1.000"
+    assert "paired t-test, one-sided, better than the baseline, Holm's correction over 2 comparisons" in lines[-1]
+
+
+def test_per_query():
+    assert per_query(RUNS).splitlines() == [
+        "run\tqid\tAP\tP@5",
+        "bm25.run\t1\t0.2500\t0.4000",
+        "bm25.run\t2\t0.5000\t0.6000",
+        "mrf\t1\t0.1235\t1.0000",
+        "mrf\t2\t0.0000\t0.0000",
+    ]
+
+
+def test_to_dict_survives_json():
+    found = json.loads(json.dumps(to_dict(RUNS, FOUND), allow_nan=False))
+    assert found["runs"]["mrf"] == {
+        "means": {"AP": 0.061728, "P@5": 0.5},
+        "per_query": {"1": {"AP": 0.123456, "P@5": 1.0}, "2": {"AP": 0.0, "P@5": 0.0}},
+        "missing": ["2"],
+        "unjudged": [f"x{i}" for i in range(12)],
+    }
+    assert {key: found["significance"][key] for key in ("baseline", "test", "alternative")} == {
+        "baseline": "bm25.run",
+        "test": "randomization",
+        "alternative": "two-sided",
+    }
+    assert found["significance"]["comparisons"][1] == {
+        "run": "mrf",
+        "measure": "P@5",
+        "difference": 0.0,
+        "statistic": None,
+        "p": 0.0305,
+        "corrected_p": 0.0491,
+        "wins": 1,
+        "ties": 0,
+        "losses": 1,
+    }
+    assert "significance" not in to_dict(RUNS)
+
+
+@pytest.mark.parametrize("report", [table, per_query])
+def test_scores_that_do_not_go_into_one_table(report):
+    with pytest.raises(ParameterError, match="no scores"):
+        report({})
+    other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
+    with pytest.raises(ParameterError, match="'a' and 'b' have scores of different queries or measures"):
+        report({"a": RUNS["mrf"], "b": other})

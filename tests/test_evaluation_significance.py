@@ -1,0 +1,136 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from greylag.errors import ParameterError
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation.significance import paired_test
+
+AP, LOSS, P5 = (parse_measure(name) for name in ("AP", "subtopic-loss@5", "P@5"))
+
+
+def scores(values, measures=(AP,)):
+    values = np.array(values, dtype=float).reshape(-1, len(measures))
+    return Scores(tuple(measures), tuple(f"q{i}" for i in range(len(values))), values, (), ())
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("seed", range(5))
+def test_t_and_wilcoxon_equal_scipy_on_the_scores(seed, alternative):
+    rng = np.random.default_rng(seed)
+    run, baseline = rng.random((2, 40))
+    for test, function in (("t", stats.ttest_rel), ("wilcoxon", stats.wilcoxon)):
+        expected = function(run, baseline, alternative=alternative)
+        [found] = compare(
+            {"b": scores(baseline), "r": scores(run)}, "b", test=test, alternative=alternative
+        ).comparisons
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-6)
+        assert found.difference == pytest.approx(run.mean() - baseline.mean(), abs=1e-15)
+
+
+def test_t_equals_its_closed_form():
+    """Improvements 1, 2, 3: t = 2 / (1 / sqrt 3) with two degrees of freedom, whose p is 1 - t / sqrt(t^2 + 2)."""
+    statistic, p = paired_test(np.array([1.0, 2.0, 3.0]))
+    t = 2 * math.sqrt(3)
+    assert (statistic, p) == pytest.approx((t, 1 - t / math.sqrt(t * t + 2)))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("seed", range(8))
+def test_randomization_equals_the_enumeration_of_all_signs(seed, alternative):
+    rng = np.random.default_rng(seed)
+    improvements = rng.integers(-4, 8, 10) / 4  # with zeros and ties
+    flips = np.array(list(product([1, -1], repeat=10))) @ improvements
+    observed = improvements.sum()
+    further = np.abs(flips) >= abs(observed) if alternative == "two-sided" else flips >= observed
+    statistic, p = paired_test(improvements, "randomization", alternative)
+    assert p == pytest.approx(further.mean(), abs=1e-15)
+    assert statistic == pytest.approx(improvements.mean())
+
+
+def test_randomization_is_exact_where_all_but_16_are_equal():
+    improvements = np.concatenate([np.zeros(200), np.ones(16)])
+    assert paired_test(improvements, "randomization")[1] == 2 / 2**16
+    assert paired_test(improvements, "randomization", "greater")[1] == 1 / 2**16
+
+
+def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_seed():
+    improvements = np.random.default_rng(0).normal(0.15, 1, 200)
+    p = paired_test(improvements, "randomization", seed=1)[1]
+    assert p == pytest.approx(paired_test(improvements, "t")[1], abs=0.01)
+    assert p == paired_test(improvements, "randomization", seed=1)[1]
+    assert p != paired_test(improvements, "randomization", seed=2)[1]
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
+def test_no_difference_anywhere_is_p_1(test, alternative):
+    same = scores([0.1, 0.5, 0.9])
+    [found] = compare({"b": same, "r": same}, "b", test=test, alternative=alternative).comparisons
+    assert (found.difference, found.statistic, found.p, found.corrected_p) == (0, 0, 1, 1)
+    assert (found.wins, found.ties, found.losses) == (0, 3, 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_same_difference_everywhere_is_an_infinite_t():
+    [found] = compare({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
+    assert (found.statistic, found.p) == (math.inf, 0)
+
+
+def test_equal_differences_tie_though_their_last_bits_differ():
+    assert 0.3 - 0.2 != 0.2 - 0.1
+    runs = {"b": scores([0.2, 0.2, 0.1, 0.6]), "r": scores([0.3, 0.1, 0.2, 0.8])}
+    [found] = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
+    assert found.statistic == 2 + 2 + 4  # the three of 0.1 share rank 2
+
+
+def test_holm_goes_over_all_runs_and_measures():
+    rng = np.random.default_rng(5)
+    runs = {
+        name: scores(rng.random((30, 2)) + shift, (AP, P5)) for name, shift in zip("abc", (0, 0.2, 0.1), strict=True)
+    }
+    found = compare(runs, "a")
+    assert (found.baseline, found.test, found.alternative) == ("a", "t", "two-sided")
+    assert [(c.run, c.measure) for c in found.comparisons] == [("b", AP), ("b", P5), ("c", AP), ("c", P5)]
+    ps = [c.p for c in found.comparisons]
+    for c in found.comparisons:
+        # Holm's definition: the largest of (m - j) p_(j), j from 0, over the p that are not above this one.
+        assert c.corrected_p == pytest.approx(min(1, max((4 - j) * p for j, p in enumerate(sorted(ps)) if p <= c.p)))
+        assert c.p == pytest.approx(
+            stats.ttest_rel(*(runs[n].values[:, int(c.measure == P5)] for n in (c.run, "a"))).pvalue
+        )
+
+
+def test_wins_and_sides_follow_the_direction_of_the_measure():
+    runs = {
+        "b": scores([[0.5, 0.5]] * 6, (AP, LOSS)),
+        "r": scores([[0.6, 0.4]] * 4 + [[0.5, 0.5], [0.3, 0.7]], (AP, LOSS)),
+    }
+    gain, loss = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
+    assert (gain.wins, gain.ties, gain.losses) == (loss.wins, loss.ties, loss.losses) == (4, 1, 1)
+    assert gain.p == loss.p
+    assert gain.difference == pytest.approx(-loss.difference)
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "reason"),
+    [
+        ({"b": [1, 2]}, {}, "nothing to compare with the baseline 'b'"),
+        ({"a": [1, 2], "c": [1, 2]}, {}, "baseline 'b' is not among the runs a, c"),
+        ({"b": [1], "r": [2]}, {}, "at least two queries"),
+        ({"b": [1, 2], "r": [2]}, {}, "'b' and 'r' have scores of different queries or measures"),
+        ({"b": [1, 2], "r": [2, 1]}, {"test": "z"}, "test 'z' is unknown; there are t, wilcoxon, randomization"),
+        (
+            {"b": [1, 2], "r": [2, 1]},
+            {"alternative": "less"},
+            "alternative 'less' is unknown; there are two-sided, greater",
+        ),
+        ({}, {}, "no scores"),
+    ],
+)
+def test_what_cannot_be_compared(runs, options, reason):
+    with pytest.raises(ParameterError, match=reason):
+        compare({name: scores(values) for name, values in runs.items()}, "b", **options)

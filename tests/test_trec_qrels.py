@@ -1,0 +1,139 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import FormatError, ParameterError
+from greylag.trec import has_subtopics, read_qrels, read_subtopic_qrels, write_qrels
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
+
+
+def write(tmp_path, text):
+    path = tmp_path / "qrels"
+    path.write_text(text)
+    return path
+
+
+def test_ad_hoc_judgements(tmp_path):
+    path = write(tmp_path, "2 Q0 b 1\n1 0 a -2\n2 Q0 a 0\n1 ITER b 4\n")
+    assert read_qrels(path) == {"2": {"b": 1, "a": 0}, "1": {"a": -2, "b": 4}}
+    assert list(read_qrels(path)) == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason", "repaired"),
+    [
+        ("1 0 a 1\n1 0 b\n", 2, "3 columns where 4 belong", {"a": 1}),
+        ("1 0 a 1\n1 0 b 1 x\n", 2, "5 columns where 4 belong", {"a": 1}),
+        ("1 0 a 1\n\n1 0 b 1\n", 2, "0 columns where 4 belong", {"a": 1, "b": 1}),
+        ("1 0 a 1\n1 0 b 2.0\n", 2, "grade '2.0' is not a whole number", {"a": 1, "b": 2}),
+        ("1 0 a 1\n1 0 b -0.9\n", 2, "grade '-0.9' is not a whole number", {"a": 1, "b": 0}),
+        ("1 0 a 1\n1 0 b high\n", 2, "grade 'high' is not a whole number", {"a": 1}),
+        ("1 0 a 1\n1 0 b nan\n", 2, "grade 'nan' is not a whole number", {"a": 1}),
+        ("1 0 a 1\n1 0 b inf\n", 2, "grade 'inf' is not a whole number", {"a": 1}),
+        ("1 0 a 1\n1 0 b --1\n", 2, "grade '--1' is not a whole number", {"a": 1}),
+        ("1 0 a 1\n1 0 b 10001\n", 2, "grade '10001' is not a whole number from -10000 to 10000", {"a": 1}),
+        ("1 0 a 1\n1 0 b 0\n1 0 a 0\n", 3, "document 'a' is judged twice for query '1'", {"a": 1, "b": 0}),
+    ],
+)
+def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
+    path = write(tmp_path, text)
+    with pytest.raises(FormatError, match=rf"qrels:{line}: {reason}.*; lenient reading \(--lenient\) "):
+        read_qrels(path)
+    assert read_qrels(path, lenient=True) == {"1": repaired}
+    assert f"{path}:{line}: {reason}" in caplog.text
+
+
+@pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels])
+@pytest.mark.parametrize("text", ["a b\n", "1 0 a x\n"])
+def test_files_of_another_kind(reader, text, tmp_path):
+    with pytest.raises(FormatError, match=r"qrels: no line has .*; is this "):
+        reader(write(tmp_path, text), lenient=True)
+
+
+def test_subtopic_0_is_no_subtopic(tmp_path):
+    path = write(tmp_path, "1 2 a 1\n1 0 b 0\n1 1 a 2\n1 2 c 0\n2 0 a 0\n3 Q0 a 0\n")
+    assert read_subtopic_qrels(path) == {"1": {"2": {"a": 1, "c": 0}, "1": {"a": 2}}, "2": {}, "3": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "repaired"),
+    [
+        ("1 1 a 1\n1 0 b 1\n", "document 'b' is relevant to subtopic 0, which stands for none", {"1": {"a": 1}}),
+        ("1 1 a 1\n1 1 a 0\n", "document 'a' is judged twice for query '1' and subtopic '1'", {"1": {"a": 1}}),
+    ],
+)
+def test_subtopic_faults(text, reason, repaired, tmp_path, caplog):
+    path = write(tmp_path, text)
+    with pytest.raises(FormatError, match=rf"qrels:2: {reason}"):
+        read_subtopic_qrels(path)
+    assert read_subtopic_qrels(path, lenient=True) == {"1": repaired}
+    assert reason in caplog.text
+
+
+def test_judgements_by_subtopic_read_as_ad_hoc_ones_are_found_out(tmp_path):
+    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*see read_subtopic_qrels"):
+        read_qrels(write(tmp_path, "1 1 a 1\n1 2 a 1\n"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [("0 0", False), ("Q0 Q0", False), ("Q0 0", False), ("7 7", False), ("0 1", True), ("1 2", True), ("Q0 b", True)],
+)
+def test_has_subtopics(seconds, expected, tmp_path, caplog):
+    lines = [f"1 {second} d{i} 1\r\n" for i, second in enumerate(seconds.split())]
+    assert has_subtopics(write(tmp_path, "".join(lines))) is expected
+    assert not caplog.records
+
+
+@settings(deadline=None)
+@given(qrels=st.dictionaries(names, st.dictionaries(names, st.integers(-10_000, 10_000), min_size=1), min_size=1))
+def test_written_judgements_are_read_as_they_were(qrels, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "round-trip.qrels"
+    write_qrels(qrels, path)
+    back = read_qrels(path)
+    assert back == qrels
+    assert [(qid, list(grades)) for qid, grades in back.items()] == [(qid, list(g)) for qid, g in qrels.items()]
+
+
+@pytest.mark.parametrize(
+    "qrels", [{"a b": {"d": 1}}, {"": {"d": 1}}, {"1": {"d\n": 1}}, {"1": {"": 1}}, {"1": {"a\0": 1}}]
+)
+def test_names_that_no_file_can_hold(qrels, tmp_path):
+    with pytest.raises(ParameterError, match="is empty or has white space"):
+        write_qrels(qrels, tmp_path / "qrels")
+
+
+@pytest.mark.parametrize(
+    ("collection", "name", "queries", "pairs", "relevant"),
+    [
+        ("cacm", "qrels.cacm.txt", 52, 796, 796),
+        ("vaswani", "qrels", 93, 2083, 2083),
+        ("cranfield", "qrels.txt", 225, 1837, 1612),
+        ("div400_dev", "qrels.txt", 25, 2281, 1558),
+    ],
+)
+def test_real_judgements(*, collection, name, queries, pairs, relevant, data):
+    path = data(collection) / name
+    qrels = read_qrels(path)
+    grades = [grade for judged in qrels.values() for grade in judged.values()]
+    assert (len(qrels), len(grades), sum(grade > 0 for grade in grades)) == (queries, pairs, relevant)
+    assert not has_subtopics(path)
+
+
+@pytest.mark.parametrize(
+    ("collection", "name", "queries", "subtopics", "pairs"),
+    [
+        ("ambient", "qrels.subtopics.txt", 44, 349, 2257),
+        ("div400_dev", "qrels.subtopics.txt", 25, 261, 1558),
+        ("trec_diversity_qrels", "qrels.interactive.txt", 20, None, 1123),
+        ("trec_diversity_qrels", "qrels.web.1-100.txt", 98, None, 15505),
+    ],
+)
+def test_real_judgements_by_subtopic(*, collection, name, queries, subtopics, pairs, data):
+    path = data(collection) / name
+    qrels = read_subtopic_qrels(path)
+    found = [judged for by_subtopic in qrels.values() for judged in by_subtopic.values()]
+    assert (len(qrels), sum(map(len, found))) == (queries, pairs)
+    assert subtopics in (None, len(found))
+    assert has_subtopics(path)

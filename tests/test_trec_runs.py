@@ -1,0 +1,211 @@
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import FormatError, ParameterError
+from greylag.evaluation import evaluate
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_run, write_run
+from greylag.trec.runs import FLOAT32_MAX, strictly_decreasing
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
+scores = st.one_of(
+    st.floats(-FLOAT32_MAX / 2, FLOAT32_MAX / 2),
+    st.floats(0.999999, 1.000001),
+    st.sampled_from([0.0, -0.0, 1e-45, -1e-45, 1e-38, 16777217.0]),
+)
+
+
+@st.composite
+def rankings(draw, qid):
+    docids = draw(st.lists(names, min_size=1, max_size=12, unique=True))
+    return Ranking.sort(qid, "", docids, draw(st.lists(scores, min_size=len(docids), max_size=len(docids))))
+
+
+runs = st.builds(
+    Run,
+    st.lists(names, min_size=1, max_size=4, unique=True).flatmap(lambda qids: st.tuples(*map(rankings, qids))),
+    names,
+)
+
+
+def write(tmp_path, text):
+    path = tmp_path / "run"
+    path.write_text(text)
+    return path
+
+
+def test_read(tmp_path):
+    path = write(tmp_path, "q2 Q0 b 1 2.5 tag\nq2 Q0 a 2 1e-1 tag\nq1\t0 a  1 -3 tag\n")
+    run = read_run(path, {"q1": "goose", "q2": "swan", "q3": "duck"})
+    tenth = float(np.float32(0.1))
+    assert run == Run((Ranking("q2", "swan", ("b", "a"), [2.5, tenth]), Ranking("q1", "goose", ("a",), [-3.0])), "tag")
+    assert [ranking.query for ranking in read_run(path).values()] == ["", ""]
+
+
+def test_documents_of_one_float32_score_are_ordered_by_docid_descending(tmp_path):
+    path = write(tmp_path, "1 Q0 a 1 1.000000001 t\n1 Q0 B 2 1 t\n1 Q0 é 3 1 t\n1 Q0 b 4 0.999999999 t\n1 Q0 z 5 0 t\n")
+    assert read_run(path)["1"].docids == ("é", "b", "a", "B", "z")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason", "repaired"),
+    [
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2\n", 2, "5 columns where 6 belong: qid Q0 docid rank score tag", "a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 my run\n", 2, "7 columns where 6 belong", "a"),
+        ("1 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n", 2, "0 columns where 6 belong", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2.0 2 t\n", 2, "rank '2.0' is not a whole number", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b - 2 t\n", 2, "rank '-' is not a whole number", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 x t\n", 2, "score 'x' is not a number", "a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 1_0 t\n", 2, "score '1_0' is not a number", "a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 NaN t\n", 2, "score 'NaN' is not a number", "a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 -inf t\n", 2, "score -inf is beyond float32", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 -4e38 t\n", 2, "score -4e38 is beyond float32", "a b"),
+        ("1 Q0 b 1 inf t\n1 Q0 a 2 3 t\n", 1, "score inf is beyond float32", "b a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 4 t\n", 2, "score 4 is above the one before it, 3.0", "b a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", 3, "document 'a' is ranked twice for query '1'", "a b"),
+        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 2 t\n", 3, "query '1' comes back after another one", "a b"),
+    ],
+)
+def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
+    path = write(tmp_path, text)
+    with pytest.raises(FormatError, match=rf"run:{line}: {reason}.*; lenient reading \(--lenient\) "):
+        read_run(path)
+    assert read_run(path, lenient=True)["1"].docids == tuple(repaired.split())
+    assert [f"{path}:{line}: {reason}" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_queries_without_a_topic(tmp_path, caplog):
+    path = write(tmp_path, "1 Q0 a 1 3 t\n2 Q0 b 1 2 t\n2 Q0 c 2 1 t\n")
+    with pytest.raises(FormatError, match="run:2: query '2' is not among the topics"):
+        read_run(path, {"1": "goose"})
+    assert list(read_run(path, {"1": "goose"}, lenient=True)) == ["1"]
+    assert "leaves the query out (1 in all)" in caplog.text
+    with pytest.raises(FormatError, match="run: no query is left"):
+        read_run(path, {"9": "goose"}, lenient=True)
+
+
+def test_a_run_whose_every_score_is_unusable(tmp_path):
+    with pytest.raises(FormatError, match="run: no query is left"):
+        read_run(write(tmp_path, "1 Q0 a 1 nan t\n"), lenient=True)
+
+
+@settings(deadline=None)
+@given(run=runs)
+def test_what_is_written_is_read_in_the_same_order_and_written_again_the_same(run, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "round-trip.run"
+    write_run(run, path)
+    first = path.read_bytes()
+    back = read_run(path)
+    assert back.tag == run.tag
+    assert [(r.qid, r.docids) for r in back.rankings] == [(r.qid, r.docids) for r in run.rankings]
+    write_run(back, path)
+    assert path.read_bytes() == first
+
+
+@settings(deadline=None)
+@given(run=runs)
+def test_trec_eval_scores_a_written_run_in_the_order_of_its_rankings(run, tmp_path_factory):
+    """A document's rank is told from the reciprocal rank with that document alone relevant."""
+    path = tmp_path_factory.getbasetemp() / "trec-eval.run"
+    write_run(run, path)
+    for ranking in run.rankings:
+        for rank, docid in enumerate(ranking.docids, 1):
+            evaluator = pytrec_eval.RelevanceEvaluator({ranking.qid: {docid: 1}}, ["recip_rank"])
+            assert evaluator.evaluate(_scores_as_given(path))[ranking.qid]["recip_rank"] == 1 / rank
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_evaluation_equals_trec_eval_on_the_file_as_given(seed, tmp_path):
+    """Scores with many ties, in float64 and in float32 alone, and queries on either side only."""
+    rng = np.random.default_rng(seed)
+    docids = [f"d{i}" for i in range(40)]
+    qrels = {f"q{q}": {d: int(rng.integers(-1, 4)) for d in rng.permutation(docids)[:25]} for q in range(1, 8)}
+    lines = []
+    for q in range(6):
+        values = -np.sort(-np.round(rng.normal(size=30), 1) - 1e-10 * rng.integers(0, 2, 30))
+        for rank, (docid, value) in enumerate(zip(rng.permutation(docids), values, strict=False), 1):
+            lines.append(f"q{q} Q0 {docid} {rank} {value} t\n")
+    path = write(tmp_path, "".join(lines))
+    measures = [
+        "map",
+        "ndcg",
+        "ndcg_cut_7",
+        "P_5",
+        "recip_rank",
+        "recall_10",
+        "bpref",
+        "Rprec",
+        "map_cut_3",
+        "success_2",
+    ]
+    expected = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(_scores_as_given(path))
+    scores = evaluate(read_run(path), qrels, measures)
+    for qid, row in zip(scores.qids, scores.values, strict=True):
+        assert row.tolist() == [expected.get(qid, {}).get(measure, 0.0) for measure in measures]
+    assert (scores.missing, scores.unjudged) == (("q6", "q7"), ("q0",))
+
+
+def test_only_what_would_tie_is_lowered():
+    one = np.float32(1)
+    below = np.nextafter(one, np.float32(0))
+    below_that = np.nextafter(below, np.float32(0))
+    lowered = strictly_decreasing(np.array([3.5, 1.0, 1.0, 1 - 1e-12, 0.5, 0.1]))
+    assert lowered.tolist() == [3.5, 1.0, below, below_that, 0.5, float(np.float32(0.1))]
+
+
+@settings(deadline=None)
+@given(st.lists(scores, max_size=30))
+def test_lowering_equals_its_definition_one_by_one(values):
+    values = np.sort(np.array(values))[::-1]
+    expected, last = [], np.float32(np.inf)
+    for value in values.astype(np.float32):
+        last = min(value, np.nextafter(last, np.float32(-np.inf)))
+        expected.append(last)
+    assert strictly_decreasing(values).tolist() == expected
+
+
+@pytest.mark.parametrize("values", [[3.5e38, 1.0], [1.0, -1e300], [1.0, -FLOAT32_MAX, -FLOAT32_MAX]])
+def test_scores_that_float32_cannot_hold(values, tmp_path):
+    docids = [f"d{i}" for i in range(len(values))]
+    with pytest.raises(ParameterError, match=r"float32.*scale them"):
+        write_run(Run((Ranking("1", "", docids, values),)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_whole_of_float32_can_be_written(tmp_path):
+    run = Run((Ranking("1", "", ("a", "b", "c"), [FLOAT32_MAX, 1e-45, -FLOAT32_MAX]),))
+    write_run(run, tmp_path / "run")
+    tiny = float(np.float32(1e-45))
+    assert read_run(tmp_path / "run")["1"].scores.tolist() == [FLOAT32_MAX, tiny, -FLOAT32_MAX]
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (Run((Ranking("1", "", (), []),), "empty"), "run 'empty' has no document"),
+        (Run((Ranking("1 2", "", ("a",), [1]),)), "query '1 2' is empty or has white space"),
+        (Run((Ranking("1", "", ("a", "b\tc"), [2, 1]),)), r"document 'b\\tc' is empty or has white space"),
+        (Run((Ranking("1", "", ("a",), [1]),), ""), "tag '' is empty or has white space"),
+    ],
+)
+def test_runs_that_no_file_can_hold(run, reason, tmp_path):
+    with pytest.raises(ParameterError, match=reason):
+        write_run(run, tmp_path / "run")
+
+
+def test_real_run(data):
+    run = read_run(data("ambient") / "candidates.run")
+    assert (len(run), sum(map(len, run.values())), run.tag) == (44, 4400, "original")
+    assert run["1"].docids == tuple(f"1.{i}" for i in range(1, 101))
+
+
+def _scores_as_given(path):
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        rows = [line.encode().split() for line in lines]
+    given = {}
+    for qid, _, docid, _, score, _ in rows:
+        given.setdefault(qid.decode(), {})[docid.decode()] = float(score)
+    return given
