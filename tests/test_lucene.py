@@ -289,6 +289,17 @@ def test_postings_are_the_texts(documents: dict[str, str], small: LuceneIndex) -
     assert exported(small.postings_blocks(), small.docids()) == brute_postings(documents)
 
 
+def test_any_unicode_comes_through(tmp_path: Path) -> None:
+    documents = {"ü": "goose naïve\0日本", "𝔘😀": "goose 😀 𝔘nicode"}
+    build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
+    index = LuceneIndex(tmp_path / "index")
+    assert index.bm25()(Query("1", "😀 goose")).docids == ("𝔘😀", "ü")
+    assert sorted(index.docids()) == sorted(documents)
+    terms = {term for text in documents.values() for term in index.analyze(text)}
+    assert terms == {"goos", "naïv", "日", "本", "😀", "𝔘nicod"}
+    assert next(index.postings_blocks()).terms == sorted(term.encode() for term in terms)
+
+
 @pytest.mark.parametrize("limit", [1, 13, 100, 10**6])
 def test_blocks_are_whole_terms_of_bounded_size(small: LuceneIndex, limit: int) -> None:
     blocks, whole = list(bulk.postings_blocks(small._terms("contents"), limit)), next(small.postings_blocks())

@@ -2,6 +2,7 @@ import gzip
 import logging
 import os
 import threading
+import time
 
 import pytest
 
@@ -30,6 +31,7 @@ def test_gzip_is_told_by_content_not_by_name(reader, tmp_path):
     [
         (lambda text: b"\xef\xbb\xbf" + text, 1, "byte-order mark"),
         (lambda text: text.decode().encode("utf-16"), 1, "byte-order mark"),
+        (lambda text: b"\xfe\xff" + text.decode().encode("utf-16-be"), 1, "byte-order mark"),
         (lambda text: text.replace(b"\n2", b"\r\n2"), 1, "CR LF"),
         (lambda text: text[:-1] + b"\r\n", 2, "CR LF"),
     ],
@@ -57,6 +59,8 @@ def test_bytes_that_are_not_utf8_are_refused_and_leniently_taken_for_latin1(tmp_
         read_topics(path)
     assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
     assert "Latin-1" in caplog.text
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -154,8 +158,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_gzip_by_suffix_for_writing_and_the_same_bytes_each_time(tmp_path):
-    for name in ("a.gz", "b.gz"):
+def test_gzip_by_suffix_for_writing_and_the_same_bytes_at_any_time(tmp_path, monkeypatch):
+    for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
         write_qrels({"1": {"d": 1}}, tmp_path / name)
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"1 0 d 1\n"
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()

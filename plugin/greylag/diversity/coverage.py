@@ -164,7 +164,7 @@ class Subtopics:
     def loss(self, picked: IntArray) -> float:
         """Delta: the weight of the subtopics that `picked` leave uncovered, in [0, 1]."""
         uncovered = np.ones(len(self.weights), dtype=bool)
-        uncovered[self.coverage[picked].indices] = False
+        uncovered[_columns(self.coverage, picked)] = False
         return float(self.weights[uncovered].sum())
 
 
@@ -189,8 +189,7 @@ class CoverageGain:
 
     def add(self, candidate: int) -> None:
         """What this document covers is worth nothing from now on."""
-        start, end = self._coverage.indptr[candidate : candidate + 2]
-        self._values[self._coverage.indices[start:end]] = 0.0
+        self._values[_columns(self._coverage, [candidate])] = 0.0
 
 
 class _Sum:
@@ -228,7 +227,7 @@ class CoverageModel:
         """Psi(x, y), shape (d,)."""
         levels, thresholds = len(x.features.criteria), len(x.features.thresholds)
         covered = np.zeros(len(x.steps), dtype=bool)
-        covered[x.coverage[y].indices] = True
+        covered[_columns(x.coverage, y)] = True
         reached = np.bincount(x.steps[covered], minlength=levels * thresholds).reshape(levels, thresholds)
         # A pair that reaches a threshold reaches all lower ones.
         words = np.cumsum(reached[:, ::-1], axis=1)[:, ::-1]
@@ -273,3 +272,9 @@ def word_coverage(x: Candidates, weights: FloatArray) -> CoverageGain:
 def known_subtopics(truth: Subtopics) -> CoverageGain:
     """The gain in the weight of covered subtopics: of the greedy that knows them, a bound for all that do not."""
     return CoverageGain(truth.coverage, truth.weights)
+
+
+def _columns(coverage: csr_matrix, rows: IntArray | Sequence[int]) -> IntArray:
+    """The columns of the rows' entries; much faster than ``coverage[rows].indices``."""
+    starts, indices = coverage.indptr, coverage.indices
+    return np.concatenate([indices[:0], *(indices[starts[row] : starts[row + 1]] for row in rows)])

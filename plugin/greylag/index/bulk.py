@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -55,26 +56,6 @@ class PostingsBlock:
     positions: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class Dictionary:
-    """A field's terms: their bytes one after another, where each ends, df and cf; gone with the files behind it."""
-
-    text: NDArray[np.uint8]
-    ends: NDArray[np.int64]
-    df: NDArray[np.int32]
-    cf: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.df)
-
-    def terms(self, first: int, last: int) -> list[bytes]:
-        """Terms number `first` to `last` - 1."""
-        start = int(self.ends[first - 1]) if first else 0
-        text = self.text[start : int(self.ends[last - 1])].tobytes()
-        ends = (self.ends[first:last] - start).tolist()
-        return [text[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
-
-
 def directory(folder: str | Path) -> Any:
     """The Lucene ``Directory`` of a folder."""
     return java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.nio.file.Paths").get(str(folder)))
@@ -82,44 +63,52 @@ def directory(folder: str | Path) -> Any:
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
     """The docids and scores of the `k` best documents; of equal scores the lesser docid comes first."""
+    k = min(k, searcher.getIndexReader().maxDoc())
     top = searcher.search(query, k, _by_score_and_docid())
     docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
     run(_hits_routine(), top, java_class(_CELL)(), java_class(_COUNTER)(), docids, scores)
     return docids.toString().split("\n")[:-1], scores.array()[: scores.position()]
 
 
-@contextmanager
-def dictionary(terms: Any) -> Iterator[Dictionary]:
-    """The dictionary of a field's Lucene `Terms`, in temporary files."""
-    with _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8")) as (text, sizes, df, cf):
-        yield Dictionary(text, np.cumsum(sizes, dtype=np.int64), df, cf)
-
-
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
-    """The postings of a field's Lucene `Terms`, in blocks of about `positions` positions and at least one term."""
-    enumeration, cell = terms.iterator(), java_class(_CELL)()
-    with dictionary(terms) as entries:
-        for first, last in _runs(entries.cf, positions):
+    """The postings of a field's Lucene `Terms`, in blocks of at most `positions` positions or of one term."""
+    enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
+    with _dictionary(terms) as (text, sizes, dfs, cfs):
+        for first, last in _runs(cfs, positions):
             with _outputs(_postings_routine(), last - first, enumeration, cell, dtypes=("<i4",) * 3) as written:
                 arrays = [np.array(array) for array in written]
-            yield PostingsBlock(entries.terms(first, last), entries.df[first:last].astype(np.int64), *arrays)
+            lengths = sizes[first:last].tolist()
+            end = start + sum(lengths)
+            yield PostingsBlock(_cut(text[start:end].tobytes(), lengths), dfs[first:last].astype(np.int64), *arrays)
+            start = end
 
 
 def count_terms(terms: Any) -> int:
     """The number of a field's terms; Lucene knows it for one segment only."""
     if terms.size() >= 0:
         return int(terms.size())
-    with dictionary(terms) as entries:
-        return len(entries)
+    with _dictionary(terms) as (_, sizes, _, _):
+        return len(sizes)
+
+
+def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
+    """A field's terms: their UTF-8 bytes one after another, and each one's length, df and cf."""
+    return _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8"))
 
 
 def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Cut a sequence into runs whose sizes sum to at most `limit`, but for runs of one."""
-    ends, first, done = np.cumsum(sizes), 0, 0
-    while first < len(ends):
-        last = max(int(np.searchsorted(ends, done + limit, side="right")), first + 1)
+    """Cut positive sizes into runs, each as long as its sum is at most `limit`, or of one."""
+    first = 0
+    while first < len(sizes):
+        ends = np.cumsum(sizes[first : first + limit])
+        last = first + max(1, int(np.searchsorted(ends, limit, side="right")))
         yield first, last
-        first, done = last, int(ends[last - 1])
+        first = last
+
+
+def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
+    ends = list(accumulate(lengths))
+    return [text[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
 @contextmanager

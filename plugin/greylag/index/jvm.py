@@ -31,6 +31,7 @@ INSTALL_PYSERINI = (
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _lock = threading.Lock()
+_calls = threading.RLock()
 _ready = threading.Event()
 _silenced: list[Any] = []  # java.util.logging forgets the level of a logger that nobody holds
 
@@ -118,7 +119,10 @@ def java_class(name: str) -> Any:
 
 
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Make `function` safe to call from passing threads.
+    """Make `function` safe to call from several threads, and from passing ones.
+
+    Only one thread at a time is let in: looking a method up on a pyjnius object stores the object in the method, which
+    all threads share, and a call then goes to whichever was stored last.
 
     A thread is attached to the JVM by its first call and would stay in the JVM's books after its end. So every thread
     but the main one is detached once `function` has returned and its Java objects are gone (about 20 us).
@@ -127,11 +131,12 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         jnius = pyjnius()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            if threading.current_thread() is not threading.main_thread():
-                jnius.detach()
+        with _calls:
+            try:
+                return function(*args, **kwargs)
+            finally:
+                if threading.current_thread() is not threading.main_thread():
+                    jnius.detach()
 
     return wrapper
 

@@ -10,6 +10,7 @@ import hashlib
 import math
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,7 +92,7 @@ class LuceneIndex:
     @calls_java
     def analyze(self, text: str) -> list[str]:
         """The index terms of `text`, in order: by Anserini's English analyzer, or that of `from_searcher`."""
-        tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._get_analyzer(), text)
+        tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text)
         joined = java_class("org.apache.commons.lang3.StringUtils").join(tokens.iterator(), "\n")
         return joined.split("\n") if joined else []
 
@@ -154,13 +155,15 @@ class LuceneIndex:
             As `check_exportable`.
         """
         self.check_exportable()
-        yield from bulk.postings_blocks(self._terms("contents"))
+        blocks = bulk.postings_blocks(calls_java(self._terms)("contents"))
+        while (block := calls_java(next)(blocks, None)) is not None:
+            yield block
 
     def _refuse_deletions(self) -> None:
         if self._reader().hasDeletions():
             raise CollectionError(f"{self.path} has deleted documents: {BUILD}")
 
-    def _get_analyzer(self) -> Any:
+    def _java_analyzer(self) -> Any:
         if self._analyzer is None:
             self._analyzer = java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
         return self._analyzer
@@ -191,7 +194,7 @@ class LuceneIndex:
 
 
 @dataclass(frozen=True)
-class _Source(Composable):
+class _Source(Composable, ABC):
     """A source over a LuceneIndex, with an ``IndexSearcher`` of its own, since that holds the similarity."""
 
     index: LuceneIndex
@@ -206,7 +209,7 @@ class _Source(Composable):
         """The `k` best documents; of equal scores the lesser docid first. A query without index terms finds none."""
         try:
             generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-            words = generator.buildQuery("contents", self.index._get_analyzer(), query.text)
+            words = generator.buildQuery("contents", self.index._java_analyzer(), query.text)
             docids, scores = bulk.hits(self._searcher, words, self.k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.path}: {reason(error)}") from error
@@ -218,8 +221,8 @@ class _Source(Composable):
         searcher.setSimilarity(self._similarity())
         return searcher
 
-    def _similarity(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _similarity(self) -> Any: ...
 
 
 @dataclass(frozen=True)

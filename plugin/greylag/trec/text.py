@@ -16,7 +16,7 @@ from typing import Self
 from greylag.errors import FormatError, ParameterError
 
 GZIP_MAGIC = b"\x1f\x8b"
-BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 _log = logging.getLogger("greylag")
 
@@ -96,9 +96,11 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
 
 
 def _as_utf8(content: bytes, faults: Faults) -> bytes:
-    codec = next((name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
-    if codec != "utf-8":
+    mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), b"")
+    if mark:
         faults.repair(1, "the file starts with a byte-order mark", "leaves the mark out")
+        content = content.removeprefix(mark)
+    codec = BYTE_ORDER_MARKS.get(mark, "utf-8")
     try:
         text = content.decode(codec)
     except UnicodeDecodeError as error:
