@@ -8,7 +8,7 @@ import pytest
 
 from greylag.errors import FormatError, ParameterError
 from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
-from greylag.trec.text import write_text
+from greylag.trec.text import open_atomically, write_text
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -126,6 +126,29 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_text(path, "new\n")
     assert path.read_text() == "old\n"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["file", "file.gz"])
+def test_a_block_that_fails_leaves_the_old_file_and_its_own_error(name, tmp_path):
+    path = tmp_path / name
+    write_text(path, "old\n")
+    old = path.read_bytes()
+
+    def fail():
+        with open_atomically(path) as file:
+            file.write("new\n" * 100_000)
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_bytes_are_written_as_they_are(tmp_path):
+    with open_atomically(tmp_path / "file", binary=True) as file:
+        file.write(b"a\r\n\xff")
+    assert (tmp_path / "file").read_bytes() == b"a\r\n\xff"
 
 
 def test_a_folder_that_does_not_exist_is_a_parameter_error(tmp_path):

@@ -135,7 +135,8 @@ Stage = Callable[[Ranking], Ranking]
 class Step(Protocol):
     """A source or a stage: any callable, a plain function too."""
 
-    def __call__(self, value: Any, /) -> Ranking: ...
+    def __call__(self, value: Any, /) -> Ranking:
+        """Rank."""
 
 
 class Composable:
@@ -155,6 +156,7 @@ class Pipeline(Composable):
     steps: tuple[Step, ...]
 
     def __call__(self, value: Query | Ranking) -> Ranking:
+        """Apply the steps in turn."""
         for step in self.steps:
             value = step(value)
         if not isinstance(value, Ranking):

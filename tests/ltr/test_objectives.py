@@ -28,9 +28,16 @@ def qrels_of(data: RankingData) -> dict[str, dict[str, int]]:
 
 @pytest.mark.parametrize(
     ("objective", "measure"),
-    [("AP", "map"), ("nDCG", "ndcg"), ("nDCG@5", "ndcg_cut_5"), ("RR", "recip_rank"), ("P@5", "P_5"), ("AP@5", "map_cut_5"),
-     ("nDCG@10", "ndcg_cut_10")],
-)  # fmt: skip
+    [
+        ("AP", "map"),
+        ("AP@5", "map_cut_5"),
+        ("nDCG", "ndcg"),
+        ("nDCG@5", "ndcg_cut_5"),
+        ("nDCG@10", "ndcg_cut_10"),
+        ("RR", "recip_rank"),
+        ("P@5", "P_5"),
+    ],
+)
 @pytest.mark.parametrize("levels", [None, 2, 4])
 def test_equals_trec_eval(objective: str, measure: str, levels: int | None) -> None:
     for seed in range(40):
@@ -68,9 +75,16 @@ def test_err_is_the_published_algorithm(cutoff: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "spelt"),
-    [("map", "AP"), ("ndcg_cut_10", "nDCG@10"), ("nDCG@10", "nDCG@10"), ("recip_rank", "RR"), ("P_30", "P@30"), ("ERR@20", "ERR@20"),
-     ("ndcg", "nDCG")],
-)  # fmt: skip
+    [
+        ("map", "AP"),
+        ("ndcg", "nDCG"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("nDCG@10", "nDCG@10"),
+        ("recip_rank", "RR"),
+        ("P_30", "P@30"),
+        ("ERR@20", "ERR@20"),
+    ],
+)
 def test_spellings(text: str, spelt: str) -> None:
     assert str(Objective.parse(text)) == spelt
     assert Objective.parse(spelt) == Objective.parse(text)

@@ -1,0 +1,1 @@
+"""Diversity stages: one greedy loop, and a gain for each method."""

@@ -96,7 +96,7 @@ _TERM_FREQUENCY = (
     Criterion("title", 1),
 )
 _TFIDF = tuple(Criterion("tfidf", t) for t in (1, 3, 5, 10, 20))
-_THRESHOLDS = tuple(i / 20 for i in range(1, 21))
+_THRESHOLDS = (0.001, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 PRESETS = {
     "svmdiv": CoverageFeatures(_TERM_FREQUENCY, _THRESHOLDS),
@@ -231,7 +231,7 @@ class CoverageModel:
         reached = np.bincount(x.steps[covered], minlength=levels * thresholds).reshape(levels, thresholds)
         # A pair that reaches a threshold reaches all lower ones.
         words = np.cumsum(reached[:, ::-1], axis=1)[:, ::-1]
-        return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)])
+        return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)]) / max(len(x), 1)
 
     def loss(self, truth: Subtopics, y: IntArray) -> float:
         """The weighted share of the subtopics that y does not cover."""
@@ -265,8 +265,9 @@ def word_coverage(x: Candidates, weights: FloatArray) -> CoverageGain:
             f"{len(weights)} weights do not fit {x.features.n_features} features: the model is of another preset"
         )
     levels, thresholds = len(x.features.criteria), len(x.features.thresholds)
-    words = weights[: levels * thresholds].reshape(levels, thresholds).cumsum(axis=1).ravel()
-    return CoverageGain(x.coverage, words[x.steps], x.document_features @ weights[levels * thresholds :])
+    words, documents = np.split(weights / max(len(x), 1), [levels * thresholds])
+    values = words.reshape(levels, thresholds).cumsum(axis=1).ravel()
+    return CoverageGain(x.coverage, values[x.steps], x.document_features @ documents)
 
 
 def known_subtopics(truth: Subtopics) -> CoverageGain:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.greedy import greedy, picked_first
+from greylag.diversity.greedy import GreedyStage
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Composable, FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking
 
 
 @dataclass(frozen=True)
-class MMR(Composable):
+class MMR(GreedyStage):
     """Reranks by relevance and novelty.
 
     Each pick maximises ``w rel(d) - (1 - w) max over picked s of cos(d, s)``, with w the relevance weight (the paper's
@@ -22,13 +22,11 @@ class MMR(Composable):
     are equal), and cos the cosine of TF-IDF vectors, in [0, 1] and 0 for a document without terms. Both have the same
     range, so that w = 0.5 weighs them alike, whatever scored the ranking.
 
-    The result is a permutation of the ranking: the picks, then all others in the order in which they came. Scores are
-    n, n - 1, ..., 1. Ties go to the better rank.
-
     Parameters
     ----------
     index : the collection.
-    relevance_weight : in [0, 1]; 1 gives the incoming order, 0 novelty alone (after the first pick, the first document).
+    relevance_weight : in [0, 1]; 1 gives the incoming order, 0 novelty alone (after the first pick, the first
+        document).
     depth : candidates are the first so many documents, >= 1.
     k : how many of them to pick, >= 1.
     """
@@ -39,16 +37,14 @@ class MMR(Composable):
     k: int = 20
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.relevance_weight <= 1:
             raise ParameterError(f"relevance_weight has to be in [0, 1], not {self.relevance_weight}")
-        if self.depth < 1 or self.k < 1:
-            raise ParameterError(f"depth and k have to be at least 1, not {self.depth} and {self.k}")
 
-    def __call__(self, ranking: Ranking) -> Ranking:
-        candidates = ranking.head(self.depth)
+    def gain(self, candidates: Ranking) -> MarginalRelevance:
+        """MMR's gain over these documents."""
         vectors = self.index.tfidf(self.index.documents(candidates.docids))
-        gain = MarginalRelevance(unit_range(candidates.scores), vectors, self.relevance_weight)
-        return ranking.permute(picked_first(greedy(gain, self.k), len(ranking)))
+        return MarginalRelevance(unit_range(candidates.scores), vectors, self.relevance_weight)
 
 
 class MarginalRelevance:

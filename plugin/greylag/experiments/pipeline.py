@@ -132,9 +132,8 @@ def cross_validate(
         provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
         model = train(own, extractor, learner, n_jobs=n_jobs, provenance=provenance)
         chosen = ", ".join(str(spec) for spec in model.features)
-        say(
-            f"fold {number}: {objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries with {chosen}"
-        )
+        trained = f"{objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
+        say(f"fold {number}: {trained} with {chosen}")
         ranker = MRFRanker(model, index)
         reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=n_jobs, tag="mrf"))
         models.append(model)

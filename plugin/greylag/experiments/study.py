@@ -1,7 +1,7 @@
 """What a study is: settings in, a result out; and the list of them.
 
-A study is a module here with a class ``Settings`` (its fields of the experiment file) and a function ``run``. Adding one
-is such a module and a line in `STUDIES`.
+A study is a module here with a class ``Settings`` (its fields of the experiment file) and a function ``run``. Adding
+one is such a module and a line in `STUDIES`.
 """
 
 from __future__ import annotations

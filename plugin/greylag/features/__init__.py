@@ -1,0 +1,1 @@
+"""Features of the Markov random field model: specifications, cliques, windows, weightings."""

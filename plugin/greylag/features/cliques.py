@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def distinct_cliques(
     keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     ends = np.cumsum([0, *map(len, tables)])
-    multiplicity = [np.bincount(inverse[a:b], minlength=len(first)) for a, b in zip(ends, ends[1:], strict=False)]
+    multiplicity = [np.bincount(inverse[a:b], minlength=len(first)) for a, b in pairwise(ends)]
     rows = rows[first]
     rows[rows == len(terms)] = ABSENT
     return rows, np.array(multiplicity, dtype=np.float64).T

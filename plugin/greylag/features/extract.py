@@ -79,7 +79,7 @@ class FeatureExtractor:
         if len(known) < len(ranking):
             lost = ranking.docids[int(np.argmin(numbers))]
             _log.warning(
-                "query %s: %d of %d documents are not in the index (%s first); they get the least value of each feature",
+                "query %s: %d of %d documents are not in the index (%s first): they get each feature's least value",
                 ranking.qid, len(ranking) - len(known), len(ranking), lost,
             )  # fmt: skip
             out[numbers < 0] = out[known].min(axis=0) if len(known) else 0.0

@@ -62,7 +62,7 @@ class WindowStatistics:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def counts(self, table: CliqueTable) -> IntArray:
-        """cf and df, shape (2, cliques, windows)."""
+        """Counts cf and df, shape (2, cliques, windows)."""
         key = table.key
         shape = (2, len(table.cliques), len(table.windows))
         known = self._known.get(key)

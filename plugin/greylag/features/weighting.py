@@ -1,8 +1,8 @@
 """Weightings: what a clique that occurs tf times in a document adds to a feature.
 
-A weighting is written as ``absent(clique) + absent(document) + gain(tf; clique, document)`` with gain 0 where tf = 0, so
-that only documents in which the clique occurs need visiting. Adding one means a class and an entry in `WEIGHTINGS` here, and
-a branch in `windows.gain`, which the compiled loop over documents calls.
+A weighting is written as ``absent(clique) + absent(document) + gain(tf; clique, document)`` with gain 0 where tf = 0,
+so that only documents in which the clique occurs need visiting. Adding one means a class and an entry in `WEIGHTINGS`
+here, and a branch in `windows.gain`, which the compiled loop over documents calls.
 """
 
 from __future__ import annotations
@@ -99,9 +99,10 @@ class Dirichlet:
     code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """mu cf/|C|, shape of cf."""
+        """The product mu cf/|C|, shape of cf."""
         background: FloatArray = np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
-        return background * self.parameters.mu
+        scaled: FloatArray = background * self.parameters.mu
+        return scaled
 
     def document(self, lengths: IntArray) -> FloatArray:
         """log(|D| + mu), shape of lengths."""

@@ -247,7 +247,7 @@ def collection_counts(
     overlap: bool,
     longest: int,
 ) -> IntArray:
-    """cf and df of each clique within each width over the whole collection, shape (2, cliques, widths).
+    """Counts cf and df of each clique within each width over the whole collection, shape (2, cliques, widths).
 
     cliques : shape (cliques, largest): term numbers, -1 for one that the collection lacks, filled up with `FILLER`.
     """

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import ParameterError
 from greylag.index import analysis
 from greylag.ranking import FloatArray, IntArray
 
@@ -117,12 +117,12 @@ class PositionalIndex:
 
     @cached_property
     def document_frequencies(self) -> IntArray:
-        """df by term, shape (V,)."""
+        """Counts df by term, shape (V,)."""
         return np.diff(self.postings_offsets)
 
     @cached_property
     def collection_frequencies(self) -> IntArray:
-        """cf by term, shape (V,)."""
+        """Counts cf by term, shape (V,)."""
         return np.diff(self.postings_starts[self.postings_offsets])
 
     @cached_property
@@ -173,7 +173,7 @@ class PositionalIndex:
 
     @cached_property
     def query_terms(self) -> Callable[[str], IntArray]:
-        """Of a text, the numbers of its terms in order, -1 for a term that the collection lacks; remembers the last ones."""
+        """A text's term numbers in order, -1 for a term that the collection lacks; the last ones are remembered."""
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def _find(self, term: bytes) -> int:
@@ -198,7 +198,7 @@ class PositionalIndex:
         return terms[order], positions[order]
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """tf of the documents' terms, sparse, shape (len(documents), V); a document -1 has an empty row."""
+        """Counts tf of the documents' terms, sparse, shape (len(documents), V); a document -1 has an empty row."""
         from scipy.sparse import csr_matrix
 
         numbers = np.asarray(documents, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Learning to rank: objectives, exact line search, greedy feature selection, the linear model."""

@@ -39,7 +39,7 @@ class RankingData:
     def __post_init__(self) -> None:
         if self.features.shape != (len(self.docids), len(self.names)):
             raise ParameterError(
-                f"features of shape {self.features.shape} do not fit {len(self.docids)} documents and {len(self.names)} names"
+                f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.names)} names"
             )
         if not np.isfinite(self.features).all():
             row, column = np.argwhere(~np.isfinite(self.features))[0]

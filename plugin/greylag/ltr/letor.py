@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from greylag.ranking import FloatArray, Ranking
-from greylag.trec import open_atomically
+from greylag.trec.text import open_atomically
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -19,8 +18,8 @@ def write_features(
 ) -> None:
     """Write rankings' features, query by query; a name in .npz gives NumPy's form, any other LETOR text.
 
-    LETOR: a comment line ``# NUMBER NAME`` for each feature, then a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for
-    each document, values with all their digits. Without `qrels`, and for documents that are not judged, the grade is 0.
+    LETOR: a comment line ``# NUMBER NAME`` for each feature, then a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID``
+    for each document, values with all their digits. Without `qrels`, and for documents that are not judged, the grade is 0.
     .npz: arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades`` (n,).
     """
     if Path(path).suffix == ".npz":
@@ -49,17 +48,11 @@ def _write_npz(
     grades = [qrels.get(qid, {}).get(docid, 0) for qid, docid in zip(qids, docids, strict=True)]
     features = np.concatenate([np.empty((0, len(names))), *(values for _, values in kept)])
     with open_atomically(path, binary=True) as file:
-        _savez(file, features, names, qids, docids, grades)
-
-
-def _savez(
-    file: IO[bytes], features: FloatArray, names: tuple[str, ...], qids: list[str], docids: list[str], grades: list[int]
-) -> None:
-    np.savez_compressed(
-        file,
-        features=features,
-        names=np.array(names),
-        qids=np.array(qids),
-        docids=np.array(docids),
-        grades=np.array(grades),
-    )
+        np.savez_compressed(
+            file,
+            features=features,
+            names=np.array(names),
+            qids=np.array(qids),
+            docids=np.array(docids),
+            grades=np.array(grades, dtype=np.int64),
+        )

@@ -72,7 +72,7 @@ def mean(problem: Problem, scores: FloatArray) -> float:
 
 @_jit
 def _term(code: int, depth: int, gain: float, rank: int, count: int, reach: float) -> float:
-    """h of one relevant document: its gain, rank, i and Q."""
+    """H of one relevant document: its gain, rank, i and Q."""
     if rank > depth:
         return 0.0
     if code == AP:

@@ -144,4 +144,5 @@ class MRFRanker(Composable):
         object.__setattr__(self, "_extract", extractor)
 
     def __call__(self, ranking: Ranking) -> Ranking:
+        """The ranking's documents by the model's scores."""
         return ranking.rescore(weighted_sum(self._extract(ranking), np.array(self.model.weights)))

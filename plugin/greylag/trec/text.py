@@ -10,8 +10,9 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import IO, Any, Self
 
 from greylag.errors import FormatError, ParameterError
 
@@ -147,30 +148,37 @@ def check_names(what: str, names: Iterable[str]) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file whole or not at all: to a temporary file beside it, then renamed; gzipped where `path` ends in .gz.
+    """Write a text file as `open_atomically` does."""
+    with open_atomically(path) as file:
+        file.write(text)
 
-    A device or a pipe is written to directly. The same text gives the same bytes.
+
+@contextmanager
+def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """Open a file that is written whole or not at all: a temporary one beside it, renamed when the block ends well.
+
+    Text is UTF-8 with bare line feeds. A name in .gz is gzipped, the same content to the same bytes. A device or a pipe
+    is written to directly.
 
     Raises
     ------
     ParameterError
         The file cannot be written.
     """
-    content = gzip.compress(text.encode(), mtime=0) if str(path).endswith(".gz") else text.encode()
+    direct = Path(path).exists() and not Path(path).is_file()
+    target = Path(path) if direct else Path(path).resolve()
+    part = target if direct else target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
-        if Path(path).exists() and not Path(path).is_file():
-            Path(path).write_bytes(content)
-        else:
-            _replace(Path(path).resolve(), content)
+        with ExitStack() as stack:
+            file: Any = stack.enter_context(part.open("wb"))
+            if str(path).endswith(".gz"):
+                file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
+        if not direct:
+            os.replace(part, target)
     except OSError as error:
         reason = f"{error.strerror}; give a file in a folder that exists"
         raise ParameterError(f"{path} cannot be written: {reason}") from None
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        if not direct:
+            part.unlink(missing_ok=True)

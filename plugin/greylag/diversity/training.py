@@ -1,0 +1,121 @@
+"""Training SVM-div: from rankings and judgements by subtopic to a DiversityModel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from greylag import __version__
+from greylag.diversity.candidates import CandidateMaker
+from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
+from greylag.diversity.model import DiversityModel
+from greylag.errors import ParameterError
+from greylag.ranking import FloatArray, Ranking
+from greylag.structured.cutting_plane import CuttingPlane, Solution
+
+C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
+"""The values of C that Yue & Joachims (2008) choose from."""
+
+Example = tuple[Candidates, Subtopics]
+_log = logging.getLogger("greylag")
+
+
+def training_examples(
+    rankings: Iterable[Ranking],
+    qrels: Mapping[str, Mapping[str, Mapping[str, int]]],
+    make: CandidateMaker,
+    *,
+    depth: int = 100,
+) -> dict[str, Example]:
+    """By qid, candidates and subtopics; queries without a candidate that covers a subtopic are left out, with a warning.
+
+    Parameters
+    ----------
+    rankings : their first `depth` documents are the candidates.
+    qrels : grades by qid, subtopic and docid.
+
+    Raises
+    ------
+    ParameterError
+        Where no query is left.
+    """
+    examples: dict[str, Example] = {}
+    without = []
+    for ranking in rankings:
+        candidates, judged = ranking.head(depth), qrels.get(ranking.qid, {})
+        covering = {docid for grades in judged.values() for docid, grade in grades.items() if grade > 0}
+        if covering.isdisjoint(candidates.docids):
+            without.append(ranking.qid)
+        else:
+            examples[ranking.qid] = (make(candidates), Subtopics.from_qrels(candidates.docids, judged))
+    if not examples:
+        raise ParameterError("no query has a candidate that covers a subtopic: are these judgements by subtopic, of this run?")
+    if without:
+        _log.warning("left out, for no candidate covers a subtopic: %d queries (%s)", len(without), ", ".join(without))
+    return examples
+
+
+def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
+    """The mean over the examples of the loss of what the model predicts."""
+    return float(np.mean([model.loss(subtopics, model.infer(x, weights)) for x, subtopics in examples]))
+
+
+def choose_cost(
+    model: CoverageModel,
+    training: Sequence[Example],
+    validation: Collection[Example],
+    learner: CuttingPlane,
+    grid: Collection[float] = C_GRID,
+) -> tuple[float, Solution]:
+    """The C of `grid` whose solution on `training` has the least mean loss on `validation` (the least such C), and that."""
+    solutions = {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
+    best = min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
+    return best, solutions[best]
+
+
+def train(
+    training: Mapping[str, Example],
+    make: CandidateMaker,
+    learner: CuttingPlane,
+    *,
+    k: int = 5,
+    validation: Mapping[str, Example] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> DiversityModel:
+    """SVM-div for sets of k documents.
+
+    Parameters
+    ----------
+    training, validation : examples by qid, as `training_examples` gives them. With validation, C is the best of `C_GRID`
+        by it, and the learner's is not used.
+    make : what made them.
+    provenance : recorded with what is known here: version, queries, C, objective and duality gap.
+    """
+    model = CoverageModel(k)
+    if validation:
+        C, solution = choose_cost(model, list(training.values()), validation.values(), learner)
+    else:
+        C, solution = learner.C, learner.fit(model, list(training.values()))
+    return DiversityModel(
+        features=make.features,
+        weights=tuple(solution.weights.tolist()),
+        k=k,
+        titles=make.titles is not None,
+        parameters=make.parameters,
+        fingerprint=make.index.fingerprint,
+        provenance={
+            "greylag": __version__,
+            "queries": list(training),
+            "validation": list(validation or ()),
+            "C": C,
+            "epsilon": learner.epsilon,
+            "objective": solution.objective,
+            "gap": solution.gap,
+            "converged": solution.converged,
+            **(provenance or {}),
+        },
+    )
