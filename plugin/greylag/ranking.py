@@ -140,13 +140,27 @@ class Step(Protocol):
 
 
 class Composable:
-    """Gives a source or a stage the operator ``>>``; a plain function may stand on either side of one."""
+    """Gives a source or a stage ``run`` and the operator ``>>``; a plain function may stand on either side of one."""
 
     def __rshift__(self, after: Step) -> Pipeline:
         return Pipeline(_steps(self) + _steps(after))
 
     def __rrshift__(self, before: Step) -> Pipeline:
         return Pipeline(_steps(before) + _steps(self))
+
+    def run(
+        self, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
+    ) -> Run:
+        """Apply this source, stage or pipeline to every query.
+
+        Parameters
+        ----------
+        inputs : topics (qid to text), queries, rankings, or a `Run`.
+        n_jobs : threads (-1: one a core). The result is the same, bit for bit, whatever their number; threads and not
+            processes, since a JVM does not survive a fork.
+        tag : the run's name.
+        """
+        return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +177,11 @@ class Pipeline(Composable):
             raise ParameterError("a pipeline needs at least one step that gives a Ranking")
         return value
 
-    def run(
-        self, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
-    ) -> Run:
-        """Apply the pipeline to every query.
-
-        Parameters
-        ----------
-        inputs : topics (qid to text), queries, rankings, or a `Run`.
-        n_jobs : threads (-1: one a core). The result is the same, bit for bit, whatever their number; threads and not
-            processes, since a JVM does not survive a fork.
-        tag : the run's name.
-        """
-        return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
-
 
 def run_step(
     step: Step, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
 ) -> Run:
-    """`Pipeline.run` for any one source or stage."""
+    """`Composable.run` for any source or stage, a plain function too."""
     from joblib import Parallel, delayed
     from tqdm import tqdm
 

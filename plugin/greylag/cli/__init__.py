@@ -47,8 +47,9 @@ def main() -> None:
     """Run the command line: exit code 0, 2 with one line for what the user got wrong, 1 for anything else."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
-    logging.getLogger("greylag").addHandler(handler)
-    logging.getLogger("greylag").setLevel(logging.INFO)
+    log = logging.getLogger("greylag")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except _UsageError as error:
@@ -59,6 +60,8 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         print("greylag: interrupted", file=sys.stderr)
         code = 1
+    finally:
+        log.removeHandler(handler)
     sys.exit(code)
 
 

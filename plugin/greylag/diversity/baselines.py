@@ -35,4 +35,6 @@ def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
     """The number of different words: each counts 1 once some picked document has it. tf of shape (n, V)."""
     words, columns = np.unique(frequencies.indices, return_inverse=True)
     ones = np.ones(len(columns))
-    return CoverageGain(csr_matrix((ones, columns, frequencies.indptr), (frequencies.shape[0], len(words))), np.ones(len(words)))
+    return CoverageGain(
+        csr_matrix((ones, columns, frequencies.indptr), (frequencies.shape[0], len(words))), np.ones(len(words))
+    )

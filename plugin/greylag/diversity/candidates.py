@@ -44,11 +44,12 @@ class CandidateMaker:
     features: CoverageFeatures
     titles: Mapping[str, str] | None = None
     parameters: FeatureParameters = FeatureParameters()
-    _extract: FeatureExtractor = field(init=False, repr=False, compare=False)
+    _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        specs = [FeatureSpec.parse(name) for name in self.features.document_features if name not in FIRST_STAGE]
-        object.__setattr__(self, "_extract", FeatureExtractor(self.index, tuple(specs), self.parameters))
+        specs = tuple(FeatureSpec.parse(name) for name in self.features.document_features if name not in FIRST_STAGE)
+        extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
+        object.__setattr__(self, "_extract", extract)
 
     def __call__(self, ranking: Ranking) -> Candidates:
         """All documents of `ranking` as candidates, in its order."""
@@ -67,12 +68,12 @@ class CandidateMaker:
         return csr_matrix((np.ones(len(rows)), (rows, columns[known])), shape=(len(words), self.index.n_terms))
 
     def _document_features(self, ranking: Ranking) -> FloatArray:
-        names = self.features.document_features
-        if not names:
-            return np.zeros((len(ranking), 0))
-        mrf = iter(self._extract(ranking).T)
-        columns = [FIRST_STAGE[name](ranking) if name in FIRST_STAGE else unit_range(next(mrf)) for name in names]
-        return np.stack(columns, axis=1)
+        mrf = iter(self._extract(ranking).T) if self._extract else iter(())
+        columns = [
+            FIRST_STAGE[name](ranking) if name in FIRST_STAGE else unit_range(next(mrf))
+            for name in self.features.document_features
+        ]
+        return np.array(columns, dtype=np.float64).reshape(-1, len(ranking)).T
 
 
 def cover(

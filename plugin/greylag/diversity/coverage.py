@@ -96,7 +96,28 @@ _TERM_FREQUENCY = (
     Criterion("title", 1),
 )
 _TFIDF = tuple(Criterion("tfidf", t) for t in (1, 3, 5, 10, 20))
-_THRESHOLDS = (0.001, 0.02, 0.04, 0.06, 0.08, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
+_THRESHOLDS = (
+    0.001,
+    0.02,
+    0.04,
+    0.06,
+    0.08,
+    0.1,
+    0.125,
+    0.15,
+    0.175,
+    0.2,
+    0.25,
+    0.3,
+    0.35,
+    0.4,
+    0.45,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+)
 
 PRESETS = {
     "svmdiv": CoverageFeatures(_TERM_FREQUENCY, _THRESHOLDS),
@@ -135,7 +156,7 @@ class Subtopics:
     Parameters
     ----------
     coverage : 0 or 1, shape (n, S).
-    weights : shape (S,), positive, in sum 1: proportional to the number of documents that cover the subtopic.
+    weights : shape (S,), positive, in sum 1 (if S > 0): proportional to the number of documents that cover the subtopic.
     """
 
     coverage: csr_matrix
@@ -145,21 +166,14 @@ class Subtopics:
     def from_qrels(cls, docids: Sequence[str], judged: Mapping[str, Mapping[str, int]]) -> Subtopics:
         """From judgements, subtopic to docid to grade; a subtopic without a relevant document is left out.
 
-        Weights are those of all judged documents, whether among the candidates or not, as they are in evaluation.
-
-        Raises
-        ------
-        ParameterError
-            Where no subtopic is left.
+        All relevant documents count for the weights, whether they are candidates or not, as in evaluation.
         """
         relevant = [{docid for docid, grade in grades.items() if grade > 0} for grades in judged.values()]
         relevant = [docs for docs in relevant if docs]
-        if not relevant:
-            raise ParameterError("no subtopic has a relevant document")
         covered = [[docid in docs for docs in relevant] for docid in docids]
         counts = np.array([len(docs) for docs in relevant], dtype=np.float64)
         coverage = csr_matrix(np.array(covered, dtype=np.float64).reshape(len(docids), len(relevant)))
-        return cls(coverage, counts / counts.sum())
+        return cls(coverage, counts / max(counts.sum(), 1.0))
 
     def loss(self, picked: IntArray) -> float:
         """Delta: the weight of the subtopics that `picked` leave uncovered, in [0, 1]."""

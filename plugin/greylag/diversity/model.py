@@ -97,4 +97,3 @@ class DiversityModel:
                 fingerprint=content["fingerprint"],
                 provenance=content["provenance"],
             )
-

@@ -53,7 +53,9 @@ def training_examples(
         else:
             examples[ranking.qid] = (make(candidates), Subtopics.from_qrels(candidates.docids, judged))
     if not examples:
-        raise ParameterError("no query has a candidate that covers a subtopic: are these judgements by subtopic, of this run?")
+        raise ParameterError(
+            "no query has a candidate that covers a subtopic: are these judgements by subtopic, of this run?"
+        )
     if without:
         _log.warning("left out, for no candidate covers a subtopic: %d queries (%s)", len(without), ", ".join(without))
     return examples

@@ -14,20 +14,21 @@ from greylag.ranking import FloatArray
 
 @dataclass(frozen=True)
 class SyntheticSubtopics:
-    """How candidate sets are drawn; the sizes are the paper's, the rest is not stated there.
+    """How candidate sets are drawn. The sizes are the paper's, which does not state the rest.
 
-    The subtopics' distributions over words are common to all sets: each a draw from a Dirichlet distribution with all
-    parameters `concentration`. A set has from 2 to `n_subtopics` of them, each number as likely, with popularities
-    1, 1/2, 1/3, ... in random order. A document covers from 1 to `per_document` subtopics (at most all), each number as
-    likely, drawn without replacement by popularity. Each of its words comes from one of them, each as likely.
+    Words' frequencies fall as 1, 1/2, 1/3, ... A subtopic's distribution over words is a draw from the Dirichlet
+    distribution around these, and common to all sets. A set has from 2 to `n_subtopics` subtopics, each number as likely,
+    whose popularities fall likewise. A document covers from 1 to `per_document` of them, each number as likely, drawn by
+    popularity, and each of its words comes from one of those, each as likely.
 
     Parameters
     ----------
-    n_sets, n_documents, n_subtopics, n_words, n_vocabulary : candidate sets, documents a set, subtopics in all, words a
-        document, different words.
-    per_document : subtopics of a document at most.
-    concentration : > 0; the smaller, the fewer words make up a subtopic.
-    seed : of the generator.
+    n_sets, n_documents : candidate sets, and documents in each.
+    n_subtopics : in all, >= 2.
+    n_words, n_vocabulary : words of each document, and different words.
+    per_document : subtopics that a document covers at most.
+    concentration : > 0, the sum of the Dirichlet distribution's parameters; the larger, the more subtopics are alike.
+    seed : of the generator, >= 0.
     """
 
     n_sets: int = 100
@@ -36,36 +37,50 @@ class SyntheticSubtopics:
     n_words: int = 300
     n_vocabulary: int = 5000
     per_document: int = 4
-    concentration: float = 0.05
+    concentration: float = 250.0
     seed: int = 0
 
-    def draw(self):
-        rng = np.random.default_rng(self.seed)
-        distributions = np.cumsum(
-            rng.dirichlet(np.full(self.n_vocabulary, self.concentration), self.n_subtopics), axis=1
+    def __post_init__(self) -> None:
+        sizes = (
+            self.n_sets,
+            self.n_documents,
+            self.n_subtopics - 1,
+            self.n_words,
+            self.n_vocabulary,
+            self.per_document,
         )
-        return [self._set(rng, distributions) for _ in range(self.n_sets)]
+        if min(sizes) < 1 or not 0 < self.concentration < np.inf or self.seed < 0:
+            raise ParameterError(f"{self} has a size outside its domain")
 
-    def _set(self, rng, distributions):
-        n, S = self.n_documents, int(rng.integers(2, self.n_subtopics + 1))
-        own = rng.choice(self.n_subtopics, S, replace=False)
-        popularity = 1.0 / np.arange(1, S + 1)
-        popularity /= popularity.sum()
-        covered = np.zeros((n, S))
-        topics = np.empty((n, self.n_words), dtype=np.int64)
-        for d in range(n):
-            size = rng.integers(1, min(self.per_document, S) + 1)
-            mine = rng.choice(S, size, replace=False, p=popularity)
-            covered[d, mine] = 1
-            topics[d] = rng.choice(mine, self.n_words)
-        points = rng.random(topics.shape)
-        words = np.empty(topics.shape, dtype=np.int64)
-        for s in range(S):
-            at = topics == s
-            words[at] = np.searchsorted(distributions[own[s]], points[at], side="right")
-        words = np.minimum(words, self.n_vocabulary - 1)
+    def draw(self) -> list[tuple[csr_matrix, Subtopics]]:
+        """The sets: term frequencies, shape (n_documents, n_vocabulary), and the truth."""
+        rng = np.random.default_rng(self.seed)
+        parameters = self.concentration * falling(self.n_vocabulary)
+        cumulative = np.cumsum(rng.dirichlet(parameters, self.n_subtopics), axis=1)
+        return [self._draw_set(rng, cumulative) for _ in range(self.n_sets)]
+
+    def _draw_set(self, rng: np.random.Generator, cumulative: FloatArray) -> tuple[csr_matrix, Subtopics]:
+        n, n_subtopics = self.n_documents, int(rng.integers(2, self.n_subtopics + 1))
+        own = rng.choice(self.n_subtopics, n_subtopics, replace=False)
+        covered = np.zeros((n, n_subtopics))
+        sources = np.empty((n, self.n_words), dtype=np.int64)
+        for document in range(n):
+            size = rng.integers(1, min(self.per_document, n_subtopics) + 1)
+            subtopics = rng.choice(n_subtopics, size, replace=False, p=falling(n_subtopics))
+            covered[document, subtopics] = 1.0
+            sources[document] = rng.choice(subtopics, self.n_words)
+        points, words = rng.random(sources.shape), np.empty(sources.shape, dtype=np.int64)
+        for subtopic in range(n_subtopics):
+            at = sources == subtopic
+            words[at] = np.searchsorted(cumulative[own[subtopic], :-1], points[at], side="right")
         rows = np.repeat(np.arange(n), self.n_words)
-        freq = csr_matrix((np.ones(words.size), (rows, words.ravel())), shape=(n, self.n_vocabulary))
-        keep = covered.any(axis=0)
-        counts = covered[:, keep].sum(axis=0)
-        return freq, Subtopics(csr_matrix(covered[:, keep]), counts / counts.sum())
+        frequencies = csr_matrix((np.ones(words.size), (rows, words.ravel())), shape=(n, self.n_vocabulary))
+        counts = covered.sum(axis=0)
+        seen = counts > 0
+        return frequencies, Subtopics(csr_matrix(covered[:, seen]), counts[seen] / counts.sum())
+
+
+def falling(n: int) -> FloatArray:
+    """Shares proportional to 1, 1/2, ..., 1/n."""
+    shares = 1.0 / np.arange(1, n + 1)
+    return np.asarray(shares / shares.sum())

@@ -72,7 +72,10 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
 
 def _arguments(docs: Path, index: Path, collection: str, threads: int) -> Any:
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
-    arguments.input, arguments.index = str(docs), str(index)
+    arguments.input, arguments.index = (
+        str(docs.absolute()),
+        str(index.absolute()),
+    )  # Java keeps the folder it started in
     arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
     arguments.threads = threads
     arguments.storePositions = arguments.optimize = arguments.quiet = True

@@ -58,7 +58,9 @@ class PostingsBlock:
 
 def directory(folder: str | Path) -> Any:
     """The Lucene ``Directory`` of a folder."""
-    return java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.nio.file.Paths").get(str(folder)))
+    return java_class("org.apache.lucene.store.FSDirectory").open(
+        java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
+    )
 
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:

@@ -18,7 +18,7 @@ from greylag.ranking import Composable, FloatArray, Ranking
 
 Confidence = Literal["query", "scores"]
 
-DIGITS = 10  # of a score; what equal documents differ by is rounding, far beyond them
+DECIMALS = 10  # of scores, the highest being 1
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class ManifoldRanker(Composable):
             return ranking
         docids, y = self._documents(top)
         W = affinity_graph(self._vectors(ranking.query, docids), graph=self.graph, k=self.k, affinity="inner_product")
-        scores = rank(W, np.concatenate([[1.0], y]), alpha=self.alpha)[1 : len(top) + 1]
-        first = top.rescore(_rounded(np.maximum(scores, 0.0)))
+        f = rank(W, np.concatenate([[1.0], y]), alpha=self.alpha, solver="cg")
+        first = top.rescore(np.round(f / f.max(), DECIMALS)[1 : len(top) + 1] * f.max())
         others = np.arange(-1.0, len(top) - len(ranking) - 1, -1.0)
         return Ranking(
             ranking.qid,
@@ -106,8 +106,3 @@ class ManifoldRanker(Composable):
         documents = self.index.tfidf(self.index.documents(docids))
         return vstack([self.index.weigh_tfidf(frequencies), documents], format="csr")
 
-
-def _rounded(scores: FloatArray) -> FloatArray:
-    """Non-negative scores to `DIGITS` significant digits."""
-    mantissas, exponents = np.frexp(scores)
-    return np.ldexp(np.round(mantissas, DIGITS), exponents)

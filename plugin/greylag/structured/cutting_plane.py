@@ -140,7 +140,9 @@ class CuttingPlane:
         hinge = np.maximum(training.hinge_losses(weights), working.slacks(weights)).mean()
         return self._solution(weights, hinge, lower, iteration, converged=working.size == before)
 
-    def _solution(self, weights: FloatArray, hinge: float, lower: float, iterations: int, *, converged: bool) -> Solution:
+    def _solution(
+        self, weights: FloatArray, hinge: float, lower: float, iterations: int, *, converged: bool
+    ) -> Solution:
         objective = float(weights @ weights / 2 + self.C * hinge)
         return Solution(weights, objective, objective - lower, iterations, converged)
 

@@ -8,14 +8,12 @@ by the suffix ``.gz`` for writing.
 
 from greylag.trec.qrels import Qrels, SubtopicQrels, has_subtopics, read_qrels, read_subtopic_qrels, write_qrels
 from greylag.trec.runs import read_run, write_run
-from greylag.trec.text import open_atomically
 from greylag.trec.topics import read_topics
 
 __all__ = [
     "Qrels",
     "SubtopicQrels",
     "has_subtopics",
-    "open_atomically",
     "read_qrels",
     "read_run",
     "read_subtopic_qrels",

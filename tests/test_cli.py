@@ -1,0 +1,239 @@
+"""The command line, from a user's first index to a checked experiment, and what it says to mistakes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greylag
+from greylag.cli import main
+
+DEMO = Path(greylag.__file__).parent / "demo"
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in this process: its exit code, output and errors."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["greylag", *map(str, words)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capfd.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demonstration collection's files, its index and BM25's run."""
+    folder = tmp_path_factory.mktemp("made")
+    for file in DEMO.glob("*.t*"):
+        shutil.copy(file, folder)
+    program = Path(sys.executable).with_name("greylag")
+    for words in (
+        ["index", DEMO / "docs.jsonl", "--out", folder / "index"],
+        ["search", "--index", folder / "index", "--topics", DEMO / "topics.tsv", "--out", folder / "bm25.run"],
+    ):
+        done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+        assert not done.stderr
+    return folder
+
+
+def test_from_run_to_scores(command: Command, made: Path, tmp_path: Path) -> None:
+    shared = ["--index", made / "index", "--topics", made / "topics.tsv", "--run"]
+    model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
+    code, out, _ = command(
+        "train", *shared, made / "bm25.run", "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model
+    )
+    assert code == 0
+    assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", out)
+    assert command("rerank", *shared, made / "bm25.run", "--model", model, "--out", reranked) == (0, "", "")
+    assert gzip.open(reranked, "rt").readline().endswith(" bm25-mrf\n")
+    assert command("diversify", *shared, reranked, "--method", "mmr", "--k", "10", "--out", diverse) == (0, "", "")
+    code, out, _ = command(
+        "evaluate", "--qrels", made / "qrels.txt", reranked, "--baseline", made / "bm25.run", "-m", "map"
+    )
+    assert code == 0
+    assert re.search(r"mrf\.run\.gz +0\.9\d+ +\+0\.\d+ +<0\.001\*", out)
+    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--json")
+    scores = json.loads(out)["runs"][str(diverse)]["means"]
+    assert scores["S-recall@10"] > 0.9
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_models_have_the_same_bytes_on_any_number_of_threads(
+    command: Command, made: Path, tmp_path: Path, jobs: str
+) -> None:
+    """Against one file written by the first of the two."""
+    out = tmp_path / "model.json"
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--qrels", made / "qrels.txt"]
+    assert command("train", *words, "--jobs", jobs, "--max-features", "3", "--retrain", "--out", out)[0] == 0
+    first = made / "first.json"
+    if not first.exists():
+        shutil.copy(out, first)
+    assert out.read_bytes() == first.read_bytes()
+
+
+def test_features_as_text_and_arrays_agree(command: Command, made: Path, tmp_path: Path) -> None:
+    from sklearn.datasets import load_svmlight_file
+
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run"]
+    for name in ("f.txt.gz", "f.npz"):
+        out = tmp_path / name
+        done = command("features", *words, "--pool", "fd", "--qrels", made / "qrels.txt", "--out", out)
+        assert done == (0, "", "")
+    arrays = np.load(tmp_path / "f.npz")
+    values, grades, qids = load_svmlight_file(str(tmp_path / "f.txt.gz"), query_id=True)
+    np.testing.assert_array_equal(values.toarray(), arrays["features"])
+    np.testing.assert_array_equal(grades, arrays["grades"])
+    np.testing.assert_array_equal(qids, arrays["qids"].astype(int))
+    lines = gzip.open(tmp_path / "f.txt.gz", "rt").read().splitlines()
+    assert lines[0] == "# 1 FI/term/LM"
+    assert arrays["names"][0] == "FI/term/LM"
+    assert lines[len(arrays["names"])].endswith(f"# {arrays['docids'][0]}")
+
+
+def test_one_feature_list(command: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run"]
+    out = tmp_path / "f.npz"
+    assert command("features", *words, "--features", "SD/ordered/LM-O-4,FI/term/BM25", "--out", out)[0] == 0
+    assert np.load(out)["names"].tolist() == ["SD/ordered/LM-O-4", "FI/term/BM25"]
+
+
+def test_query_likelihood_and_cut(command: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--out", tmp_path / "ql.run"]
+    assert command("search", *words, "--model", "ql", "--hits", "7", "--tag", "mine") == (0, "", "")
+    lines = (tmp_path / "ql.run").read_text().splitlines()
+    assert len(lines) == 24 * 7
+    assert all(line.endswith(" mine") for line in lines)
+
+
+def test_doctor(command: Command, made: Path, tmp_path: Path) -> None:
+    code, out, _ = command("doctor", "--index", made / "index")
+    assert code == 0
+    assert [line.split(":")[0].split() for line in out.splitlines()] == [
+        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions")
+    ]
+    code, out, _ = command("doctor", "--index", tmp_path)
+    assert code == 1
+    assert re.search(r"missing +index: .* is not a Lucene index", out)
+
+
+def test_the_demo_and_its_expected_scores(command: Command, tmp_path: Path) -> None:
+    code, out, _ = command("demo", "--out", tmp_path)
+    assert code == 0
+    for step in ("bm25", "mrf", "mmr"):
+        assert re.search(rf"^{step} +0\.\d+", out, re.MULTILINE)
+        assert (tmp_path / f"{step}.run").exists()
+    assert (tmp_path / "models" / "fold-6.json").exists()
+    code, out, _ = command("experiment", DEMO / "demo.yaml", "--out", tmp_path, "--check")
+    assert code == 0
+    assert out.endswith("the expected scores came out\n")
+
+
+def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
+    text = (DEMO / "demo.yaml").read_text()
+    changed = re.sub(r"(bm25: \{AP: 0\.\d\d)\d\d", r"\g<1>99", text)
+    assert changed != text
+    config = tmp_path / "wrong.yaml"
+    config.write_text(f"data: {DEMO}\n{changed}")
+    code, _, err = command("experiment", config, "--out", tmp_path / "out", "--check")
+    assert code == 1
+    assert re.fullmatch(r"bm25 AP: expected 0\.\d\d99, got 0\.\d+\n", err.splitlines()[-1] + "\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["serch"], "No such command 'serch'"),
+        (["train", "--index", "x"], "Missing option '--topics'"),
+        (["evaluate", "--qrels", "{q}", "nowhere.run"], "nowhere.run: cannot be read"),
+        (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "measure 'mapp' is unknown; the nearest are AP"),
+        (["search", "--index", "{t}", "--topics", "{topics}", "--out", "x"], "is not a Lucene index"),
+        (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),
+        (["search", "--index", "{i}", "--topics", "{topics}", "--out", "x", "--b", "2"], "b is 2.0"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--model", "{q}", "--out", "x"], "not a model"),
+        (["diversify", "--index", "{i}", "--run", "{r}", "--out", "x", "--relevance-weight", "7"], "relevance_weight"),
+        (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "either --features or --pool"),
+        (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--features", "SD/a"],
+         "not of the form"),
+        (["experiment", "{t}/none.yaml"], "no such experiment file"),
+        (["experiment", "{q}"], "an experiment file is a mapping"),
+        (["index", "{t}/none", "--out", "{t}/index"], "none"),
+        (["index", "{t}", "--out", "{t}/index"], ""),
+    ],
+)  # fmt: skip
+def test_mistakes_get_one_line_and_code_2(
+    command: Command, made: Path, tmp_path: Path, words: list[str], reason: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {
+        "q": made / "qrels.txt",
+        "r": made / "bm25.run",
+        "i": made / "index",
+        "topics": made / "topics.tsv",
+        "t": tmp_path / "empty",
+    }
+    code, out, err = command(*[word.format(**places) for word in words])
+    assert (code, out) == (2, "")
+    assert err.startswith("greylag: error: ")
+    assert err.count("\n") == 1
+    assert reason in err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("name: x\nstudy: tea", "unknown study 'tea'"),
+        ("name: x\ntopics: t\nqrels: q", "collection: field required"),
+        ("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\nfold: 3", "fold: extra inputs are not permitted"),
+        (
+            "name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\ntraining: {folds: 1}",
+            "training.folds: input should be",
+        ),
+        ("name: [", "bad.yaml:1: not YAML"),
+    ],
+)
+def test_bad_experiment_files(command: Command, tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    code, _, err = command("experiment", tmp_path / "bad.yaml")
+    assert code == 2
+    assert reason in err
+
+
+def test_lenient_reading_says_what_it_did(command: Command, made: Path, tmp_path: Path) -> None:
+    twice = tmp_path / "twice.run"
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    twice.write_text("".join([lines[0], *lines]))
+    code, _, err = command("evaluate", "--qrels", made / "qrels.txt", twice)
+    assert code == 2
+    assert f"{twice}:2: document" in err
+    code, out, err = command("evaluate", "--qrels", made / "qrels.txt", twice, "--lenient")
+    assert code == 0
+    assert err.startswith(f"greylag: warning: {twice}:2: document")
+    assert re.search(r"twice\.run +0\.\d+", out)
+
+
+def test_no_query_in_common(command: Command, made: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("999 0 d1 1\n")
+    code, _, err = command("evaluate", "--qrels", other, made / "bm25.run")
+    assert code == 2
+    assert "no query in common" in err
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run"]
+    code, _, err = command("train", *words, "--qrels", other, "--out", tmp_path / "m.json")
+    assert code == 2
+    assert "no query in common" in err

@@ -1,0 +1,48 @@
+"""The README's code, run as it stands in a folder with the demonstration collection."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import greylag
+
+ROOT = Path(__file__).parents[1]
+DEMO = Path(greylag.__file__).parent / "demo"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("docs.jsonl", "topics.tsv", "qrels.txt", "qrels.subtopics.txt"):
+        shutil.copy(DEMO / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = "\n".join(blocks("python"))
+    exec(compile(code, "README.md", "exec"), {})
+    scores = dict(re.findall(r"^(\w+) \[([\d.]+)", capsys.readouterr().out, re.MULTILINE))
+    assert float(scores["mrf"]) > float(scores["bm25"]) > 0.8
+    assert (folder / "bm25-mmr.run").read_text().startswith("1 Q0 ")
+
+
+def test_commands(folder: Path) -> None:
+    greylag_command = Path(sys.executable).with_name("greylag")
+    for line in "\n".join(blocks("sh")).splitlines():
+        done = subprocess.run(
+            [greylag_command, *line.split()[1:]], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        if "--baseline" in line:
+            assert re.search(r"mrf.run +0\.9\d+ +\+0\.0", done.stdout)
+    assert (folder / "features.txt").read_text().startswith("# 1 FI/term/LM\n")
