@@ -1,7 +1,8 @@
 """Experiment files: YAML, checked field by field.
 
 Every file names its study; the study's module, in `greylag.experiments`, holds the fields that it adds to `Experiment`.
-A relative path in a file is below its ``data`` folder, which the environment's GREYLAG_DATA overrides.
+A path in a file is below its ``data`` folder, which the environment's GREYLAG_DATA overrides, or, where it begins with
+a dot (``../qrels/mine.txt``), below the file's own folder.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class Experiment(Settings):
     study: str = "pipeline"
     data: str = "."
     expected: Mapping[str, Mapping[str, float]] = {}
-    folder: Path = Field(default=Path(), exclude=True)
+    data_folder: Path = Field(default=Path(), exclude=True)
+    own_folder: Path = Field(default=Path(), exclude=True)
 
     def path(self, name: str) -> Path:
-        """A file that the experiment names, found below its data folder."""
-        return self.folder / name
+        """Where a file is that the experiment names."""
+        return Path(os.path.normpath((self.own_folder if name.startswith(".") else self.data_folder) / name))
 
 
 class Collection(Settings):
@@ -91,6 +93,6 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise FormatError(path, None, f"{place}: {first['msg'].lower()} (got {first['input']!r:.60})") from None
+    own = Path(path).parent
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
-    folder = Path(data) if data else Path(os.path.normpath(Path(path).parent / settings.data))
-    return settings.model_copy(update={"folder": folder})
+    return settings.model_copy(update={"data_folder": Path(data or own / settings.data), "own_folder": own})

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from greylag.cli.options import Jobs, Lenient, Test
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
+
+if TYPE_CHECKING:
+    from greylag.ranking import Run
 
 
 def evaluate(
@@ -33,16 +38,20 @@ def evaluate(
     by_subtopic = trec.has_subtopics(qrels)
     names = measures or (["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"] if by_subtopic else ["AP", "P@10", "nDCG@10"])
     parsed = [evaluation.parse_measure(name) for name in names]
-    paths = list(dict.fromkeys([*([] if baseline is None else [baseline]), *runs]))
+    score: Callable[[Run], evaluation.Scores]
+    if by_subtopic:
+        score = partial(
+            evaluation.evaluate_by_subtopic, qrels=trec.read_subtopic_qrels(qrels, lenient=lenient), measures=parsed
+        )
+    else:
+        score = partial(evaluation.evaluate, qrels=trec.read_qrels(qrels, lenient=lenient), measures=parsed)
     scores = {}
-    for path in paths:
+    for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
         run = trec.read_run(path, lenient=lenient)
-        if by_subtopic:
-            scores[str(path)] = evaluation.evaluate_by_subtopic(
-                run, trec.read_subtopic_qrels(qrels, lenient=lenient), parsed
-            )
-        else:
-            scores[str(path)] = evaluation.evaluate(run, trec.read_qrels(qrels, lenient=lenient), parsed)
+        try:
+            scores[str(path)] = score(run)
+        except ParameterError as error:  # no query in common, or measures that need other judgements
+            raise FormatError(path, None, str(error)) from None
     significance = None if baseline is None else evaluation.compare(scores, str(baseline), test=test.value)
     if as_json:
         typer.echo(json.dumps(evaluation.to_dict(scores, significance), indent=1))

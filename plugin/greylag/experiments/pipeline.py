@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from greylag import config
 from greylag.diversity.mmr import MMR
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, table, to_dict
+from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments.collection import open_collection
 from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
@@ -112,7 +113,13 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
             name: evaluate_by_subtopic(ranked, subtopics, option.measures) for name, ranked in runs.items()
         }
     _write(settings, index, runs, models, scores, out)
-    return Result(_means(scores), "\n".join(table(part) for part in scores.values()))
+    steps = [stage.model, "mrf", *(["mmr"] if settings.diversify else [])]
+    summary = [*(table(part) for part in scores.values()), "Each step against the one before:"]
+    for before, after in pairwise(steps):
+        for part in scores.values():
+            pair = {before: part[before], after: part[after]}
+            summary.append(table(pair, compare(pair, before)))
+    return Result(_means(scores), "\n".join(summary))
 
 
 def cross_validate(

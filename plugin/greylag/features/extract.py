@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from greylag.features.cliques import ABSENT, distinct_cliques
-from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window, unique_features
+from greylag.features.expansion import relevance_model
+from greylag.features.prior import Prior
+from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.index.positional import PositionalIndex
@@ -18,18 +21,44 @@ from greylag.ranking import FloatArray, IntArray, Ranking
 _log = logging.getLogger("greylag")
 
 
-class _Group:
-    """The features that match cliques with regard to order ("O"), or without ("U").
+class _Query(NamedTuple):
+    """A query's term numbers: all different ones, ascending; in its order; and of an expansion, with probabilities."""
 
-    ``columns``: their places among the specifications; ``sets``: their clique sets; ``windows``: their windows;
+    vocabulary: IntArray
+    terms: IntArray
+    expansion: IntArray
+    probabilities: FloatArray
+
+
+class _Cliques(NamedTuple):
+    """A query's cliques for a group of features.
+
+    ``rows``: shape (cliques, largest), places in the query's vocabulary, filled up with `ABSENT`. ``multiplicity``: shape
+    (cliques, sets). ``table``: the same cliques as term numbers. ``counts``: shape (2, cliques, windows), cf and df.
+    """
+
+    rows: IntArray
+    multiplicity: FloatArray
+    table: CliqueTable
+    counts: IntArray
+
+
+class _Group:
+    """The features whose cliques are matched alike: expansion terms, or query cliques with or without regard to order.
+
+    ``columns``: their places among the features; ``sets``: their clique sets; ``windows``: their windows;
     ``signals``: their different pairs of window and weighting, each computed once. ``features``: shape (features, 2),
     each one's signal and clique set.
     """
 
-    def __init__(self, specs: tuple[FeatureSpec, ...], order: str) -> None:
-        self.ordered = order == "O"
-        self.columns = [f for f, spec in enumerate(specs) if spec.window.order == order]
-        own = [specs[f] for f in self.columns]
+    def __init__(self, specs: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
+        self.ordered, self.expands = order == "O", expands
+        mine = {
+            f: spec
+            for f, spec in enumerate(specs)
+            if isinstance(spec, FeatureSpec) and spec.window.order == order and (spec.cliques == "expansion") == expands
+        }
+        self.columns, own = list(mine), list(mine.values())
         self.sets: tuple[tuple[Dependence, CliqueSet], ...] = tuple(sorted({(s.dependence, s.cliques) for s in own}))
         self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
         self.signals = sorted({(spec.window, spec.function) for spec in own})
@@ -59,7 +88,7 @@ class FeatureExtractor:
     """
 
     index: PositionalIndex
-    specs: tuple[FeatureSpec, ...]
+    specs: tuple[Feature, ...]
     parameters: FeatureParameters = FeatureParameters()
     _statistics: WindowStatistics = field(init=False, repr=False, compare=False)
 
@@ -75,7 +104,8 @@ class FeatureExtractor:
         if len(known):
             order = known[np.argsort(numbers[known])]
             terms = self.index.query_terms(ranking.query)
-            out[order] = self._values(terms, numbers[order])
+            feedback = numbers[: self.parameters.fb_docs]
+            out[order] = self._values(self._query(terms, feedback[feedback >= 0]), numbers[order])
         if len(known) < len(ranking):
             lost = ranking.docids[int(np.argmin(numbers))]
             _log.warning(
@@ -88,30 +118,55 @@ class FeatureExtractor:
     def limits(self, query: str) -> bool:
         """Whether `parameters.max_clique` keeps cliques of this query out of some feature."""
         longest = len(self.index.query_terms(query))
-        return longest > self.parameters.max_clique and any(spec.dependence == "FD" for spec in self.specs)
+        return longest > self.parameters.max_clique and any(str(spec).startswith("FD/") for spec in self.specs)
 
-    def _values(self, terms: IntArray, documents: IntArray) -> FloatArray:
+    def _query(self, terms: IntArray, feedback: IntArray) -> _Query:
+        """The query with, where a feature wants it, a relevance model of the feedback documents."""
+        if not any(group.expands for group in self._groups):
+            return _Query(np.unique(terms), terms, np.empty(0, dtype=np.int64), np.empty(0))
+        expansion, probabilities = relevance_model(self.index, terms, feedback, self.parameters)
+        return _Query(np.union1d(terms, expansion), terms, expansion, probabilities)
+
+    def _cliques(self, group: _Group, query: _Query) -> _Cliques:
+        from greylag.features.windows import FILLER
+
+        if group.expands:
+            rows, multiplicity = (
+                np.searchsorted(query.vocabulary, query.expansion)[:, None],
+                query.probabilities[:, None],
+            )
+        else:
+            places = np.searchsorted(query.vocabulary, query.terms)
+            rows, multiplicity = distinct_cliques(places, group.sets, self.parameters.max_clique, ordered=group.ordered)
+        terms = np.where(rows == ABSENT, FILLER, query.vocabulary[rows])
+        table = CliqueTable(group.ordered, terms, group.windows, self.parameters.profile == "galago")
+        if group.expands:  # nothing to count, so nothing to keep beside the index
+            frequencies = (
+                self.index.collection_frequencies[query.expansion],
+                self.index.document_frequencies[query.expansion],
+            )
+            return _Cliques(rows, multiplicity, table, np.stack(frequencies)[:, :, None])
+        return _Cliques(rows, multiplicity, table, self._statistics.counts(table))
+
+    def _values(self, query: _Query, documents: IntArray) -> FloatArray:
         """Features of documents in ascending order of their numbers."""
-        from greylag.features.windows import FILLER, accumulate, locate
+        from greylag.features.windows import accumulate, locate
 
-        index, overlap = self.index, self.parameters.profile == "galago"
-        vocabulary, places = np.unique(terms, return_inverse=True)
-        postings, having, having_offsets = locate(index.postings_offsets, index.postings_docs, vocabulary, documents)
+        index = self.index
+        postings, having, offsets = locate(index.postings_offsets, index.postings_docs, query.vocabulary, documents)
         lengths = index.document_lengths[documents]
         by_function = {name: weighting.document(lengths) for name, weighting in self._weightings.items()}
         out = np.zeros((len(documents), len(self.specs)))
+        for column, prior in self._priors.items():
+            out[:, column] = prior[documents]
         for group in self._groups:
-            rows, multiplicity = distinct_cliques(places, group.sets, self.parameters.max_clique, ordered=group.ordered)
+            rows, multiplicity, table, counts = self._cliques(group, query)
             if not len(rows):
                 continue  # its features stay 0
-            table = CliqueTable(
-                group.ordered, np.where(rows == ABSENT, FILLER, vocabulary[rows]), group.windows, overlap
-            )
-            counts = self._statistics.counts(table)
             values, clique_values = self._absent(group, counts, multiplicity, by_function)
             accumulate(
-                group.ordered, rows, postings, having, having_offsets, index.postings_starts, index.positions,
-                table.widths, overlap, index.longest_document, group.codes, group.features, multiplicity, clique_values,
+                group.ordered, rows, postings, having, offsets, index.postings_starts, index.positions, table.widths,
+                table.overlap, index.longest_document, group.codes, group.features, multiplicity, clique_values,
                 np.stack([by_function[function] for _, function in group.signals], axis=1), values,
             )  # fmt: skip
             out[:, group.columns] = values
@@ -136,11 +191,17 @@ class FeatureExtractor:
 
     @cached_property
     def _groups(self) -> list[_Group]:
-        return [group for group in (_Group(self.specs, "O"), _Group(self.specs, "U")) if group.columns]
+        groups = _Group(self.specs, "O"), _Group(self.specs, "U"), _Group(self.specs, "O", expands=True)
+        return [group for group in groups if group.columns]
+
+    @cached_property
+    def _priors(self) -> dict[int, FloatArray]:
+        """Each prior's column, and its values for all documents of the index."""
+        return {f: spec.values(self.index) for f, spec in enumerate(self.specs) if isinstance(spec, Prior)}
 
     @cached_property
     def _weightings(self) -> dict[str, Weighting]:
         index = self.index
         collection = CollectionStatistics(index.n_documents, index.n_tokens, index.average_length)
-        used = sorted({spec.function for spec in self.specs})
+        used = sorted({spec.function for spec in self.specs if isinstance(spec, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}

@@ -1,4 +1,4 @@
-"""Feature specifications: the 3-tuples of Metzler (2007), their spelling, and the pool that selection chooses from."""
+"""Feature specifications: the 3-tuples of Metzler (2007), priors, their spelling, and the pool to select from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from itertools import product
 from typing import Literal, NamedTuple, cast
 
 from greylag.errors import ParameterError
+from greylag.features.prior import Prior
 
 Dependence = Literal["FI", "SD", "FD"]
-CliqueSet = Literal["term", "ordered", "unordered"]
+CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
 
 DEPENDENCES: tuple[Dependence, ...] = ("FI", "SD", "FD")
-CLIQUE_SETS: tuple[CliqueSet, ...] = ("term", "ordered", "unordered")
+CLIQUE_SETS: tuple[CliqueSet, ...] = ("term", "ordered", "unordered", "expansion")
+SINGLE_TERMS = ("term", "expansion")
 FUNCTIONS = ("LM", "BM25")
 ORDERED_WIDTHS = (1, 2, 4, 8, 16, 32)
 UNLIMITED = 0
@@ -46,7 +48,8 @@ class FeatureSpec:
     dependence : "FI" (full independence: no edges between query terms), "SD" (sequential: adjacent query terms) or "FD"
         (full: all pairs).
     cliques : "term"; "ordered", contiguous sub-sequences of two or more query terms that are cliques of the graph;
-        "unordered", all sub-sets of two or more that are.
+        "unordered", all sub-sets of two or more that are; "expansion", the terms of a relevance model of the ranking's
+        first documents, each weighted by its probability (`greylag.features.expansion`).
     weighting : "LM" or "BM25", and for a clique set of several terms the window: "-O-M" for #M or "-U-N" for #uw(N x
         |clique|), N a number or "unlimited".
 
@@ -75,11 +78,14 @@ class FeatureSpec:
                 f"unknown weighting {self.weighting!r} in feature {self}: use LM or BM25, for cliques of several terms "
                 "followed by a window, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
             )
-        if (self.cliques == "term") != (match["order"] is None):
-            rule = "takes no window" if self.cliques == "term" else "needs a window, as in LM-O-1"
+        single = self.cliques in SINGLE_TERMS
+        if single != (match["order"] is None):
+            rule = "takes no window" if single else "needs a window, as in LM-O-1"
             raise ParameterError(f"feature {self}: the clique set {self.cliques!r} {rule}")
-        if self.dependence == "FI" and self.cliques != "term":
+        if self.dependence == "FI" and not single:
             raise ParameterError(f"feature {self}: under FI no two query terms form a clique; use SD or FD")
+        if self.dependence != "FI" and self.cliques == "expansion":
+            raise ParameterError(f"feature {self}: the terms of an expansion are independent of each other; use FI")
 
     def __str__(self) -> str:
         return f"{self.dependence}/{self.cliques}/{self.weighting}"
@@ -109,18 +115,31 @@ class FeatureSpec:
         return Window(cast(Literal["O", "U"], order), UNLIMITED if width == "unlimited" else int(width))
 
 
-def parse_features(text: str) -> tuple[FeatureSpec, ...]:
-    """Comma-separated specifications; an error names one that stands twice."""
-    return unique_features([FeatureSpec.parse(part) for part in text.split(",")])
+Feature = FeatureSpec | Prior
 
 
-def unique_features(specs: Sequence[FeatureSpec]) -> tuple[FeatureSpec, ...]:
-    """`specs` as a tuple; ParameterError where there are none or one stands twice."""
-    if not specs:
+def parse_feature(text: str) -> Feature:
+    """The feature of a spelling, ``dependence/cliques/weighting`` or ``prior:FILE``; the inverse of ``str``."""
+    text = text.strip()
+    return Prior.parse(text) if text.startswith("prior:") else FeatureSpec.parse(text)
+
+
+def parse_features(text: str) -> tuple[Feature, ...]:
+    """Comma-separated features; an error names one that stands twice."""
+    return unique_features([parse_feature(part) for part in text.split(",")])
+
+
+def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
+    """`features` as a tuple; ParameterError where there are none or one stands twice."""
+    if not features:
         raise ParameterError("no features are given")
-    if len(set(specs)) < len(specs):
-        raise ParameterError(f"feature {next(spec for spec in specs if list(specs).count(spec) > 1)} is given twice")
-    return tuple(specs)
+    if len(set(features)) < len(features):
+        twice = next(feature for feature in features if list(features).count(feature) > 1)
+        raise ParameterError(f"feature {twice} is given twice")
+    return tuple(features)
+
+
+EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCTIONS)
 
 
 def candidate_pool(dependences: Iterable[Literal["SD", "FD"]] = ("SD", "FD")) -> tuple[FeatureSpec, ...]:

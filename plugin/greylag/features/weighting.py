@@ -32,6 +32,8 @@ class FeatureParameters:
         Metzler (2007), which is negative for df > N / 2.
     profile : how windows are counted: "indri", without overlaps, or "galago", every match.
     max_clique : largest clique, in terms, >= 2: the cliques of FD grow as 2^n.
+    fb_docs, fb_terms : for the clique set `expansion`: how many of the ranking's first documents make up the relevance
+        model, and how many terms are taken from it; both >= 1.
     """
 
     mu: float = 1000.0
@@ -40,6 +42,8 @@ class FeatureParameters:
     idf: Idf = "lucene"
     profile: Profile = "indri"
     max_clique: int = 3
+    fb_docs: int = 10
+    fb_terms: int = 30
 
     def __post_init__(self) -> None:
         for name, fits, domain in (
@@ -49,6 +53,8 @@ class FeatureParameters:
             ("idf", self.idf in get_args(Idf), f"one of {', '.join(get_args(Idf))}"),
             ("profile", self.profile in get_args(Profile), f"one of {', '.join(get_args(Profile))}"),
             ("max_clique", self.max_clique >= 2, "at least 2"),
+            ("fb_docs", self.fb_docs >= 1, "at least 1"),
+            ("fb_terms", self.fb_terms >= 1, "at least 1"),
         ):
             if not fits:
                 raise ParameterError(f"{name} is {getattr(self, name)!r}: it has to be {domain}")

@@ -1,0 +1,94 @@
+"""Priors: values of documents from a file, whatever the query is."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from greylag.errors import FormatError, ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray
+from greylag.trec.text import Faults, read_rows
+
+_SPELLING = re.compile(r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?")
+
+
+@dataclass(frozen=True, order=True)
+class Prior:
+    """A feature that is a document's own: PageRank, a spam score, an age (the clique of the document alone).
+
+    Spelt ``prior:FILE``, with ``:log`` and a default where they are wanted: ``prior:pagerank.tsv:log:1e-6``.
+
+    Parameters
+    ----------
+    file : the file: a docid and a number in each line. Documents outside the index do not matter.
+    scale : "raw", the value itself, or "log", its natural logarithm.
+    default : the value, before the logarithm, of documents that the file lacks; None for the least value in the file.
+    """
+
+    file: str
+    scale: Literal["raw", "log"] = "raw"
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.default is not None and not self._fits(self.default):
+            raise ParameterError(f"feature {self}: the default has to be {self._domain}")
+
+    def __str__(self) -> str:
+        scale = ":log" if self.scale == "log" else ""
+        return f"prior:{self.file}{scale}" + ("" if self.default is None else f":{self.default!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Prior:
+        """The prior spelt ``prior:FILE[:raw|:log][:DEFAULT]``; the inverse of ``str``."""
+        match = _SPELLING.fullmatch(text)
+        if match is None:
+            raise ParameterError(f"feature {text!r} is not of the form prior:FILE[:log][:DEFAULT]")
+        default = None if match["default"] is None else float(match["default"])
+        return cls(match["file"], cast(Literal["raw", "log"], match["scale"] or "raw"), default)
+
+    def values(self, index: PositionalIndex) -> FloatArray:
+        """The feature of every document of the index, shape (N,).
+
+        Raises
+        ------
+        FormatError
+            Where the file cannot be read, a value is not a finite number (above 0, for a logarithm), a document stands
+            twice, or none is in the index.
+        """
+        by_docid = self._read()
+        numbers = index.documents(list(by_docid))
+        if (numbers < 0).all():
+            first = next(iter(by_docid))
+            raise FormatError(self.file, None, f"none of its documents is in the index, {first!r} first; check the ids")
+        read = np.array(list(by_docid.values()))
+        values = np.full(index.n_documents, read.min() if self.default is None else self.default)
+        values[numbers[numbers >= 0]] = read[numbers >= 0]
+        return np.log(values) if self.scale == "log" else values
+
+    def _read(self) -> dict[str, float]:
+        values: dict[str, float] = {}
+        with Faults(self.file, lenient=False) as faults:
+            for line, (docid, text) in read_rows(self.file, "docid value", faults):
+                name = docid.decode()
+                try:
+                    value = float(text)
+                except ValueError:
+                    value = math.nan
+                if not self._fits(value):
+                    raise FormatError(self.file, line, f"value {text.decode()!r} has to be {self._domain}")
+                if name in values:
+                    raise FormatError(self.file, line, f"document {name!r} stands twice; keep one of its lines")
+                values[name] = value
+        return values
+
+    def _fits(self, value: float) -> bool:
+        return math.isfinite(value) and (self.scale == "raw" or value > 0)
+
+    @property
+    def _domain(self) -> str:
+        return "a finite number" if self.scale == "raw" else "a finite number above 0, as its logarithm is taken"

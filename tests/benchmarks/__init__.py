@@ -1,0 +1,1 @@
+"""`make bench`: speed as ratios within one run; nothing here is asserted."""

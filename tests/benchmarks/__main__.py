@@ -1,0 +1,40 @@
+"""Run the benchmarks: ``python -m tests.benchmarks [TOPIC ...]``; a table on the terminal, JSON in runs/bench.json."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+
+from tests.benchmarks.harness import DATA, Row
+
+TOPICS = sorted(
+    path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "__main__", "harness")
+)
+
+
+def main() -> None:
+    """Run the topics that are named, or all."""
+    if not DATA.is_dir():
+        sys.exit(f"the benchmarks need the collections, which are not in {DATA}: set GREYLAG_DATA")
+    unknown = set(sys.argv[1:]) - set(TOPICS)
+    if unknown:
+        sys.exit(f"unknown topics {', '.join(sorted(unknown))}: there are {', '.join(TOPICS)}")
+    found: list[Row] = []
+    for topic in sys.argv[1:] or TOPICS:
+        print(f"\n{topic}")
+        for row in import_module(f"tests.benchmarks.{topic}").rows():
+            print(f"  {row.value:12.4g} {row.unit:18} {row.name}{f'  (aim: {row.aim})' if row.aim else ''}", flush=True)
+            found.append(row)
+    machine = {"python": platform.python_version(), "processor": platform.processor() or platform.machine()}
+    out = Path("runs/bench.json")
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps({**machine, "rows": [asdict(row) for row in found]}, indent=1) + "\n")
+    print(f"\nwritten to {out}")
+
+
+if __name__ == "__main__":
+    main()

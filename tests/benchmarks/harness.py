@@ -1,0 +1,41 @@
+"""What the benchmarks share: a row of the report, timing, and collections."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure: what it is, its value and unit, and what it should be ("" where it is for information)."""
+
+    name: str
+    value: float
+    unit: str
+    aim: str = ""
+
+
+def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+    """The median time of `work`, after one call that is not counted."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def once(work: Callable[[], Any]) -> float:
+    """The time of a single call of `work`."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

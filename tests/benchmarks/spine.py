@@ -1,0 +1,144 @@
+"""The main pipeline: features against Lucene, selection against fastrank, export against indexing, MMR against pyversity."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from greylag.diversity.mmr import MMR
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool, parse_features
+from greylag.index.build import build_index
+from greylag.index.lucene import LuceneIndex
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.dataset import RankingData
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.objectives import Objective
+from greylag.ltr.training import split_folds, training_data
+from greylag.ranking import Query, Run
+from greylag.trec import Qrels, read_qrels, read_topics
+from tests.benchmarks.harness import DATA, Row, once, seconds
+
+COLLECTIONS = {
+    "cacm": ("cacm.tar.gz", "topics.cacm.txt", "qrels.cacm.txt"),
+    "vaswani": ("doc-text.trec.gz", "query-text.trec", "qrels"),
+    "cranfield": ("docs.jsonl.gz", "topics.tsv", "qrels.txt"),
+}
+FIVE = "FI/term/BM25,SD/ordered/BM25-O-1,SD/unordered/BM25-U-4,FD/unordered/LM-U-8,FI/term/LM"
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the main pipeline."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (docs, topics, qrels) in COLLECTIONS.items():
+            index = Path(folder, name)
+            yield from export_rows(name, DATA / name / docs, index)
+            queries = read_topics(DATA / name / topics)
+            yield from feature_rows(name, LuceneIndex(index), queries)
+            if name == "cacm":
+                run = LuceneIndex(index).bm25().run(queries)
+                yield from selection_rows(PositionalIndex.from_lucene(index), run, read_qrels(DATA / name / qrels))
+                yield from mmr_rows(PositionalIndex.from_lucene(index), run)
+
+
+def export_rows(name: str, docs: Path, index: Path) -> Iterator[Row]:
+    """Tokens a second of exporting, against Anserini's indexing with the JVM running."""
+
+    def build() -> None:
+        shutil.rmtree(index, ignore_errors=True)
+        build_index(docs, index)
+
+    def export() -> None:
+        shutil.rmtree(index.with_name(f"{name}.greylag"), ignore_errors=True)
+        PositionalIndex.from_lucene(index)
+
+    indexing, exporting = seconds(build, 3), seconds(export, 3)
+    tokens = PositionalIndex.from_lucene(index).n_tokens
+    yield Row(f"{name}: export", tokens / exporting / 1e6, "million tokens/s")
+    yield Row(f"{name}: export's speed / indexing's", indexing / exporting, "x", "at least 1")
+
+
+def feature_rows(name: str, lucene: LuceneIndex, topics: dict[str, str]) -> Iterator[Row]:
+    """Features of the top 1000, statistics known, against the time in which Lucene retrieves these."""
+    queries = [Query(qid, text) for qid, text in topics.items()]
+    source, index = lucene.bm25(1000), PositionalIndex.from_lucene(lucene)
+    rankings = [source(query) for query in queries]
+    retrieval = seconds(lambda: [source(query) for query in queries]) / len(queries)
+    yield Row(f"{name}: Lucene's top 1000", 1e3 * retrieval, "ms/query")
+    for label, specs, aim in (("full pool", candidate_pool(), 0.5), ("five features", parse_features(FIVE), 0.1)):
+        extractor = FeatureExtractor(index, specs)
+        cold = once(lambda: [FeatureExtractor(index, specs)(ranking) for ranking in rankings])  # noqa: B023
+        warm = seconds(lambda: [extractor(ranking) for ranking in rankings]) / len(queries)  # noqa: B023
+        yield Row(f"{name}: {label}, statistics counted for the first time", 1e3 * cold / len(queries), "ms/query")
+        yield Row(f"{name}: {label}", 1e3 * warm, "ms/query")
+        yield Row(f"{name}: {label} / Lucene", warm / retrieval, "x", f"at most {aim}")
+    lengths = [len(index.query_terms(query.text)) for query in queries]
+    longest = int(np.argmax(lengths))
+    extractor = FeatureExtractor(index, candidate_pool())
+    time = seconds(lambda: extractor(rankings[longest]))
+    yield Row(f"{name}: full pool, the longest query ({lengths[longest]} terms)", 1e3 * time, "ms")
+
+
+def selection_rows(index: PositionalIndex, run: Run, qrels: Qrels) -> Iterator[Row]:
+    """Greedy selection of five features against fastrank's coordinate ascent, on one fold's training queries."""
+    extractor = FeatureExtractor(index, candidate_pool(("SD",)))
+    data = training_data(run.rankings, qrels, extractor)
+    test = split_folds(list(run), 5, seed=1)[0]
+    data = data.select_queries([qid for qid in data.qids if qid not in test])
+    learner = GreedySelection(Objective("AP"), max_features=5)
+    learner.fit(data.select_features([0, 1]))  # compiles
+    ours = seconds(lambda: learner.fit(data, n_jobs=2), 3)
+    found = learner.fit(data, n_jobs=2).training_scores[-1]
+    theirs, reached = fastrank_fit(data, {qid: qrels[qid] for qid in data.qids})
+    size = f"{len(data.names)} features, {len(data.qids)} queries, {len(data.docids)} documents"
+    yield Row(f"greedy selection, {size}", ours, "s")
+    yield Row("greedy selection: training AP", found, "AP", f"at least {reached:.4f}")
+    yield Row("fastrank, coordinate ascent, 5 restarts", theirs, "s")
+    yield Row("fastrank: training AP", reached, "AP")
+    yield Row("fastrank's time / greedy selection's", theirs / ours, "x", "at least 20")
+
+
+def fastrank_fit(data: RankingData, qrels: Qrels) -> tuple[float, float]:
+    """The time that fastrank takes, and its model's mean AP, unretrieved relevant documents counted."""
+    from fastrank import CDataset, CQRel, TrainRequest
+
+    owner = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets))
+    dataset = CDataset.from_numpy(data.features, data.grades.astype(np.float64), owner)
+    named = {str(i): {"": 0} for i in range(len(data.qids))}
+    judgements = CQRel.from_dict(
+        {
+            str(i): {**named[str(i)], **{docid: float(grade) for docid, grade in qrels[qid].items()}}
+            for i, qid in enumerate(data.qids)
+        }
+    )
+    request = TrainRequest.coordinate_ascent()
+    request.measure, request.judgments = "map", judgements
+    request.params.num_restarts, request.params.quiet, request.params.seed = 5, True, 1
+    models = []
+    time = once(lambda: models.append(dataset.train_model(request)))
+    scores = models[0].predict_dense_scores(dataset)
+    values = np.asarray(scores if isinstance(scores, (list, np.ndarray)) else list(scores), dtype=np.float64)
+    return time, float(np.mean(Objective("AP").evaluate(data, values)))
+
+
+def mmr_rows(index: PositionalIndex, run: Run) -> Iterator[Row]:
+    """MMR over 1000 candidates, 100 picks, against pyversity on dense vectors of the same documents (300 dimensions)."""
+    from pyversity import mmr
+    from sklearn.decomposition import TruncatedSVD
+
+    full = [ranking for ranking in run.rankings if len(ranking) == 1000][:10]
+    vectors = [
+        TruncatedSVD(300, random_state=0).fit_transform(index.tfidf(index.documents(ranking.docids))) for ranking in full
+    ]
+    stage = MMR(index, relevance_weight=0.7, depth=1000, k=100)
+    ours = seconds(lambda: [stage(ranking) for ranking in full]) / len(full)
+    theirs = seconds(
+        lambda: [mmr(dense, ranking.scores, 100) for dense, ranking in zip(vectors, full, strict=True)]
+    ) / len(full)
+    yield Row("MMR, 100 of 1000, from the index", 1e3 * ours, "ms/query")
+    yield Row("pyversity's MMR, vectors given", 1e3 * theirs, "ms/query")
+    yield Row("MMR / pyversity", ours / theirs, "x", "at most 1")
