@@ -73,6 +73,23 @@ def test_from_run_to_scores(command: Command, made: Path, tmp_path: Path) -> Non
     assert scores["S-recall@10"] > 0.9
 
 
+def test_manifold_ranking_needs_no_model(command: Command, made: Path, tmp_path: Path) -> None:
+    from greylag import ManifoldRanker, PositionalIndex, read_qrels, read_run, read_topics
+
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run", "--out"]
+    plain, told = tmp_path / "plain.run", tmp_path / "told.run"
+    assert command("rerank", *words, plain, "--method", "manifold") == (0, "", "")
+    assert plain.read_text().split("\n")[0].endswith(" bm25-manifold")
+    options = ["--method", "manifold", "--depth", "30", "--alpha", "0.9", "--graph", "full", "--confidence", "query"]
+    assert command("rerank", *words, told, *options, "--feedback", made / "qrels.txt") == (0, "", "")
+    stage = ManifoldRanker(
+        PositionalIndex.from_lucene(made / "index"), 30, 0.9, "full", 10, "query", read_qrels(made / "qrels.txt")
+    )
+    for qid, ranking in read_run(made / "bm25.run", read_topics(made / "topics.tsv")).items():
+        assert read_run(told)[qid].docids == stage(ranking).docids
+    assert plain.read_text() != told.read_text()
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_models_have_the_same_bytes_on_any_number_of_threads(
     command: Command, made: Path, tmp_path: Path, jobs: str
@@ -166,6 +183,15 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "x", "--b", "2"], "b is 2.0"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--model", "{q}", "--out", "x"], "not a model"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "--method manifold"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
+          "--k", "3"], "--k is for --method manifold"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
+          "--method", "manifold"], "--model and --transfer are for --method mrf"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--method", "manifold",
+          "--graph", "ring"], "graph is 'ring'"),
+        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--method", "manifold",
+          "--feedback", "{r}"], "qid iteration-or-subtopic docid grade"),
         (["diversify", "--index", "{i}", "--run", "{r}", "--out", "x", "--relevance-weight", "7"], "relevance_weight"),
         (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "either --features or --pool"),
         (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--features", "SD/a"],
@@ -234,6 +260,7 @@ def test_no_query_in_common(command: Command, made: Path, tmp_path: Path) -> Non
     assert code == 2
     assert "no query in common" in err
     words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run"]
-    code, _, err = command("train", *words, "--qrels", other, "--out", tmp_path / "m.json")
-    assert code == 2
-    assert "no query in common" in err
+    for task in (["train", "--qrels", other], ["rerank", "--method", "manifold", "--feedback", other]):
+        code, _, err = command(task[0], *words, *task[1:], "--out", tmp_path / "out")
+        assert code == 2
+        assert "no query in common" in err

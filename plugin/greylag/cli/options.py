@@ -43,6 +43,13 @@ class Method(StrEnum):
     mmr = "mmr"
 
 
+class Reranker(StrEnum):
+    """Stages that rerank by relevance."""
+
+    mrf = "mrf"
+    manifold = "manifold"
+
+
 class Test(StrEnum):
     """Paired significance tests."""
 

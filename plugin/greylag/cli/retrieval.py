@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from greylag.cli.options import (
     Pool,
     PoolOption,
     Profile,
+    Reranker,
     Tag,
     Topics,
     feature_parameters,
@@ -31,6 +32,10 @@ from greylag.cli.options import (
     read_ranked,
 )
 from greylag.errors import FormatError, ParameterError
+
+if TYPE_CHECKING:
+    from greylag.ranking import Run
+    from greylag.trec import Qrels
 
 
 def index(
@@ -121,6 +126,9 @@ def train(
         str, typer.Option("--measure", help="What to maximise: map, nDCG@10, RR, P@5, ERR@20, …")
     ] = "map",
     pool: PoolOption = Pool.full,
+    preselect: Annotated[
+        str | None, typer.Option("--preselect", help="Narrow the pool first: mmr:16, or mmr:16:0.7 with a weight.")
+    ] = None,
     max_features: Annotated[int, typer.Option("--max-features", help="Select at most so many.")] = 5,
     epsilon: Annotated[float, typer.Option("--epsilon", help="Stop at a rise no larger than this.")] = 0.0,
     retrain: Annotated[bool, typer.Option("--retrain", help="Retrain all weights after each round.")] = False,
@@ -140,9 +148,11 @@ def train(
     from greylag.ltr import training
     from greylag.ltr.greedy import GreedySelection
     from greylag.ltr.objectives import Objective
+    from greylag.ltr.preselect import MMRPreselection
     from greylag.ranking import run_step
     from greylag.trec import read_qrels, read_topics
 
+    preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner = GreedySelection(Objective.parse(measure), max_features, epsilon, retrain)
     parameters = feature_parameters(mu, k1, b, profile, max_clique)
     judgements = read_qrels(qrels, lenient=lenient)
@@ -151,13 +161,14 @@ def train(
         rankings = run_step(LuceneIndex(index).bm25(), queries, n_jobs=jobs, tag="bm25")
     else:
         rankings = read_ranked(run, topics, field, lenient)
-    if not any(qid in judgements for qid in rankings):
-        raise FormatError(
-            qrels, None, f"no query in common with the run, whose first is {next(iter(rankings), None)!r}"
-        )
+    _check_common(rankings, judgements, qrels)
     extractor = FeatureExtractor(open_positional(index), named_pool(pool.value), parameters)
     data = training.training_data(rankings.rankings, judgements, extractor)
-    model = training.train(data, extractor, learner, n_jobs=jobs)
+    provenance = {}
+    if preselection is not None:
+        provenance = {"pool": len(data.names), "preselect": str(preselection)}
+        data = preselection.narrow(data)
+    model = training.train(data, extractor, learner, n_jobs=jobs, provenance=provenance)
     model.save(out)
     for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
         typer.echo(f"{learner.objective} {score:.4f}  {weight:+.6g}  {spec}")
@@ -167,22 +178,53 @@ def rerank(
     index: Index,
     topics: Topics,
     run: InputRun,
-    model: Annotated[Path, typer.Option("--model", help="A model from `greylag train`.")],
     out: Out,
-    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model of another collection.")] = False,
+    method: Annotated[
+        Reranker, typer.Option("--method", help="By a model of features, or by manifold ranking.")
+    ] = Reranker.mrf,
+    model: Annotated[Path | None, typer.Option("--model", help="mrf: a model from `greylag train`.")] = None,
+    transfer: Annotated[bool, typer.Option("--transfer", help="mrf: allow a model of another collection.")] = False,
+    depth: Annotated[int | None, typer.Option("--depth", help="manifold: rerank the first so many; 100.")] = None,
+    alpha: Annotated[float | None, typer.Option("--alpha", help="manifold: how far scores spread; 0.6.")] = None,
+    graph: Annotated[
+        str | None, typer.Option("--graph", help="manifold: connecting, knn (the default), mutual_knn or full.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="manifold: neighbours in a kNN graph; 10.")] = None,
+    confidence: Annotated[
+        str | None, typer.Option("--confidence", help="manifold: start from query, or from scores too (the default).")
+    ] = None,
+    feedback: Annotated[
+        Path | None, typer.Option("--feedback", metavar="QRELS", help="manifold: start from judged documents too.")
+    ] = None,
     field: Field = "title",
     tag: Tag = None,
     jobs: Jobs = 1,
     lenient: Lenient = False,
 ) -> None:
-    """Rerank a run by a model."""
+    """Rerank a run by a model, or by manifold ranking."""
     from greylag.ltr.linear import LinearModel, MRFRanker
+    from greylag.manifold.stage import ManifoldRanker
     from greylag.ranking import run_step
-    from greylag.trec import write_run
+    from greylag.trec import read_qrels, write_run
 
-    ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer)
+    options = {"depth": depth, "alpha": alpha, "graph": graph, "k": k, "confidence": confidence, "feedback": feedback}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     rankings = read_ranked(run, topics, field, lenient)
-    write_run(run_step(ranker, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-mrf"), out)
+    ranker: MRFRanker | ManifoldRanker
+    if method is Reranker.mrf:
+        if model is None:
+            raise ParameterError("give the --model to rerank by, or --method manifold")
+        if given:
+            raise ParameterError(f"--{next(iter(given))} is for --method manifold")
+        ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer)
+    else:
+        if model is not None or transfer:
+            raise ParameterError("--model and --transfer are for --method mrf")
+        if feedback is not None:
+            given["feedback"] = read_qrels(feedback, lenient=lenient)
+            _check_common(rankings, given["feedback"], feedback)
+        ranker = ManifoldRanker(open_positional(index), **given)
+    write_run(run_step(ranker, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)
 
 
 def diversify(
@@ -207,3 +249,8 @@ def diversify(
     stage = MMR(open_positional(index), relevance_weight, depth, k)
     rankings = read_ranked(run, topics, field, lenient)
     write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)
+
+
+def _check_common(rankings: Run, judgements: Qrels, path: Path) -> None:
+    if not any(qid in judgements for qid in rankings):
+        raise FormatError(path, None, f"no query in common with the run, whose first is {next(iter(rankings), None)!r}")

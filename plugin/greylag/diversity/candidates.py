@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import Candidates, CoverageFeatures, Criterion
+from greylag.diversity.coverage import Candidates, CoverageFeatures, Kind
 from greylag.diversity.mmr import unit_range
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
@@ -73,7 +72,7 @@ class CandidateMaker:
             FIRST_STAGE[name](ranking) if name in FIRST_STAGE else unit_range(next(mrf))
             for name in self.features.document_features
         ]
-        return np.array(columns, dtype=np.float64).reshape(-1, len(ranking)).T
+        return np.array(columns, dtype=np.float64).reshape(len(columns), len(ranking)).T
 
 
 def cover(
@@ -95,42 +94,40 @@ def cover(
     """
     n, n_thresholds = frequencies.shape[0], len(features.thresholds)
     words, numbers = np.unique(np.concatenate([frequencies.indices, titles.indices]), return_inverse=True)
-    body, title = np.split(numbers, [frequencies.nnz])
-    body_rows, title_rows = row_numbers(frequencies), row_numbers(titles)
-    rows, columns = [], []
-    for level, criterion in enumerate(features.criteria):
-        met = _met(criterion, frequencies, titles, idf)
-        rows.append((title_rows if criterion.kind == "title" else body_rows)[met])
-        columns.append(level * len(words) + (title if criterion.kind == "title" else body)[met])
-    all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-    counts = np.bincount(all_columns, minlength=len(features.criteria) * len(words))
+    body, title = np.split(
+        np.stack([np.concatenate([_rows(frequencies), _rows(titles)]), numbers]), [frequencies.nnz], 1
+    )
+    values = {kind: _values(kind, frequencies, titles, idf) for kind in {kind for kind, _ in features.criteria}}
+    covered = []
+    for level, (kind, bound) in enumerate(features.criteria):
+        met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
+        covered.append((title if kind == "title" else body)[:, met] + [[0], [level * len(words)]])
+    rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
+    counts = np.bincount(columns, minlength=len(features.criteria) * len(words))
     reached = np.searchsorted(features.thresholds, counts / max(n, 1), side="right")
-    pairs = np.flatnonzero(reached)
-    kept = reached[all_columns] > 0
+    pairs, kept = np.flatnonzero(reached), reached[columns] > 0
     places = np.cumsum(reached > 0) - 1
-    coverage = csr_matrix((np.ones(kept.sum()), (all_rows[kept], places[all_columns[kept]])), shape=(n, len(pairs)))
+    entries = (np.ones(kept.sum()), (rows[kept], places[columns[kept]]))
     steps = pairs // max(len(words), 1) * n_thresholds + reached[pairs] - 1
-    return Candidates(features, coverage, steps, document_features)
+    return Candidates(features, csr_matrix(entries, shape=(n, len(pairs))), steps, document_features)
 
 
-def row_numbers(matrix: csr_matrix) -> IntArray:
+def _rows(matrix: csr_matrix) -> IntArray:
     """The row of each entry, in their order."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def _met(criterion: Criterion, frequencies: csr_matrix, titles: csr_matrix, idf: FloatArray) -> NDArray[np.bool_]:
-    """Which entries of `frequencies` (of `titles`, for its criterion) meet the criterion."""
-    kind, bound = criterion
+def _values(kind: Kind, frequencies: csr_matrix, titles: csr_matrix, idf: FloatArray) -> FloatArray:
+    """What criteria of a kind bound, for each entry of `frequencies` (of `titles`, for that kind)."""
     if kind == "title":
-        return np.asarray(titles.data >= bound)
+        return np.asarray(titles.data)
     if kind == "count":
-        return np.asarray(frequencies.data >= bound)
-    rows = row_numbers(frequencies)
+        return np.asarray(frequencies.data)
+    rows = _rows(frequencies)
     if kind == "frequency":
         lengths = np.bincount(rows, weights=frequencies.data, minlength=frequencies.shape[0])
-        return np.asarray(frequencies.data >= bound * lengths[rows])
+        return np.asarray(frequencies.data / lengths[rows])
     weights = (1.0 + np.log(frequencies.data)) * idf[frequencies.indices]
-    order = np.lexsort((frequencies.indices, -weights, rows))
-    met = np.zeros(len(rows), dtype=bool)
-    met[order] = np.arange(len(rows)) - frequencies.indptr[rows] < bound
-    return met
+    ranks = np.empty(len(rows))
+    ranks[np.lexsort((frequencies.indices, -weights, rows))] = np.arange(len(rows)) - frequencies.indptr[rows] + 1
+    return ranks

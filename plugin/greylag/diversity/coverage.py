@@ -1,14 +1,15 @@
 """SVM-div's model (Yue & Joachims, ICML 2008): a set of documents is as good as the words that it covers are important.
 
 A document covers a word at level l if it meets the l-th criterion for it (Table 1). V_l(y) are the words that some
-document of y covers at level l; D_l(v) the candidates that cover v at level l, of all n. The importance of a word is
-learned, from binary features phi_l(v, x), one for each threshold on |D_l(v)| / n (Table 2). The joint features (eq. 4)
-are the sums
+document of y covers at level l; D_l(v) the candidates that cover v at level l, of n. How important a word is, is
+learned, from binary features phi_l(v, x), one for each threshold on |D_l(v)| / n (Table 2). The joint features are
 
-    Psi(x, y) = (sum of phi_1(v, x) over v in V_1(y), ..., sum of phi_L(v, x) over v in V_L(y), sum of psi(d, x) over d in y)
+    Psi(x, y) = 1/n (sum of phi_1(v, x) over v in V_1(y), ..., sum of phi_L(v, x) over v in V_L(y),
+                     sum of psi(d, x) over d in y)                                                      (eq. 4)
 
-with psi the features of single documents, if there are any, so that relevance and diversity are learned together.
-Everything here is of one query and knows of neither text nor index, which are `greylag.diversity.candidates`' business.
+with psi the features of single documents, if there are any, so that relevance and diversity are learned together. The
+factor 1/n makes queries with few candidates and with many alike to the learner, and changes no prediction. All of this
+is about one query's candidates; `greylag.diversity.candidates` makes them from rankings.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Criterion(NamedTuple):
     - ("count", c): it holds the word at least c times.
     - ("frequency", p): the word is at least the share p of its tokens, p in (0, 1].
     - ("title", c): its title holds the word at least c times.
-    - ("tfidf", t): the word is among its t words of highest (1 + log tf) idf; of equal ones, first in the alphabet's order.
+    - ("tfidf", t): the word is among its t words of highest (1 + log tf) idf; of equal ones, by the words' numbers.
     """
 
     kind: Kind
@@ -133,8 +134,8 @@ class Candidates:
     Parameters
     ----------
     features : what Psi is made of.
-    coverage : 0 or 1, shape (n, M): which documents cover which of M pairs of a level and a word. Pairs below the lowest
-        threshold, which no feature counts, need not be there.
+    coverage : 0 or 1, shape (n, M): which documents cover which of M pairs of a level and a word. Pairs below the
+        lowest threshold, which no feature counts, need not be there.
     steps : shape (M,): the pair's level times the number of thresholds, plus the number of thresholds that it reaches,
         minus 1.
     document_features : psi, shape (n, number of document features).
@@ -156,7 +157,8 @@ class Subtopics:
     Parameters
     ----------
     coverage : 0 or 1, shape (n, S).
-    weights : shape (S,), positive, in sum 1 (if S > 0): proportional to the number of documents that cover the subtopic.
+    weights : shape (S,), positive, in sum 1 (where S > 0): proportional to the number of documents that cover the
+        subtopic.
     """
 
     coverage: csr_matrix

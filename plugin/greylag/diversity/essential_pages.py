@@ -1,7 +1,7 @@
 """Essential Pages (Swaminathan, Mathew & Kirovski, 2008), in the form of Yue & Joachims (2008), section 7.1.
 
-A document covers a word the better, the more often it has it and the fewer candidates do. A set covers it as well as its
-best document, and the documents are chosen greedily for the sum over all words.
+A document covers a word the better, the more often it has it and the fewer candidates do; a set covers it as well as
+its best document does. Documents are chosen greedily for the sum over all words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class EssentialPagesGain:
 
         C(v, d) = TF(v, d) log(1 / DF(v)),
 
-    TF the word's share of the document's tokens, DF the share of the candidates that have it.
+    TF the number of times that the document has the word, DF the share of the candidates that have it.
 
     Parameters
     ----------
@@ -29,15 +29,14 @@ class EssentialPagesGain:
         used, self._words = np.unique(frequencies.indices, return_inverse=True)
         self._starts = frequencies.indptr
         self._rows = np.repeat(np.arange(n), np.diff(self._starts))
-        lengths = np.bincount(self._rows, weights=frequencies.data, minlength=n)
         inverse_df = n / np.bincount(self._words, minlength=len(used))
-        self._benefits = frequencies.data / lengths[self._rows] * np.log(inverse_df)[self._words]
+        self._benefits = frequencies.data * np.log(inverse_df)[self._words]
         self._best = np.zeros(len(used))
 
     def gains(self) -> FloatArray:
         """Shape (n,)."""
         rises = np.maximum(self._benefits - self._best[self._words], 0.0)
-        return np.bincount(self._rows, weights=rises, minlength=len(self._starts) - 1)
+        return np.asarray(np.bincount(self._rows, weights=rises, minlength=len(self._starts) - 1), dtype=np.float64)
 
     def add(self, candidate: int) -> None:
         """The set covers each of this document's words as well as it does, or better."""

@@ -31,7 +31,7 @@ def training_examples(
     *,
     depth: int = 100,
 ) -> dict[str, Example]:
-    """By qid, candidates and subtopics; queries without a candidate that covers a subtopic are left out, with a warning.
+    """By qid, candidates and subtopics; queries where no candidate covers a subtopic are left out, with a warning.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def training_examples(
             examples[ranking.qid] = (make(candidates), Subtopics.from_qrels(candidates.docids, judged))
     if not examples:
         raise ParameterError(
-            "no query has a candidate that covers a subtopic: are these judgements by subtopic, of this run?"
+            "no query has a candidate that covers a subtopic, so there is nothing to learn from: are the judgements by "
+            "subtopic, and of this run's documents?"
         )
     if without:
         _log.warning("left out, for no candidate covers a subtopic: %d queries (%s)", len(without), ", ".join(without))
@@ -66,17 +67,16 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
     return float(np.mean([model.loss(subtopics, model.infer(x, weights)) for x, subtopics in examples]))
 
 
-def choose_cost(
-    model: CoverageModel,
-    training: Sequence[Example],
-    validation: Collection[Example],
-    learner: CuttingPlane,
-    grid: Collection[float] = C_GRID,
-) -> tuple[float, Solution]:
-    """The C of `grid` whose solution on `training` has the least mean loss on `validation` (the least such C), and that."""
-    solutions = {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
-    best = min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
-    return best, solutions[best]
+def fit_grid(
+    model: CoverageModel, training: Sequence[Example], learner: CuttingPlane, grid: Collection[float] = C_GRID
+) -> dict[float, Solution]:
+    """What `learner` finds with each C of `grid`, ascending, instead of its own."""
+    return {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
+
+
+def choose_cost(model: CoverageModel, solutions: Mapping[float, Solution], validation: Collection[Example]) -> float:
+    """The C whose solution has the least mean loss on `validation`; of equal ones the first."""
+    return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
 
 def train(
@@ -92,16 +92,15 @@ def train(
 
     Parameters
     ----------
-    training, validation : examples by qid, as `training_examples` gives them. With validation, C is the best of `C_GRID`
-        by it, and the learner's is not used.
+    training, validation : examples by qid, as `training_examples` gives them. With validation, C is the best of
+        `C_GRID` by it, and the learner's is not used.
     make : what made them.
     provenance : recorded with what is known here: version, queries, C, objective and duality gap.
     """
     model = CoverageModel(k)
-    if validation:
-        C, solution = choose_cost(model, list(training.values()), validation.values(), learner)
-    else:
-        C, solution = learner.C, learner.fit(model, list(training.values()))
+    solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C])
+    C = choose_cost(model, solutions, validation.values()) if validation else learner.C
+    solution = solutions[C]
     return DiversityModel(
         features=make.features,
         weights=tuple(solution.weights.tolist()),

@@ -41,7 +41,7 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
             if significance:
                 row += _difference(against.get((name, measure)))
         rows.append(row)
-    return "\n".join([*_aligned(rows), "", *_notes(scores, significance)]) + "\n"
+    return "\n".join([*aligned(rows), "", *_notes(scores, significance)]) + "\n"
 
 
 def per_query(scores: Mapping[str, Scores]) -> str:
@@ -87,7 +87,8 @@ def _difference(comparison: Comparison | None) -> list[str]:
     return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < LEVEL else " ")]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row: the first cell to the left, the others to the right, in columns as wide as they need."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 

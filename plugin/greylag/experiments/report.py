@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from greylag.config import Experiment
 from greylag.errors import DependencyError
+from greylag.evaluation.report import aligned
 from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ class Section:
     title: str
     text: str = ""
     parts: Sequence[Table | Figure] = ()
+
+
+def as_text(table: Table) -> str:
+    """A table for the terminal, its caption first."""
+    rows = [table.header, *([_cell(value, table.decimals) for value in row] for row in table.rows)]
+    return "\n".join([table.caption, *aligned(rows)]) + "\n"
 
 
 def check_dependencies() -> None:

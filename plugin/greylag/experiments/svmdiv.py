@@ -7,7 +7,7 @@ Pure functions; reading collections and reporting are others' business. A study'
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from greylag.diversity.coverage import PRESETS, Candidates, CoverageModel, Subto
 from greylag.diversity.essential_pages import EssentialPagesGain
 from greylag.diversity.greedy import Gain, greedy
 from greylag.diversity.mmr import MMR, MarginalRelevance, unit_range
-from greylag.diversity.training import C_GRID, mean_loss
+from greylag.diversity.training import C_GRID, choose_cost, fit_grid
 from greylag.errors import ParameterError
 from greylag.experiments.synthetic_subtopics import SyntheticSubtopics
 from greylag.index.positional import PositionalIndex
@@ -28,6 +28,7 @@ from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import SubtopicQrels
 
 RANDOM_SEEDS = 20
+LEARNER = CuttingPlane()
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +168,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
 
 
 def rotations(queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4) -> list[Split]:
-    """As many splits as queries, each testing another one; the next `n_validation` validate, the next `n_training` train.
+    """As many splits as queries, each testing another one, validating on the next few and training on those after.
 
     Raises
     ------
@@ -189,7 +190,7 @@ def study(
     *,
     spaces: Sequence[str] = ("svmdiv", "svmdiv2"),
     grid: Collection[float] = C_GRID,
-    learner: CuttingPlane = CuttingPlane(),
+    learner: CuttingPlane = LEARNER,
     n_jobs: int = 1,
 ) -> LossTable:
     """Every method's losses on the splits' test queries, for each k.
@@ -226,12 +227,11 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float], lea
     model = CoverageModel(k)
     examples = [(query.candidates[space], query.truth) for query in split.training]
     validation = [(query.candidates[space], query.truth) for query in split.validation]
-    rows, validated = [], {}
-    for C in sorted(grid):
-        weights = replace(learner, C=C).fit(model, examples).weights
-        validated[C] = mean_loss(model, validation, weights)
+    solutions = fit_grid(model, examples, learner, grid)
+    rows = []
+    for C, solution in solutions.items():
         for query in split.test:
-            picked = model.infer(query.candidates[space], weights)
+            picked = model.infer(query.candidates[space], solution.weights)
             rows.append(Loss(space, k, C, query.qid, query.truth.loss(picked)))
-    best = min(validated, key=lambda C: validated[C])
-    return rows + [row._replace(C=None) for row in rows if row.C == best]
+    chosen = choose_cost(model, solutions, validation)
+    return rows + [row._replace(C=None) for row in rows if chosen == row.C]

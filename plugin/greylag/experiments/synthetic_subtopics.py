@@ -17,9 +17,9 @@ class SyntheticSubtopics:
     """How candidate sets are drawn. The sizes are the paper's, which does not state the rest.
 
     Words' frequencies fall as 1, 1/2, 1/3, ... A subtopic's distribution over words is a draw from the Dirichlet
-    distribution around these, and common to all sets. A set has from 2 to `n_subtopics` subtopics, each number as likely,
-    whose popularities fall likewise. A document covers from 1 to `per_document` of them, each number as likely, drawn by
-    popularity, and each of its words comes from one of those, each as likely.
+    distribution around these, and common to all sets. A set has from 2 to `n_subtopics` subtopics, each number as
+    likely, whose popularities fall likewise. A document covers from 1 to `per_document` of them, each number as likely,
+    drawn by popularity, and each of its words comes from one of those, each as likely.
 
     Parameters
     ----------

@@ -11,41 +11,46 @@ import numpy as np
 
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import FloatArray, IntArray, Ranking
 
 COMMON = 0.1  # terms in a greater part of the documents than this tell nothing, and are left out, as by Anserini
 
 
 def relevance_model(
-    index: PositionalIndex, query: IntArray, documents: IntArray, parameters: FeatureParameters
+    index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters
 ) -> tuple[IntArray, FloatArray]:
-    """The `fb_terms` most probable terms of RM1, and their probabilities, which are made to sum to 1.
+    """The `fb_terms` most probable terms of RM1 over the ranking's first `fb_docs` documents, and their probabilities.
 
     P(w|R) = sum over D of P(w|D) P(Q|D) / sum over D of P(Q|D), with P(w|D) = tf / |D|, and P(Q|D) the geometric mean
     over the query's terms of (tf + mu cf/|C|) / (|D| + mu), as Indri has it, so that a long query does not leave all
-    weight to one document.
-
-    Parameters
-    ----------
-    query : term numbers, -1 for a term that the collection lacks.
-    documents : the feedback documents' numbers.
+    weight to one document. Of those that are left, probabilities are made to sum to 1.
 
     Returns
     -------
-    terms : shape (t,), ascending term numbers.
-    probabilities : shape (t,). Of equally probable terms the lower numbers are taken.
+    terms : shape (t,), ascending term numbers; of equally probable terms the lower ones are taken. None where the index
+        has none of the documents.
+    probabilities : shape (t,).
     """
+    documents = index.documents(ranking.docids[: parameters.fb_docs])
+    documents = documents[documents >= 0]
     frequencies = index.term_frequencies(documents)
-    lengths = np.maximum(index.document_lengths[documents], 1)
-    known = query[query >= 0]
-    background = parameters.mu * index.collection_frequencies[known] / index.n_tokens
-    smoothed = (frequencies[:, known].toarray() + background) / (lengths[:, None] + parameters.mu)
-    likelihoods = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(known)))
-    shares = likelihoods / likelihoods.sum() / lengths if len(documents) else likelihoods
-    terms, places = np.unique(frequencies.indices, return_inverse=True)
-    weights = frequencies.data * np.repeat(shares, np.diff(frequencies.indptr))
+    terms, places = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
+    weights = frequencies.data * np.repeat(
+        _shares(index, ranking.query, documents, parameters.mu), np.diff(frequencies.indptr)
+    )
     probabilities = np.bincount(places, weights=weights, minlength=len(terms))
     rare = index.document_frequencies[terms] <= COMMON * index.n_documents
-    terms, probabilities = terms[rare].astype(np.int64), probabilities[rare]
+    terms, probabilities = terms[rare], probabilities[rare]
     best = np.sort(np.argsort(-probabilities, kind="stable")[: parameters.fb_terms])
-    return terms[best], probabilities[best] / max(probabilities[best].sum(), 1e-300)
+    return terms[best], probabilities[best] / probabilities[best].sum()
+
+
+def _shares(index: PositionalIndex, query: str, documents: IntArray, mu: float) -> FloatArray:
+    """P(Q|D) / |D| of each document, up to a factor."""
+    terms = index.query_terms(query)
+    terms = terms[terms >= 0]
+    lengths = np.maximum(index.document_lengths[documents], 1)
+    background = mu * index.collection_frequencies[terms] / index.n_tokens
+    smoothed = (index.term_frequencies(documents)[:, terms].toarray() + background) / (lengths[:, None] + mu)
+    likelihoods: FloatArray = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(terms)))
+    return likelihoods / lengths

@@ -22,7 +22,8 @@ _log = logging.getLogger("greylag")
 
 
 class _Query(NamedTuple):
-    """A query's term numbers: all different ones, ascending; in its order; and of an expansion, with probabilities."""
+    """``vocabulary``: a query's different term numbers. As places in it: ``terms``, in the query's order, and those of
+    its ``expansion``, with ``probabilities``."""
 
     vocabulary: IntArray
     terms: IntArray
@@ -33,8 +34,9 @@ class _Query(NamedTuple):
 class _Cliques(NamedTuple):
     """A query's cliques for a group of features.
 
-    ``rows``: shape (cliques, largest), places in the query's vocabulary, filled up with `ABSENT`. ``multiplicity``: shape
-    (cliques, sets). ``table``: the same cliques as term numbers. ``counts``: shape (2, cliques, windows), cf and df.
+    ``rows``: shape (cliques, largest), places in the query's vocabulary, filled up with `ABSENT`. ``multiplicity``:
+    shape (cliques, sets). ``table``: the same cliques as term numbers. ``counts``: cf and df, shape (2, cliques,
+    windows).
     """
 
     rows: IntArray
@@ -46,9 +48,9 @@ class _Cliques(NamedTuple):
 class _Group:
     """The features whose cliques are matched alike: expansion terms, or query cliques with or without regard to order.
 
-    ``columns``: their places among the features; ``sets``: their clique sets; ``windows``: their windows;
-    ``signals``: their different pairs of window and weighting, each computed once. ``features``: shape (features, 2),
-    each one's signal and clique set.
+    ``columns``: their places among the features; ``sets``: their clique sets; ``functions`` and ``windows``: what they
+    are weighted by and matched in, each pair of which is computed once. ``sources``: the features' clique sets, and
+    their pairs in the order of functions, then windows.
     """
 
     def __init__(self, specs: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
@@ -61,13 +63,10 @@ class _Group:
         self.columns, own = list(mine), list(mine.values())
         self.sets: tuple[tuple[Dependence, CliqueSet], ...] = tuple(sorted({(s.dependence, s.cliques) for s in own}))
         self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
-        self.signals = sorted({(spec.window, spec.function) for spec in own})
-        features = [
-            (self.signals.index((s.window, s.function)), self.sets.index((s.dependence, s.cliques))) for s in own
-        ]
-        self.features = np.array(features, dtype=np.int64).reshape(-1, 2)
-        codes = [(self.windows.index(window), WEIGHTINGS[function].code) for window, function in self.signals]
-        self.codes = np.array(codes, dtype=np.int64).reshape(-1, 2)
+        self.functions = sorted({spec.function for spec in own})
+        self.codes = np.array([WEIGHTINGS[function].code for function in self.functions])
+        pairs = [self.functions.index(s.function) * len(self.windows) + self.windows.index(s.window) for s in own]
+        self.sources = [self.sets.index((s.dependence, s.cliques)) for s in own], pairs
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,8 @@ class FeatureExtractor:
     -----
     A feature's value is the sum over its cliques, each counted as often as the query has it; 0 where it has none. A
     query term that the collection lacks makes cliques of tf = cf = 0. A document that the index lacks gets, in every
-    feature, the least value among the query's documents that it has (0 where it has none), with a warning.
+    feature, the least value among the query's documents that it has (0 where it has none), with a warning. An expansion
+    comes from the ranking's first documents, so that its features depend on the ranking that is given.
     """
 
     index: PositionalIndex
@@ -103,9 +103,7 @@ class FeatureExtractor:
         out = np.zeros((len(ranking), len(self.specs)))
         if len(known):
             order = known[np.argsort(numbers[known])]
-            terms = self.index.query_terms(ranking.query)
-            feedback = numbers[: self.parameters.fb_docs]
-            out[order] = self._values(self._query(terms, feedback[feedback >= 0]), numbers[order])
+            out[order] = self._values(self._query(ranking), numbers[order])
         if len(known) < len(ranking):
             lost = ranking.docids[int(np.argmin(numbers))]
             _log.warning(
@@ -120,33 +118,30 @@ class FeatureExtractor:
         longest = len(self.index.query_terms(query))
         return longest > self.parameters.max_clique and any(str(spec).startswith("FD/") for spec in self.specs)
 
-    def _query(self, terms: IntArray, feedback: IntArray) -> _Query:
-        """The query with, where a feature wants it, a relevance model of the feedback documents."""
+    def _query(self, ranking: Ranking) -> _Query:
+        vocabulary, terms = np.unique(self.index.query_terms(ranking.query), return_inverse=True)
         if not any(group.expands for group in self._groups):
-            return _Query(np.unique(terms), terms, np.empty(0, dtype=np.int64), np.empty(0))
-        expansion, probabilities = relevance_model(self.index, terms, feedback, self.parameters)
-        return _Query(np.union1d(terms, expansion), terms, expansion, probabilities)
+            return _Query(vocabulary, terms, terms[:0], np.empty(0))
+        expansion, probabilities = relevance_model(self.index, ranking, self.parameters)
+        vocabulary = np.append(vocabulary, np.setdiff1d(expansion, vocabulary))
+        order = np.argsort(vocabulary)
+        return _Query(vocabulary, terms, order[np.searchsorted(vocabulary, expansion, sorter=order)], probabilities)
 
     def _cliques(self, group: _Group, query: _Query) -> _Cliques:
         from greylag.features.windows import FILLER
 
         if group.expands:
-            rows, multiplicity = (
-                np.searchsorted(query.vocabulary, query.expansion)[:, None],
-                query.probabilities[:, None],
-            )
+            rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
         else:
-            places = np.searchsorted(query.vocabulary, query.terms)
-            rows, multiplicity = distinct_cliques(places, group.sets, self.parameters.max_clique, ordered=group.ordered)
+            limit = self.parameters.max_clique
+            rows, multiplicity = distinct_cliques(query.terms, group.sets, limit, ordered=group.ordered)
         terms = np.where(rows == ABSENT, FILLER, query.vocabulary[rows])
         table = CliqueTable(group.ordered, terms, group.windows, self.parameters.profile == "galago")
-        if group.expands:  # nothing to count, so nothing to keep beside the index
-            frequencies = (
-                self.index.collection_frequencies[query.expansion],
-                self.index.document_frequencies[query.expansion],
-            )
-            return _Cliques(rows, multiplicity, table, np.stack(frequencies)[:, :, None])
-        return _Cliques(rows, multiplicity, table, self._statistics.counts(table))
+        if group.expands:  # the index has the counts of single terms
+            counts = np.stack([self.index.collection_frequencies[terms], self.index.document_frequencies[terms]])
+        else:
+            counts = self._statistics.counts(table)
+        return _Cliques(rows, multiplicity, table, counts)
 
     def _values(self, query: _Query, documents: IntArray) -> FloatArray:
         """Features of documents in ascending order of their numbers."""
@@ -155,7 +150,6 @@ class FeatureExtractor:
         index = self.index
         postings, having, offsets = locate(index.postings_offsets, index.postings_docs, query.vocabulary, documents)
         lengths = index.document_lengths[documents]
-        by_function = {name: weighting.document(lengths) for name, weighting in self._weightings.items()}
         out = np.zeros((len(documents), len(self.specs)))
         for column, prior in self._priors.items():
             out[:, column] = prior[documents]
@@ -163,31 +157,16 @@ class FeatureExtractor:
             rows, multiplicity, table, counts = self._cliques(group, query)
             if not len(rows):
                 continue  # its features stay 0
-            values, clique_values = self._absent(group, counts, multiplicity, by_function)
+            weightings = [self._weightings[function] for function in group.functions]
+            clique_values = np.concatenate([weighting.clique(*counts) for weighting in weightings], axis=1)
+            document_values = np.stack([weighting.document(lengths) for weighting in weightings], axis=1)
+            values = _absent(weightings, clique_values, document_values, multiplicity)
             accumulate(
                 group.ordered, rows, postings, having, offsets, index.postings_starts, index.positions, table.widths,
-                table.overlap, index.longest_document, group.codes, group.features, multiplicity, clique_values,
-                np.stack([by_function[function] for _, function in group.signals], axis=1), values,
+                table.overlap, group.codes, multiplicity, clique_values, document_values, values,
             )  # fmt: skip
-            out[:, group.columns] = values
+            out[:, group.columns] = values[:, *group.sources]
         return out
-
-    def _absent(
-        self, group: _Group, counts: IntArray, multiplicity: FloatArray, by_function: dict[str, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Features as they are where no clique occurs (documents, features), and clique values (cliques, signals)."""
-        cf, df = counts
-        clique_values = np.empty((len(multiplicity), len(group.signals)))
-        of_cliques = np.empty((len(group.sets), len(group.signals)))
-        of_documents = {name: self._weightings[name].absent_document(value) for name, value in by_function.items()}
-        for s, (window, function) in enumerate(group.signals):
-            w = group.windows.index(window)
-            clique_values[:, s] = self._weightings[function].clique(cf[:, w], df[:, w])
-            absent = self._weightings[function].absent_clique(clique_values[:, s])
-            of_cliques[:, s] = np.einsum("cs,c->s", multiplicity, absent)  # not BLAS: its sums depend on threads
-        sizes = multiplicity.sum(axis=0)
-        columns = [of_cliques[c, s] + sizes[c] * of_documents[group.signals[s][1]] for s, c in group.features]
-        return np.stack(columns, axis=1), clique_values
 
     @cached_property
     def _groups(self) -> list[_Group]:
@@ -205,3 +184,19 @@ class FeatureExtractor:
         collection = CollectionStatistics(index.n_documents, index.n_tokens, index.average_length)
         used = sorted({spec.function for spec in self.specs if isinstance(spec, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
+
+
+def _absent(
+    weightings: list[Weighting], clique_values: FloatArray, document_values: FloatArray, multiplicity: FloatArray
+) -> FloatArray:
+    """What features are where no clique occurs, shape (documents, sets, weightings x windows).
+
+    Shapes as in `windows.accumulate`.
+    """
+    parts = np.split(clique_values, len(weightings), axis=1)
+    absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
+    of_cliques = np.einsum("ck,cs->ks", multiplicity, absent)  # not by BLAS, whose sums depend on the number of threads
+    columns = [w.absent_document(values) for w, values in zip(weightings, document_values.T, strict=True)]
+    of_documents = np.repeat(np.stack(columns, axis=1), parts[0].shape[1], axis=1)
+    values: FloatArray = of_cliques + multiplicity.sum(axis=0)[:, None] * of_documents[:, None, :]
+    return values

@@ -83,7 +83,7 @@ class WindowStatistics:
         index = self.index
         counts: IntArray = collection_counts(
             table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
-            index.positions, table.widths, table.overlap, index.longest_document,
+            index.positions, table.widths, table.overlap,
         )  # fmt: skip
         return counts
 

@@ -16,16 +16,14 @@ from greylag.ranking import FloatArray, IntArray
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
 FILLER = -2
+NEVER = 1 << 62
 
 
 @_jit
 def _match_ordered(
     positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
 ) -> None:
-    """Add to `tf` the matches of #M for each width M.
-
-    ``at[j]:ends[j]`` are the positions of the clique's j-th term; `at` is used up, `last` is scratch space.
-    """
+    """Add to `tf` the matches of #M for each width M."""
     last[:] = -1
     for first in range(at[0], ends[0]):
         begin = positions[first]
@@ -45,61 +43,38 @@ def _match_ordered(
 
 @_jit
 def _match_unordered(
-    positions: Any,
-    at: Any,
-    ends: Any,
-    size: int,
-    widths: Any,
-    overlap: bool,
-    last: Any,
-    tf: Any,
-    merged: Any,
-    need: Any,
+    positions: Any, at: Any, ends: Any, copies: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
 ) -> None:
     """Add to `tf` the matches of #uw(N x size) for each width N; equal terms of the clique stand side by side.
 
-    `merged` (2, tokens) and `need` (size,) are scratch space: the clique's occurrences in order, and how many of
-    each term the window between `left` and `right` still lacks.
+    ``at[j]`` is the first occurrence of term j from the window's begin on. The least of these is the begin, the
+    greatest the end of the shortest window from there; a term that the clique has twice needs the one after, too.
     """
     last[:] = -1
-    missing = size
-    total = 0
-    need[:size] = 0
-    distinct = 0
-    for j in range(size):  # a term that stands twice is merged once and needed twice
-        if j > 0 and at[j] == at[distinct - 1] and ends[j] == ends[distinct - 1]:
-            need[distinct - 1] += 1
+    copies[:] = 1
+    terms = 0
+    for j in range(size):
+        if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
+            copies[terms - 1] += 1
         else:
-            at[distinct], ends[distinct] = at[j], ends[j]
-            need[distinct] = 1
-            distinct += 1
+            at[terms], ends[terms] = at[j], ends[j]
+            terms += 1
+    for j in range(terms):
+        if at[j] + copies[j] > ends[j]:
+            return
     while True:
-        best = -1
-        for j in range(distinct):
-            if at[j] < ends[j] and (best < 0 or positions[at[j]] < positions[at[best]]):
-                best = j
-        if best < 0:
-            break
-        merged[0, total], merged[1, total] = positions[at[best]], best
-        at[best] += 1
-        total += 1
-    right = 0
-    for left in range(total):
-        while missing > 0:
-            if right == total:
-                return
-            term = merged[1, right]
-            missing -= need[term] > 0
-            need[term] -= 1
-            right += 1
-        begin, end = merged[0, left], merged[0, right - 1] + 1
+        first, end = 0, 0
+        for j in range(terms):
+            first = j if positions[at[j]] < positions[at[first]] else first
+            end = max(end, positions[at[j] + copies[j] - 1] + 1)
+        begin = positions[at[first]]
         for w in range(len(widths)):
             if end - begin <= widths[w] * size and (overlap or begin >= last[w]):
                 tf[w] += 1
                 last[w] = end
-        term = merged[1, left]
-        need[term] += 1
-        missing += need[term] > 0
+        at[first] += 1
+        if at[first] + copies[first] > ends[first]:
+            return
 
 
 @_jit
@@ -108,20 +83,23 @@ def count(
     positions: Int32Array,
     at: IntArray,
     ends: IntArray,
+    copies: IntArray,
     size: int,
     widths: IntArray,
     overlap: bool,
     last: IntArray,
     tf: IntArray,
-    merged: IntArray,
-    need: IntArray,
 ) -> None:
-    """Set `tf`, shape (widths,), to how often a clique occurs in one document within each width."""
+    """Set `tf`, shape (widths,), to how often a clique occurs in one document within each width.
+
+    ``at[j]:ends[j]`` are the positions of the clique's j-th term. These, `copies` (size,) and `last` (widths,) are used
+    up.
+    """
     tf[:] = 0
     if ordered:
         _match_ordered(positions, at, ends, size, widths, overlap, last, tf)
     else:
-        _match_unordered(positions, at, ends, size, widths, overlap, last, tf, merged, need)
+        _match_unordered(positions, at, ends, copies, size, widths, overlap, last, tf)
 
 
 @_jit
@@ -173,7 +151,15 @@ def gain(weighting: int, tf: int, clique: float, document: float) -> float:
 
 
 @_jit
-def accumulate(
+def _once(weighting: int, clique: float, document: float) -> tuple[float, float]:
+    """Two factors, one of the clique and one of the document, whose product is `gain` at tf = 1."""
+    if weighting == 0:
+        return np.log1p(1.0 / clique), 1.0
+    return clique, 1.0 / (document + 1.0)
+
+
+@_jit
+def accumulate(  # noqa: PLR0912
     ordered: bool,
     cliques: IntArray,
     postings: IntArray,
@@ -183,30 +169,35 @@ def accumulate(
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
-    longest: int,
-    signals: IntArray,
-    features: IntArray,
+    weightings: IntArray,
     multiplicity: FloatArray,
     clique_values: FloatArray,
     document_values: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add to `out`, shape (documents, features), what the cliques that occur in each document give.
+    """Add to `out`, shape (documents, sets, weightings x widths), what the cliques that occur in each document give.
+
+    A clique whose terms occur once each, which is the most frequent case, is matched without a search.
 
     Parameters
     ----------
     cliques : shape (cliques, largest), rows of `postings`, filled up with -1.
     postings, having, having_offsets : from `locate`.
-    widths : shape (widths,); overlap: count matches that overlap too; longest: tokens of the longest document.
-    signals : shape (signals, 2): each one's width's number and weighting's code.
-    features : shape (features, 2): each one's signal and clique set.
+    widths : shape (widths,); overlap: count matches that overlap too.
+    weightings : shape (weightings,): their codes.
     multiplicity : shape (cliques, sets): how often the clique set has the clique, 0 for not at all.
-    clique_values : shape (cliques, signals); document_values, shape (documents, signals): the weightings' parameters.
+    clique_values : shape (cliques, weightings x widths); document_values, shape (documents, weightings): the parts that
+        cliques and documents have in the weightings.
     """
-    at, ends = np.empty(cliques.shape[1], np.int64), np.empty(cliques.shape[1], np.int64)
+    largest = cliques.shape[1]
+    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, tf = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
-    merged, need = np.empty((2, longest), np.int64), np.empty(cliques.shape[1], np.int64)
-    values = np.empty(len(signals))
+    n_widths = len(widths)
+    values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
+    once_in = np.empty_like(document_values)
+    for d in range(len(out)):
+        for f in range(len(weightings)):
+            once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
     for c in range(len(cliques)):
         size, rarest = 0, cliques[c, 0]
         for term in cliques[c]:
@@ -217,22 +208,48 @@ def accumulate(
                     < having_offsets[rarest + 1] - having_offsets[rarest]
                 ):
                     rarest = term
+        if having_offsets[rarest] < having_offsets[rarest + 1]:
+            for s in range(len(once)):
+                once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
         for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
-            complete = True
+            complete, single = True, True
             for j in range(size):
                 posting = postings[cliques[c, j], d]
                 if posting < 0:
                     complete = False
                     break
                 at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
+                single &= ends[j] - at[j] == 1
             if not complete:
                 continue
-            count(ordered, positions, at, ends, size, widths, overlap, last, tf, merged, need)
-            for s in range(len(signals)):
-                found = tf[signals[s, 0]]
-                values[s] = gain(signals[s, 1], found, clique_values[c, s], document_values[d, s]) if found else 0.0
-            for f in range(len(features)):
-                out[d, f] += multiplicity[c, features[f, 1]] * values[features[f, 0]]
+            if single:
+                width = _width(ordered, positions, at, size)
+                for s in range(len(values)):
+                    f, w = s // n_widths, s % n_widths
+                    values[s] = once[s] * once_in[d, f] if width <= widths[w] else 0.0
+            else:
+                count(ordered, positions, at, ends, copies, size, widths, overlap, last, tf)
+                for s in range(len(values)):
+                    f, w = s // n_widths, s % n_widths
+                    values[s] = gain(weightings[f], tf[w], clique_values[c, s], document_values[d, f]) if tf[w] else 0.0
+            for k in range(multiplicity.shape[1]):
+                if multiplicity[c, k] > 0:
+                    for s in range(len(values)):
+                        out[d, k, s] += multiplicity[c, k] * values[s]
+
+
+@_jit
+def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int) -> int:
+    """The least width within which terms that occur once, at ``positions[at[j]]``, match; `NEVER` if none."""
+    first = last = positions[at[0]]
+    gap = 0
+    for j in range(1, size):
+        here = positions[at[j]]
+        if at[j] == at[j - 1] or (ordered and here <= last):  # a word that the clique has twice, or the wrong order
+            return NEVER
+        gap = max(gap, here - last)
+        first, last = (first, here) if ordered else (min(first, here), max(last, here))
+    return gap if ordered else (last - first + size) // size  # the span over the size, rounded up
 
 
 @_jit
@@ -245,17 +262,16 @@ def collection_counts(
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
-    longest: int,
 ) -> IntArray:
     """Counts cf and df of each clique within each width over the whole collection, shape (2, cliques, widths).
 
     cliques : shape (cliques, largest): term numbers, -1 for one that the collection lacks, filled up with `FILLER`.
     """
     out = np.zeros((2, len(cliques), len(widths)), np.int64)
-    at, ends = np.empty(cliques.shape[1], np.int64), np.empty(cliques.shape[1], np.int64)
+    largest = cliques.shape[1]
+    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, tf = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
-    merged, need = np.empty((2, longest), np.int64), np.empty(cliques.shape[1], np.int64)
-    next_posting = np.empty(cliques.shape[1], np.int64)
+    next_posting = np.empty(largest, np.int64)
     for c in range(len(cliques)):
         size, rarest = 0, 0
         for term in cliques[c]:
@@ -283,7 +299,7 @@ def collection_counts(
                 at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
             if not complete:
                 continue
-            count(ordered, positions, at, ends, size, widths, overlap, last, tf, merged, need)
+            count(ordered, positions, at, ends, copies, size, widths, overlap, last, tf)
             for w in range(len(widths)):
                 out[0, c, w] += tf[w]
                 out[1, c, w] += tf[w] > 0

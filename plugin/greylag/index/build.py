@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.documents import COLLECTIONS, guess_collection, lay_out
+from greylag.index.handles import method, run
 from greylag.index.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.index.lucene import LuceneIndex
 
@@ -59,8 +60,7 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as folder:
         laid_out, built = Path(folder, "docs"), Path(folder, "index")
         laid_out.mkdir()
-        reader = lay_out(docs, collection, laid_out, threads)
-        indexed = _index(_arguments(laid_out, built, reader, threads), docs)
+        indexed = _index(docs, laid_out, built, lay_out(docs, collection, laid_out, threads), threads)
         if not indexed:
             raise CollectionError(f"{docs} gives {collection} no document with text: is it another collection?")
         _check(LuceneIndex(built), docs, indexed)
@@ -70,87 +70,102 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
     return indexed
 
 
-def _arguments(docs: Path, index: Path, collection: str, threads: int) -> Any:
+@calls_java
+def _indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+    """Anserini's indexer of the files in `docs`, silent."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
-    arguments.input, arguments.index = (
-        str(docs.absolute()),
-        str(index.absolute()),
-    )  # Java keeps the folder it started in
+    # Java does not follow when Python changes its working folder.
+    arguments.input, arguments.index = str(docs.absolute()), str(index.absolute())
     arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
     arguments.threads = threads
     arguments.storePositions = arguments.optimize = arguments.quiet = True
     # Anserini's default is as large as the whole heap.
     arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
-    return arguments
+    indexer = java_class("io.anserini.index.IndexCollection")(arguments)
+    off = java_class("org.apache.logging.log4j.Level").OFF
+    java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)
+    return indexer
 
 
-def _index(arguments: Any, docs: Path) -> int:
+@calls_java
+def _count(indexer: Any, *names: str) -> int:
+    """The sum of Anserini's counters of these names."""
+    counters = indexer.getCounters()
+    return sum(getattr(counters, name).get() for name in names)
+
+
+def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> int:
     """Run Anserini's indexer on `docs`, as laid out; the number of documents indexed."""
-    with _captured_errors() as errors:
+    with _printed_errors() as printed:
         try:
-            indexer = java_class("io.anserini.index.IndexCollection")(arguments)
-            java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(
-                java_class("org.apache.logging.log4j.Level").OFF
-            )
-            counters = indexer.getCounters()
-            _run_in_background(indexer, counters.indexed)
+            indexer = _indexer(laid_out, index, collection, threads)
+            work = method("io.anserini.index.IndexCollection", "run", "void")
+            _run_in_background(lambda: run(work, indexer), lambda: _count(indexer, "indexed"))
         except pyjnius().JavaException as error:
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
         # Anserini prints what went wrong, and goes on with the next file.
-        if printed := errors.toString():
-            raise CollectionError(f"{docs}: Anserini failed on a file: {printed.splitlines()[0]}")
-    if counters.errors.get() or counters.skipped.get():
-        count = counters.errors.get() + counters.skipped.get()
-        raise CollectionError(
-            f"{docs}: Anserini could not read {count} of its files or documents: see that they are whole"
-        )
-    if left_out := counters.empty.get() + counters.unindexable.get():
+        if text := printed():
+            raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
+    if count := _count(indexer, "errors", "skipped"):
+        raise CollectionError(f"{docs}: Anserini could not read {count} files or documents: see that they are whole")
+    if left_out := _count(indexer, "empty", "unindexable"):
         _log.warning("%s: documents without text, which are not in the index: %d", docs, left_out)
-    return int(counters.indexed.get())
+    return _count(indexer, "indexed")
 
 
-def _run_in_background(indexer: Any, done: Any) -> None:
-    """Run `indexer` in a thread, so that progress can be shown, and Ctrl-C stops it at once."""
+def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> None:
+    """Run `work` in a thread, so that progress can be shown, and Ctrl-C stops Java at once."""
     from tqdm import tqdm
 
     failures: list[Exception] = []
     java_threads: list[Any] = []
-    current_java_thread = java_class("java.lang.Thread").currentThread
+    java_thread = java_class("java.lang.Thread")
 
     @calls_java
-    def work() -> None:
-        java_threads.append(current_java_thread())
+    def target() -> None:
+        java_threads.append(java_thread.currentThread())
         try:
-            indexer.run()
+            work()
         except Exception as error:
             failures.append(error)
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=target, daemon=True)
     thread.start()
     try:
         with tqdm(desc="indexing", unit="document", disable=None) as bar:
             while thread.is_alive():
                 thread.join(0.1)
-                bar.update(done.get() - bar.n)
+                bar.update(done() - bar.n)
     except KeyboardInterrupt:
-        for java_thread in java_threads:
-            java_thread.interrupt()
+        _interrupt(java_threads)
         thread.join(5)
         raise
     if failures:
         raise failures[0]
 
 
+@calls_java
+def _interrupt(java_threads: list[Any]) -> None:
+    for java_thread in java_threads:
+        java_thread.interrupt()
+
+
 @contextmanager
-def _captured_errors() -> Iterator[Any]:
-    """Collect what Java prints on its standard error stream."""
-    system, buffer = java_class("java.lang.System"), java_class("java.io.ByteArrayOutputStream")()
-    stream = system.err
-    system.setErr(java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer)))
+def _printed_errors() -> Iterator[Callable[[], str]]:
+    """Collect what Java prints on its standard error stream; gives the function that tells it."""
+    system = java_class("java.lang.System")
+
+    @calls_java
+    def collect() -> tuple[Any, Any]:
+        buffer, stream = java_class("java.io.ByteArrayOutputStream")(), system.err
+        system.setErr(java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer)))
+        return buffer, stream
+
+    buffer, stream = collect()
     try:
-        yield buffer
+        yield calls_java(lambda: str(buffer.toString()))
     finally:
-        system.setErr(stream)
+        calls_java(lambda: system.setErr(stream))()
 
 
 def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:

@@ -31,9 +31,12 @@ _HITS = "[Lorg.apache.lucene.search.ScoreDoc;"
 _OBJECT = "java.lang.Object"
 _OUTPUT = "org.apache.lucene.store.DataOutput"
 _POSTINGS = "org.apache.lucene.index.PostingsEnum"
+_QUERY = "org.apache.lucene.search.Query"
+_SEARCHER = "org.apache.lucene.search.IndexSearcher"
+_SORT = "org.apache.lucene.search.Sort"
 _STRING = "java.lang.String"
 _TERMS = "org.apache.lucene.index.TermsEnum"
-_TOP = "org.apache.lucene.search.TopDocs"
+_TOP = "org.apache.lucene.search.TopFieldDocs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +60,17 @@ class PostingsBlock:
 
 
 def directory(folder: str | Path) -> Any:
-    """The Lucene ``Directory`` of a folder."""
-    return java_class("org.apache.lucene.store.FSDirectory").open(
-        java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
-    )
+    """The Lucene ``Directory`` of a folder (absolute, since Java does not follow when Python changes its own)."""
+    path = java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
     """The docids and scores of the `k` best documents; of equal scores the lesser docid comes first."""
     k = min(k, searcher.getIndexReader().maxDoc())
-    top = searcher.search(query, k, _by_score_and_docid())
     docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
-    run(_hits_routine(), top, java_class(_CELL)(), java_class(_COUNTER)(), docids, scores)
+    cells = java_class(_CELL)(), java_class(_CELL)(), java_class(_COUNTER)()
+    run(_hits_routine(), searcher, query, k, _by_score_and_docid(), *cells, docids, scores)
     return docids.toString().split("\n")[:-1], scores.array()[: scores.position()]
 
 
@@ -140,25 +142,29 @@ def _by_score_and_docid() -> Any:
 
 @cache
 def _hits_routine() -> Handle:
-    """For each hit: append its docid and a line break to `docids`, put its score into `scores`."""
+    """Search; for each hit append its docid and a line break to `docids`, and put its score into `scores`."""
     objects = "[Ljava.lang.Object;"
     builder, buffer = "java.lang.StringBuilder", "java.nio.FloatBuffer"
-    routine = Routine(_TOP, _CELL, _COUNTER, builder, buffer)
-    top, cell, counter, docids, scores = routine.arguments()
+    routine = Routine(_SEARCHER, _QUERY, "int", _SORT, _CELL, _CELL, _COUNTER, builder, buffer)
+    searcher, query, k, sort, top, hit, counter, docids, scores = routine.arguments()
+    search = method(_SEARCHER, "search", _TOP, _QUERY, "int", _SORT)
+    get, store = method(_CELL, "get", _OBJECT), method(_CELL, "set", "void", _OBJECT)
     append = method(builder, "append", builder, _STRING)
     put = method(buffer, "put", buffer, "float")
-    found = routine.call(field(_TOP, "scoreDocs", _HITS), top)
+    found = routine.call(field(_TOP, "scoreDocs", _HITS), routine.call(get, top))
     number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
-    hit = routine.call(method(_CELL, "get", _OBJECT), cell)
-    values = routine.call(field(_HIT, "fields", objects), hit)
+    values = routine.call(field(_HIT, "fields", objects), routine.call(get, hit))
     score, docid = [routine.call(element(objects), values, routine.constant("int", place)) for place in (0, 1)]
     body = routine.sequence(
-        routine.call(method(_CELL, "set", "void", _OBJECT), cell, routine.call(element(_HITS), found, number)),
+        routine.call(store, hit, routine.call(element(_HITS), found, number)),
         routine.call(append, docids, routine.call(method(_BYTES, "utf8ToString", _STRING), docid)),
         routine.call(append, docids, routine.constant(_STRING, "\n")),
         routine.call(put, scores, score),
     )
-    return routine.repeat(routine.call(length(_HITS), found), body)
+    return routine.sequence(
+        routine.call(store, top, routine.call(search, searcher, query, k, sort)),
+        routine.repeat(routine.call(length(_HITS), found), body),
+    )
 
 
 @cache

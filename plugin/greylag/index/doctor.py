@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from greylag.errors import GreylagError
-from greylag.index.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, find_java, java_class
+from greylag.index.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.index.lucene import BUILD, LuceneIndex
 
 
@@ -78,6 +78,7 @@ def _pyserini() -> str:
     return f"{_version('pyserini')} with {anserini_jar().name}, pyjnius {_version('pyjnius')}"
 
 
+@calls_java
 def _jvm() -> str:
     heap = java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20
     java = java_class("java.lang.System").getProperty("java.version")

@@ -2,20 +2,22 @@
 
 A call into Java costs microseconds, so a loop over a million postings must not run in Python. Java can assemble one at
 run time: every handle of a `Routine` takes the routine's parameters, all of them, so that handles combine as
-expressions do, and the JVM compiles the result like any loop. `lucene` writes its bulk transfers with it.
+expressions do, and the JVM compiles the result like any loop. `bulk` writes its transfers with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from greylag.index.jvm import java_class, pyjnius
+from greylag.index.jvm import calls_java, java_class, others_call_java, pyjnius
 
 Handle = Any  # java.lang.invoke.MethodHandle
 _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "boolean": "Boolean", "void": "Void"}
 
 
+@calls_java
 def method(owner: str, name: str, result: str, *parameters: str) -> Handle:
     """The public method `name` of the class `owner`; its first parameter is the object.
 
@@ -92,12 +94,28 @@ class Routine:
         return _handles().permuteArguments(function, _signature(_result(function), self._parameters), *places)
 
 
-def run(routine: Handle, *arguments: Any) -> Any:
-    """Run a handle of a `Routine` on the routine's arguments."""
-    values = java_class("java.util.ArrayList")(len(arguments))
-    for argument in arguments:
-        values.add(argument)
-    return routine.invokeWithArguments(values)
+@calls_java
+def run(function: Handle, *arguments: Any) -> Any:
+    """Call a handle, and let other threads call Java while it works.
+
+    That is safe because every such call is, to pyjnius, a call of the one object `_dispatcher`, which is never freed.
+    """
+    call, dispatcher = _list(function, _list(*arguments)), _dispatcher()
+    with others_call_java():
+        return dispatcher.invokeWithArguments(call)
+
+
+@cache
+def _dispatcher() -> Handle:
+    """The handle that calls the handle which it is given, on a list of arguments."""
+    return method("java.lang.invoke.MethodHandle", "invokeWithArguments", "java.lang.Object", "java.util.List")
+
+
+def _list(*values: Any) -> Any:
+    made = java_class("java.util.ArrayList")()
+    for value in values:
+        made.add(value)
+    return made
 
 
 def _handles() -> Any:

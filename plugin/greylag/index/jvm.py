@@ -3,6 +3,10 @@
 `handles`, `bulk`, `lucene` and `build` stand on this module; nothing else touches Java. A JVM that Pyserini has
 already started is used as it is. Pyserini itself is never imported: of it only the jar is needed, and its import would
 ask for a Java module that many Java runtimes lack.
+
+Threads: looking a method up on a pyjnius object stores the object in the method, which all threads share (its issue
+563), so that one thread can call another's object, or free it. Python's side of every call is therefore made by one
+thread at a time (`calls_java`); `handles.run` lets the others in while Java works.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -30,8 +35,15 @@ INSTALL_PYSERINI = (
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+
+class _Thread(threading.local):
+    calls = False
+
+
+_thread = _Thread()
 _lock = threading.Lock()
-_calls = threading.RLock()
+_calls = threading.Lock()
 _ready = threading.Event()
 _silenced: list[Any] = []  # java.util.logging forgets the level of a logger that nobody holds
 
@@ -113,16 +125,8 @@ def pyjnius() -> ModuleType:
     return jnius  # type: ignore[no-any-return]
 
 
-def java_class(name: str) -> Any:
-    """The Java class `name` as a Python object."""
-    return pyjnius().autoclass(name)
-
-
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Make `function` safe to call from several threads, and from passing ones.
-
-    Only one thread at a time is let in: looking a method up on a pyjnius object stores the object in the method, which
-    all threads share, and a call then goes to whichever was stored last.
+    """Make `function`, which calls Java, safe on any thread: one at a time is let in. Such functions may nest.
 
     A thread is attached to the JVM by its first call and would stay in the JVM's books after its end. So every thread
     but the main one is detached once `function` has returned and its Java objects are gone (about 20 us).
@@ -130,15 +134,37 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if _thread.calls:
+            return function(*args, **kwargs)
         jnius = pyjnius()
         with _calls:
+            _thread.calls = True
             try:
                 return function(*args, **kwargs)
             finally:
+                _thread.calls = False
                 if threading.current_thread() is not threading.main_thread():
                     jnius.detach()
 
     return wrapper
+
+
+@contextmanager
+def others_call_java() -> Iterator[None]:
+    """Within a function of `calls_java`: let other threads in meanwhile."""
+    _thread.calls = False
+    _calls.release()
+    try:
+        yield
+    finally:
+        _calls.acquire()
+        _thread.calls = True
+
+
+@calls_java
+def java_class(name: str) -> Any:
+    """The Java class `name` as a Python object."""
+    return pyjnius().autoclass(name)
 
 
 def reason(error: Exception) -> str:

@@ -130,11 +130,6 @@ class PositionalIndex:
         """|D| in indexed tokens by document, shape (N,)."""
         return document_lengths(self.postings_docs, self.postings_starts, len(self.docids))
 
-    @cached_property
-    def longest_document(self) -> int:
-        """Tokens of the longest document, at least 1."""
-        return int(self.document_lengths.max(initial=1))
-
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a document outside the index."""
         known = self._met_documents

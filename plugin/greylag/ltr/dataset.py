@@ -113,26 +113,33 @@ def positive_grades(judgements: Mapping[str, int]) -> IntArray:
     return np.array(sorted((grade for grade in judgements.values() if grade > 0), reverse=True), dtype=np.int64)
 
 
+def centred(data: RankingData) -> FloatArray:
+    """The features minus their means within each query, by column: shape (f, n)."""
+    columns = data.columns.copy()
+    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        if end > first:
+            columns[:, first:end] -= columns[:, first:end].mean(axis=1, keepdims=True)
+    return columns
+
+
 def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
     """Columns to keep, and why each other one goes: constant within every query, or ranking as an earlier one does.
 
     Two features rank alike where, within every query, one is an increasing linear function of the other with the same
     slope for all queries; this is held to within 1e-9 of the larger feature's range.
     """
-    centred = data.columns.copy()
-    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        if end > first:
-            centred[:, first:end] -= centred[:, first:end].mean(axis=1, keepdims=True)
-    ranges = np.abs(centred).max(axis=1, initial=0.0)
+    units = centred(data)
+    spans = np.abs(units).max(axis=1, initial=0.0)
     scale = np.maximum(1.0, np.abs(data.columns).max(axis=1, initial=0.0))
+    units /= np.maximum(np.linalg.norm(units, axis=1), 1e-300)[:, None]
+    near = units @ units.T > 1.0 - 1e-6  # only these can be equal: |u - v|^2 = 2 - 2 u.v
     kept: list[int] = []
     dropped: dict[int, str] = {}
     for column, name in enumerate(data.names):
-        if ranges[column] <= 1e-12 * scale[column]:
+        if spans[column] <= 1e-12 * scale[column]:
             dropped[column] = f"{name} is constant within every query"
             continue
-        unit = centred[column] / np.linalg.norm(centred[column])
-        twin = next((k for k in kept if np.abs(unit - centred[k] / np.linalg.norm(centred[k])).max() <= 1e-9), None)
+        twin = next((k for k in kept if near[column, k] and np.abs(units[column] - units[k]).max() <= 1e-9), None)
         if twin is None:
             kept.append(column)
         else:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from greylag.errors import ModelError, ParameterError
+from greylag.errors import ModelError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
+from greylag.features.spec import Feature, parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import weighted_sum
+from greylag.model_files import check_collection, model_content, write_model
 from greylag.ranking import Composable, Ranking
-from greylag.trec.text import write_text
 
 SCHEMA = 1
 KIND = "greylag linear model"
@@ -38,7 +37,7 @@ class LinearModel:
     provenance : how it was made: version, seed, queries and the like.
     """
 
-    features: tuple[FeatureSpec, ...]
+    features: tuple[Feature, ...]
     weights: tuple[float, ...]
     parameters: FeatureParameters = FeatureParameters()
     objective: str = ""
@@ -53,16 +52,18 @@ class LinearModel:
         if not np.isfinite(self.weights).all():
             raise ModelError(f"weights have to be finite, not {self.weights}")
 
+    def for_collection(self, index: PositionalIndex) -> LinearModel:
+        """The same model, marked as trained on that collection."""
+        totals = {"documents": index.n_documents, "tokens": index.n_tokens, "average_length": index.average_length}
+        return replace(self, collection=totals, fingerprint=index.fingerprint)
+
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically; the same model gives the same bytes."""
+        scores = self.training_scores or [None] * len(self.weights)
         content = {
-            "kind": KIND,
-            "schema": SCHEMA,
             "features": [
-                {"feature": str(spec), "weight": weight, "training_score": score}
-                for spec, weight, score in zip(
-                    self.features, self.weights, self.training_scores or [None] * len(self.weights), strict=True
-                )
+                {"feature": str(feature), "weight": weight, "training_score": score}
+                for feature, weight, score in zip(self.features, self.weights, scores, strict=True)
             ],
             "objective": self.objective,
             "parameters": self.parameters.as_dict(),
@@ -70,7 +71,7 @@ class LinearModel:
             "fingerprint": self.fingerprint,
             "provenance": dict(self.provenance),
         }
-        write_text(path, json.dumps(content, indent=2) + "\n")
+        write_model(path, KIND, SCHEMA, content)
 
     @classmethod
     def load(cls, path: str | Path) -> LinearModel:
@@ -81,21 +82,11 @@ class LinearModel:
         ModelError
             Where the file is no such model, of another schema, or has a value outside its domain.
         """
-        try:
-            content = json.loads(Path(path).read_text())
-        except FileNotFoundError:
-            raise ModelError(f"{path}: no such model file") from None
-        except ValueError as error:
-            raise ModelError(f"{path}: not a model file: {error}") from None
-        if not isinstance(content, dict) or content.get("kind") != KIND:
-            raise ModelError(f"{path}: not a {KIND}; train one with `greylag train`")
-        if content.get("schema") != SCHEMA:
-            raise ModelError(f"{path}: schema {content.get('schema')}, but this version reads {SCHEMA}: train it again")
-        try:
+        with model_content(path, KIND, SCHEMA, "greylag train") as content:
             rows = content["features"]
             scores = tuple(row["training_score"] for row in rows)
             return cls(
-                features=tuple(FeatureSpec.parse(row["feature"]) for row in rows),
+                features=tuple(parse_feature(row["feature"]) for row in rows),
                 weights=tuple(float(row["weight"]) for row in rows),
                 parameters=FeatureParameters(**content["parameters"]),
                 objective=content["objective"],
@@ -104,10 +95,6 @@ class LinearModel:
                 fingerprint=content["fingerprint"],
                 provenance=content["provenance"],
             )
-        except KeyError as error:
-            raise ModelError(f"{path}: the model lacks {error}") from None
-        except (TypeError, ParameterError, ModelError) as error:
-            raise ModelError(f"{path}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -134,12 +121,7 @@ class MRFRanker(Composable):
     _extract: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        trained_on = self.model.fingerprint
-        if trained_on and trained_on != self.index.fingerprint and not self.transfer:
-            raise ModelError(
-                f"the model was trained on another collection (fingerprint {trained_on[:12]}, this index has "
-                f"{self.index.fingerprint[:12]}): train it on this one, or ask for a transfer"
-            )
+        check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
         object.__setattr__(self, "_extract", extractor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import numpy as np
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
+from greylag.features.spec import parse_feature
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
 from greylag.ltr.dataset import RankingData, distinct_features
-from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.greedy import Learner, Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
 
@@ -38,38 +41,57 @@ def training_data(
 def train(
     data: RankingData,
     extractor: FeatureExtractor,
-    learner: GreedySelection,
+    learner: Learner,
     *,
     n_jobs: int = 1,
     provenance: Mapping[str, Any] | None = None,
 ) -> LinearModel:
-    """The model that `learner` selects from the data's features, trivial and duplicate ones set aside."""
+    """The model that `learner` makes of the data's features, trivial and duplicate ones set aside."""
+    candidates, set_aside = useful_features(data)
+    selection = learner.fit(candidates, n_jobs=n_jobs)
+    more = {"set_aside": set_aside, **(provenance or {})}
+    return selected_model(selection, candidates, learner, extractor.parameters, extractor.index, more)
+
+
+def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
+    """The data without features that are trivial or duplicates by value, and why each of these goes.
+
+    Raises
+    ------
+    ParameterError
+        Where no feature is left.
+    """
     kept, dropped = distinct_features(data)
-    for reason in dropped.values():
-        _log.debug("set aside: %s", reason)
     if not kept:
         raise ParameterError("every feature is constant within every training query: there is nothing to select")
-    selection = learner.fit(data.select_features(kept), n_jobs=n_jobs)
-    index = extractor.index
+    return data.select_features(kept), list(dropped.values())
+
+
+def selected_model(
+    selection: Selection,
+    data: RankingData,
+    learner: Learner,
+    parameters: FeatureParameters,
+    index: PositionalIndex,
+    provenance: Mapping[str, Any],
+) -> LinearModel:
+    """The model of what `learner` selected from `data`, whose features were computed with `parameters`."""
+    options = {name: value for name, value in asdict(learner).items() if name != "objective"}
     return LinearModel(
-        features=tuple(FeatureSpec.parse(data.names[kept[column]]) for column in selection.columns),
+        features=tuple(parse_feature(data.names[column]) for column in selection.columns),
         weights=selection.weights,
-        parameters=extractor.parameters,
+        parameters=parameters,
         objective=str(learner.objective),
         training_scores=selection.training_scores,
-        collection={"documents": index.n_documents, "tokens": index.n_tokens, "average_length": index.average_length},
-        fingerprint=index.fingerprint,
         provenance={
             "greylag": __version__,
+            "learner": type(learner).__name__,
+            **options,
             "queries": list(data.qids),
-            "pool": len(data.names),
-            "candidates": len(kept),
-            "max_features": learner.max_features,
-            "epsilon": learner.epsilon,
-            "retrain": learner.retrain,
-            **(provenance or {}),
+            "candidates": len(data.names),
+            **provenance,
         },
-    )
+    ).for_collection(index)
 
 
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:

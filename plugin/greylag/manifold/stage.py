@@ -13,39 +13,40 @@ from greylag.diversity.mmr import unit_range
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.graph import Graph, affinity_graph
-from greylag.manifold.ranking import HIGHEST_ALPHA, rank
+from greylag.manifold.ranking import manifold_ranking, rank
 from greylag.ranking import Composable, FloatArray, Ranking
 
 Confidence = Literal["query", "scores"]
 
-DECIMALS = 10  # of scores, the highest being 1
+DECIMALS = 10  # of scores whose highest is 1; what conjugate gradients leave open is beyond them
 
 
 @dataclass(frozen=True)
 class ManifoldRanker(Composable):
-    """Reranks by manifold ranking (Zhou et al. 2003, section 2) from the query, with or without other evidence.
+    """Reranks by manifold ranking from the query, with or without other evidence (Zhou et al. 2003, section 2).
 
-    Points are the TF-IDF vectors of the query and of the first `depth` documents, all of unit length; the affinity of
-    two of them is their cosine. y is 1 for the query. For a document d it is
+    Points are the TF-IDF vectors of the query and of the first `depth` documents, of unit length; the affinity of two
+    points that the graph joins is their cosine. y is 1 for the query, and for a document
 
-    - 0, with `confidence` "query";
-    - its incoming score, brought to [0, 1] over the first `depth` documents (the lowest 0, the highest 1; all 0 where
-      they are equal), with `confidence` "scores";
-    - whatever `confidence` is, its grade over the query's highest one, where `feedback` judges it: 0 where it is not
-      relevant. Relevant documents that are not among the first `depth` are points too.
+    - with `confidence` "query", 0;
+    - with `confidence` "scores", its incoming score brought to [0, 1] over the first `depth` documents (the lowest 0,
+      the highest 1; all 0 where they are equal);
+    - where `feedback` judges it, whatever `confidence` is, its grade over the query's highest one, and 0 where it is
+      not relevant. Relevant documents that are not among the first `depth` are points too.
 
-    The result is a permutation of the ranking: the first `depth` documents by f*, rounded to 10 significant digits,
-    ties in the order in which they came; then all others in theirs, scored -1, -2, .... A document without terms, or
-    outside the index, is an isolated point: its f* is (1 - alpha) y. So is a query without terms.
+    The result is a permutation of the ranking: the first `depth` documents by f*, to within 1e-10 of the highest, ties
+    in the order in which they came; then all others in theirs, scored -1, -2, .... A document without terms or outside
+    the index is an isolated point, with f* = (1 - alpha) y. So is a query without known terms, which then has no say.
 
     Parameters
     ----------
     index : the collection.
     depth : how many documents to rerank, >= 1.
-    alpha : in [0, 1): how far scores spread.
-    graph, k : which points are joined: see `affinity_graph`. Only "full" graphs never hold n² numbers.
+    alpha : in [0, 1): how far scores spread. Near 1, documents that resemble many others win, whatever the query; the
+        paper's 0.99 is for queries that are points like the others.
+    graph, k : which points are joined: see `affinity_graph`.
     confidence : "query" or "scores".
-    feedback : grades by qid and docid. To score the result on the same judgements is to know the answer beforehand.
+    feedback : grades by qid and docid. Scores on the same judgements are those of a system that was told the answer.
 
     Raises
     ------
@@ -54,49 +55,43 @@ class ManifoldRanker(Composable):
     """
 
     index: PositionalIndex
-    depth: int = 1000
-    alpha: float = 0.99
-    graph: Graph = "full"
+    depth: int = 100
+    alpha: float = 0.6
+    graph: Graph = "knn"
     k: int = 10
-    confidence: Confidence = "query"
+    confidence: Confidence = "scores"
     feedback: Mapping[str, Mapping[str, int]] | None = None
 
     def __post_init__(self) -> None:
-        if self.depth < 1 or self.k < 1:
-            raise ParameterError(f"depth and k have to be at least 1, not {self.depth} and {self.k}")
-        if not 0 <= self.alpha <= HIGHEST_ALPHA:
-            raise ParameterError(f"alpha has to be in [0, 1), not {self.alpha}")
-        for value, allowed in ((self.graph, Graph), (self.confidence, Confidence)):
-            if value not in get_args(allowed):
-                raise ParameterError(f"{value!r} is unknown: use one of {', '.join(get_args(allowed))}")
+        if self.depth < 1:
+            raise ParameterError(f"depth has to be at least 1, not {self.depth}")
+        if self.confidence not in get_args(Confidence):
+            raise ParameterError(
+                f"confidence is {self.confidence!r}; it must be one of {', '.join(get_args(Confidence))}"
+            )
+        # A graph of one point, for the errors of the other arguments.
+        manifold_ranking([[0.0]], 0, alpha=self.alpha, graph=self.graph, k=self.k, affinity="inner_product")
 
     def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank one query's documents."""
         top = ranking.head(self.depth)
-        if not len(top):
-            return ranking
+        n = len(top)
         docids, y = self._documents(top)
-        W = affinity_graph(self._vectors(ranking.query, docids), graph=self.graph, k=self.k, affinity="inner_product")
+        W = affinity_graph(self._vectors(top.query, docids), graph=self.graph, k=self.k, affinity="inner_product")
         f = rank(W, np.concatenate([[1.0], y]), alpha=self.alpha, solver="cg")
-        first = top.rescore(np.round(f / f.max(), DECIMALS)[1 : len(top) + 1] * f.max())
-        others = np.arange(-1.0, len(top) - len(ranking) - 1, -1.0)
-        return Ranking(
-            ranking.qid,
-            ranking.query,
-            first.docids + ranking.docids[len(top) :],
-            np.concatenate([first.scores, others]),
-        )
+        first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
+        others = -np.arange(1.0, len(ranking) - n + 1)
+        scores = np.concatenate([first.scores, others])
+        return Ranking(ranking.qid, ranking.query, first.docids + ranking.docids[n:], scores)
 
     def _documents(self, top: Ranking) -> tuple[tuple[str, ...], FloatArray]:
-        """The documents that are points, those of `top` first, and their part of y."""
-        confidence = dict.fromkeys(top.docids, 0.0)
-        if self.confidence == "scores":
-            confidence = dict(zip(top.docids, unit_range(top.scores).tolist(), strict=True))
+        """The documents that are points, those of `top` first, and their y."""
+        confidences = unit_range(top.scores) if self.confidence == "scores" else np.zeros(len(top))
+        y = dict(zip(top.docids, confidences.tolist(), strict=True))
         grades = (self.feedback or {}).get(top.qid, {})
-        best = max(1, *grades.values()) if grades else 1
-        for docid, grade in grades.items():
-            if grade > 0 or docid in confidence:
-                confidence[docid] = max(grade, 0) / best
-        return tuple(confidence), np.array(list(confidence.values()))
+        highest = max(grades.values(), default=0)
+        y |= {d: max(grade, 0) / max(highest, 1) for d, grade in grades.items() if grade > 0 or d in y}
+        return tuple(y), np.array(list(y.values()))
 
     def _vectors(self, query: str, docids: tuple[str, ...]) -> csr_matrix:
         """Unit TF-IDF vectors: the query's row, then one for each document."""
@@ -105,4 +100,3 @@ class ManifoldRanker(Composable):
         frequencies = csr_matrix((counts.astype(np.float64), terms, [0, len(terms)]), shape=(1, self.index.n_terms))
         documents = self.index.tfidf(self.index.documents(docids))
         return vstack([self.index.weigh_tfidf(frequencies), documents], format="csr")
-

@@ -11,8 +11,8 @@ the solution violates most, and repeats until nothing is violated by more than e
 References
 ----------
 Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008. Joachims, Finley and Yu, Cutting-plane
-training of structural SVMs, Machine Learning 77, 2009. Tsochantaridis, Joachims, Hofmann and Altun, Large margin methods
-for structured and interdependent output variables, JMLR 6, 2005.
+training of structural SVMs, Machine Learning 77, 2009. Tsochantaridis, Joachims, Hofmann and Altun, Large margin
+methods for structured and interdependent output variables, JMLR 6, 2005.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured.model import Input, Output, StructuredModel, Truth, TrainingSet
+from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
 
 Slack = Literal["one", "n"]
 
@@ -66,9 +66,13 @@ class CuttingPlane:
     ----------
     C : weight of the mean hinge loss against ||w||² / 2, > 0.
     epsilon : by how much a constraint may be violated at the end, > 0, in units of the loss.
-    slack : "one", one slack variable for the mean over the examples (Joachims et al. 2009, Algorithm 3), with a cache of
-        each example's last constraints, asked before the model is (section 3.4), and without those that have been idle;
-        or "n", one for each example (Yue & Joachims 2008, Algorithm 2). Both reach the same optimum.
+    slack : how the problem is divided; both ways reach the same optimum.
+
+        - "one": a constraint on the mean over all examples, and one slack variable (Joachims et al. 2009, Algorithm 3).
+          The model is asked for a new one when the best of those put together from each example's last `CACHED`
+          constraints is less than half as violated as what the model gave last (after section 3.4, there: when it is
+          not violated). Constraints without weight in `IDLE_LIMIT` solutions are dropped.
+        - "n": constraints and a slack variable for each example (Yue & Joachims 2008, Algorithm 2).
     max_iterations : where to give up, >= 1, with a warning.
     """
 
@@ -107,38 +111,38 @@ class CuttingPlane:
     def _one_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         cache = _Cache(training)
         working = _WorkingSet(training.target_features.shape[1], np.array([self.C]))
-        last = np.inf  # by how much the model's own joint constraint was violated when it was last asked
+        last = np.inf  # the violation, beyond the slack, of what the model gave last
         for iteration in range(1, self.max_iterations + 1):
             weights, lower = working.solve()
-            slack = working.slacks(weights)[0]
+            slack = float(working.slacks(weights)[0])
             difference, loss = cache.most_violated(weights)
             if loss - difference @ weights - slack <= max(self.epsilon, last / 2):
                 cache.refresh(weights)
                 difference, loss = cache.most_violated(weights)
-                last = loss - difference @ weights - slack
+                last = float(loss - difference @ weights) - slack
                 if last <= self.epsilon:
                     return self._solution(weights, slack + max(0.0, last), lower, iteration, converged=True)
             working.add(difference, loss, 0)
             working.drop_idle()
         cache.refresh(weights)
         difference, loss = cache.most_violated(weights)
-        return self._solution(weights, loss - difference @ weights, lower, iteration, converged=False)
+        return self._solution(weights, loss - float(difference @ weights), lower, iteration, converged=False)
 
     def _n_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         n = len(training.examples)
         working = _WorkingSet(training.target_features.shape[1], np.full(n, self.C / n))
         weights, lower = working.solve()
-        for iteration in range(1, self.max_iterations + 1):
-            before = working.size
+        iteration, changed = 0, True
+        while changed and iteration < self.max_iterations:
+            iteration, changed = iteration + 1, False
             for example in range(n):
                 difference, loss = training.most_violated(example, weights)
                 if loss - difference @ weights > working.slacks(weights)[example] + self.epsilon:
                     working.add(difference, loss, example)
                     weights, lower = working.solve()
-            if working.size == before:
-                break
-        hinge = np.maximum(training.hinge_losses(weights), working.slacks(weights)).mean()
-        return self._solution(weights, hinge, lower, iteration, converged=working.size == before)
+                    changed = True
+        hinge = float(np.maximum(training.hinge_losses(weights), working.slacks(weights)).mean())
+        return self._solution(weights, hinge, lower, iteration, converged=not changed)
 
     def _solution(
         self, weights: FloatArray, hinge: float, lower: float, iterations: int, *, converged: bool
@@ -148,7 +152,7 @@ class CuttingPlane:
 
 
 class _Cache:
-    """The last constraints found for each example, at first the target itself, which violates the margin by its loss."""
+    """The last `CACHED` constraints found for each example; at first its target, which is violated by its own loss."""
 
     def __init__(self, training: TrainingSet[Any, Any, Any]) -> None:
         self._training = training
@@ -202,7 +206,7 @@ class _WorkingSet:
         self._gram = np.block([[self._gram, products[:-1, None]], [products]])
 
     def slacks(self, weights: FloatArray) -> FloatArray:
-        """xi by group: what its most violated constraint lacks, at least 0."""
+        """What each group's most violated constraint lacks, at least 0: shape (groups,)."""
         slacks = np.zeros(len(self._costs))
         np.maximum.at(slacks, self._groups, self._losses - np.einsum("md,d->m", self._normals, weights))
         return slacks
@@ -245,4 +249,5 @@ def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: F
     shares = np.clip(np.asarray(found), 0.0, 1.0)
     if not np.isfinite(shares).all():
         raise ModelError(f"the quadratic programme of {m} constraints cannot be solved: scale the features down")
-    return shares / np.maximum(1.0, np.bincount(groups, weights=shares, minlength=len(costs)))[groups]
+    excess = np.maximum(1.0, np.bincount(groups, weights=shares, minlength=len(costs)))
+    return np.asarray(shares / excess[groups])

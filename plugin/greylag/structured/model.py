@@ -20,27 +20,27 @@ from greylag.ranking import FloatArray
 Input = TypeVar("Input")
 Truth = TypeVar("Truth")
 Output = TypeVar("Output")
-_Input = TypeVar("_Input", contravariant=True)
-_Truth = TypeVar("_Truth", contravariant=True)
+Input_contra = TypeVar("Input_contra", contravariant=True)
+Truth_contra = TypeVar("Truth_contra", contravariant=True)
 
 
-class StructuredModel(Protocol[_Input, _Truth, Output]):
+class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
     """What is predicted, from what, at which loss."""
 
-    def joint_feature(self, x: _Input, y: Output) -> FloatArray:
+    def joint_feature(self, x: Input_contra, y: Output) -> FloatArray:
         """Psi(x, y), shape (d,); d is the same for all x and y."""
 
-    def loss(self, truth: _Truth, y: Output) -> float:
+    def loss(self, truth: Truth_contra, y: Output) -> float:
         """Delta(t, y) >= 0."""
 
-    def target(self, x: _Input, truth: _Truth) -> Output:
+    def target(self, x: Input_contra, truth: Truth_contra) -> Output:
         """The output to train towards: one of least loss, or the best that can be found."""
 
-    def infer(self, x: _Input, weights: FloatArray) -> Output:
+    def infer(self, x: Input_contra, weights: FloatArray) -> Output:
         """The y of largest w' Psi(x, y), or the best that can be found."""
 
-    def infer_augmented(self, x: _Input, truth: _Truth, weights: FloatArray) -> Output:
-        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found: never below the target's value."""
+    def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
+        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found, the target being tried too."""
 
 
 @dataclass(frozen=True, eq=False)

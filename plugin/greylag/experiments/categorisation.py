@@ -1,0 +1,200 @@
+"""Feature selection for text categorisation: the study of Lee & Lee (2004), on any folder of labelled text.
+
+Learners see the words that a selector chooses on a split's training documents, and are scored by their accuracy on its
+test documents. `labelled_text` reads documents, `text_classifiers` has the learners, `accuracies` what follows from
+their accuracies, and `categorisation_report` shows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from greylag import config
+from greylag.errors import CollectionError
+from greylag.experiments import report
+from greylag.experiments.accuracies import Accuracies
+from greylag.experiments.categorisation_report import sections, summary
+from greylag.experiments.labelled_text import Documents, LabelledTexts, read_labelled_texts
+from greylag.experiments.study import Result, Say
+from greylag.ranking import FloatArray, IntArray
+from greylag.trec.text import write_text
+
+WORD = r"[^\W\d_]+"  # letters in a row; no word is stopped or stemmed
+Split = tuple[IntArray, IntArray]
+"""The numbers of training and of test documents."""
+
+
+class Settings(config.Experiment):
+    """Documents, selectors and splits.
+
+    Parameters
+    ----------
+    documents : where they are, and which of their fields count.
+    sizes : numbers of words to select.
+    preselect : MMR and Koller & Sahami's method choose among so many words of highest information gain.
+    relevance_weights : values of MMR's lambda, ascending, to choose from for each learner and size.
+    conditioning_size : K of Koller & Sahami's blankets.
+    splits : how many random splits, each with the labels' shares of documents; or "given" for the files' own.
+    test_share : the part of the documents that a random split tests on.
+    folds : of the cross-validation on each split's training documents that chooses lambda.
+    seed : of the random splits and folds.
+    """
+
+    documents: Documents
+    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
+    preselect: config.Positive = 1000
+    relevance_weights: Annotated[tuple[float, ...], Field(min_length=1)] = tuple(i / 10 for i in range(11))
+    conditioning_size: Annotated[int, Field(ge=0)] = 2
+    splits: config.Positive | Literal["given"] = 10
+    test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    folds: Annotated[int, Field(ge=2)] = 5
+    seed: int = 0
+
+
+def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
+    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
+    report.check_dependencies()
+    texts = read_labelled_texts(settings.path(settings.documents.path), settings.documents)
+    X, y = count_words(texts)
+    say(f"documents: {X.shape[0]} with {X.shape[1]} different words; {_listed(Counter(texts.labels))}")
+    say(f"left out: {_listed(texts.left_out) or 'none'}")
+    splits = split_documents(texts, y, settings)
+    accuracies = measure(X, y, splits, settings, n_jobs=n_jobs)
+    scores = accuracies.means()
+    counts = {"words": X.shape[1], "labels": dict(sorted(Counter(texts.labels).items())), "left out": texts.left_out}
+    results = {"settings": settings.model_dump(mode="json"), "documents": counts, "means": scores, "splits": accuracies}
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "results.json", json.dumps(results, indent=1, default=Accuracies.to_dict) + "\n")
+    parts = sections(accuracies, counts)
+    report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, report.provenance(settings))
+    return Result(scores, f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")
+
+
+def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
+    """How often each document has each word, sparse, shape (N, V), words ascending; and each document's label's number.
+
+    A word is letters in a row, in lower case; labels are numbered in ascending order.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    X = CountVectorizer(token_pattern=WORD, dtype=np.float64).fit_transform(texts.texts)
+    return X, np.unique(texts.labels, return_inverse=True)[1]
+
+
+def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> list[Split]:
+    """The splits that the settings ask for.
+
+    Raises
+    ------
+    CollectionError
+        Documents that cannot be split so, or a label with fewer training documents than folds.
+    """
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    if settings.splits == "given":
+        given = np.array(texts.splits)
+        splits = [(np.flatnonzero(given == "train"), np.flatnonzero(given == "test"))]
+        if not len(splits[0][1]):
+            raise CollectionError(f"no document's {settings.documents.split!r} is 'test'; give a number of splits")
+    else:
+        drawn = StratifiedShuffleSplit(settings.splits, test_size=settings.test_share, random_state=settings.seed)
+        try:
+            splits = list(drawn.split(y, y))
+        except ValueError as error:
+            raise CollectionError(f"the documents cannot be split at random: {error}") from None
+    for train, _ in splits:
+        sizes = np.bincount(y[train], minlength=y.max() + 1)
+        if sizes.min() < settings.folds:
+            label = sorted(set(texts.labels))[sizes.argmin()]
+            reason = f"has {sizes.min()} training documents, fewer than the {settings.folds} folds"
+            raise CollectionError(f"label {label!r} {reason}: take fewer folds, or leave it out of documents.labels")
+    return splits
+
+
+class Part(NamedTuple):
+    """Documents to learn from, and others to be scored on: word counts (documents, V), and numbers of labels."""
+
+    X: Any
+    y: IntArray
+    test_X: Any
+    test_y: IntArray
+
+    @classmethod
+    def of(cls, X: Any, y: IntArray, split: Split) -> Part:
+        """A split's documents, with the words that are in its training documents."""
+        train, test = split
+        met = X[train].count_nonzero(axis=0) > 0
+        return cls(X[train][:, met], y[train], X[test][:, met], y[test])
+
+
+def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int = 1) -> Accuracies:
+    """All accuracies, split by split, in `n_jobs` processes; the result is the same whatever their number."""
+    from joblib import Parallel, delayed
+    from tqdm import tqdm
+
+    from greylag.experiments.text_classifiers import LEARNERS
+
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(measure_split)(Part.of(X, y, split), settings) for split in splits
+    )
+    rows = list(tqdm(found, total=len(splits), desc="splits", unit="split", disable=None))
+    arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    ratio = len(splits[0][1]) / len(splits[0][0])
+    return Accuracies(tuple(LEARNERS), settings.sizes, settings.relevance_weights, **arrays, test_ratio=ratio)
+
+
+def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
+    """What `Accuracies` has of one split."""
+    from sklearn.model_selection import StratifiedKFold
+
+    from greylag.experiments.text_classifiers import SVM
+    from greylag.selection import InformationGainSelection, KollerSahamiSelection
+
+    occurs, sizes, K = part.X > 0, settings.sizes, settings.conditioning_size
+    by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.y).selected_
+    left = (KollerSahamiSelection(size, K, settings.preselect).fit(occurs, part.y).selected_ for size in sizes)
+    folds = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed).split(part.y, part.y)
+    return {
+        "all_words": learn(part, [np.arange(part.X.shape[1])])[0],
+        "svm": np.array(SVM.fit(part.X, part.y).score(part.test_X, part.test_y)),
+        "information_gain": learn(part, (by_gain[:size] for size in sizes)),
+        "koller_sahami": learn(part, left),
+        "mmr": learn_by_mmr(part, settings),
+        "validated": np.mean([learn_by_mmr(Part.of(part.X, part.y, fold), settings) for fold in folds], axis=0),
+    }
+
+
+def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
+    """The learners' accuracies for each lambda and size, shape (W, K, L)."""
+    from greylag.selection import MMRFeatureSelection
+
+    rows = []
+    for weight in settings.relevance_weights:
+        selector = MMRFeatureSelection(max(settings.sizes), weight, settings.preselect)
+        chosen = selector.fit(part.X > 0, part.y).selected_  # the first so many are the choice of so many
+        rows.append(learn(part, (chosen[:size] for size in settings.sizes)))
+    return np.array(rows)
+
+
+def learn(part: Part, selections: Iterable[IntArray]) -> FloatArray:
+    """Each learner's accuracy with each selection of words, shape (selections, L)."""
+    from sklearn.base import clone
+
+    from greylag.experiments.text_classifiers import LEARNERS
+
+    rows = []
+    for words in selections:
+        X, test_X = part.X[:, words], part.test_X[:, words]
+        rows.append([clone(learner).fit(X, part.y).score(test_X, part.test_y) for learner in LEARNERS.values()])
+    return np.array(rows)
+
+
+def _listed(counts: dict[str, int] | Any) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))

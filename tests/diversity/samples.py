@@ -1,0 +1,55 @@
+"""Small random collections with subtopics, for the tests of the diversifiers."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from greylag.diversity.coverage import PRESETS, Candidates, CoverageFeatures, Subtopics
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking
+
+WORDS = [f"w{i}x" for i in range(12)]
+SMALL = CoverageFeatures(
+    (("count", 1), ("count", 2), ("frequency", 0.25), ("title", 1), ("tfidf", 2)),  # type: ignore[arg-type]
+    (0.1, 0.25, 0.5),
+)
+
+
+def texts(seed: int, n: int) -> tuple[dict[str, str], dict[str, str]]:
+    """Contents and titles by docid; some of either are empty, and some documents have no title at all."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(len(WORDS)))
+    contents = {f"d{i}": " ".join(rng.choice(WORDS, rng.integers(0, 12), p=shares)) for i in range(n)}
+    titles = {docid: " ".join(rng.choice([*WORDS, "unheard"], rng.integers(0, 3))) for docid in contents}
+    return contents, {docid: title for docid, title in titles.items() if rng.random() < 0.8}
+
+
+def ranking(seed: int, n: int, qid: str = "q") -> Ranking:
+    """d0 to d(n - 1) in random order."""
+    rng = np.random.default_rng(seed)
+    return Ranking(qid, "w1x w2x", tuple(f"d{i}" for i in rng.permutation(n)), np.arange(n, 0.0, -1.0))
+
+
+def judgements(seed: int, n: int, subtopics: int = 5) -> dict[str, dict[str, int]]:
+    """Grades 0 or 1 by subtopic and docid; some documents cover none, some subtopics have no document."""
+    rng = np.random.default_rng(seed)
+    return {f"s{s}": {f"d{i}": int(rng.random() < 0.25) for i in range(n)} for s in range(subtopics)}
+
+
+def candidates(seed: int, n: int, pairs: int = 30) -> Candidates:
+    """Candidates of the svmdiv preset with random coverage."""
+    rng = np.random.default_rng(seed)
+    features = PRESETS["svmdiv"]
+    coverage = csr_matrix((rng.random((n, pairs)) < 0.3).astype(float))
+    return Candidates(features, coverage, rng.integers(features.n_features, size=pairs), np.zeros((n, 0)))
+
+
+def subtopics(seed: int, n: int) -> Subtopics:
+    """The truth of `judgements`."""
+    return Subtopics.from_qrels([f"d{i}" for i in range(n)], judgements(seed, n))
+
+
+def index(seed: int, n: int) -> PositionalIndex:
+    """The collection of `texts`."""
+    return PositionalIndex.from_texts(texts(seed, n)[0])

@@ -1,0 +1,171 @@
+"""The manifold stage, held against the closed form over TF-IDF vectors worked out by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import ParameterError
+from greylag.index.analysis import analyze
+from greylag.index.positional import PositionalIndex
+from greylag.manifold import affinity_graph
+from greylag.manifold.stage import ManifoldRanker
+from greylag.ranking import Ranking, Run
+
+WORDS = ["cat", "dog", "pig", "cow", "hen"]
+
+
+def collection(seed: int, n: int) -> dict[str, str]:
+    rng = np.random.default_rng(seed)
+    return {f"d{i}": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))) for i in range(n)}
+
+
+def vectors(texts: dict[str, str], query: str, docids: list[str]) -> np.ndarray:
+    """(1 + log tf) log(N / df), of unit length: the query's row, then the documents'."""
+    counts = {docid: Counter(analyze(text)) for docid, text in texts.items()}
+    vocabulary = sorted(set().union(*counts.values()))
+    idf = {term: np.log(len(texts) / sum(term in own for own in counts.values())) for term in vocabulary}
+    rows = []
+    for own in (Counter(analyze(query)), *(counts.get(docid, Counter()) for docid in docids)):
+        row = np.array([(1 + np.log(own[term])) * idf[term] if own[term] else 0.0 for term in vocabulary])
+        rows.append(row / np.linalg.norm(row) if row.any() else row)
+    return np.array(rows).reshape(len(rows), -1)
+
+
+def closed_form(W: np.ndarray, y: np.ndarray, alpha: float) -> np.ndarray:
+    np.fill_diagonal(W, 0)
+    degree = np.where(W.sum(axis=1) > 1e-14, W.sum(axis=1), 1.0)
+    S = W / np.sqrt(np.outer(degree, degree))
+    return (1 - alpha) * np.linalg.solve(np.eye(len(W)) - alpha * S, y)
+
+
+def check(result: Ranking, ranking: Ranking, f: np.ndarray, depth: int) -> None:
+    """`result` is the ranking's first `depth` by `f`, equal ones in their order, and then the others."""
+    n = min(depth, len(ranking))
+    places = [ranking.docids.index(docid) for docid in result.docids]
+    assert sorted(places) == list(range(len(ranking)))
+    assert places[n:] == list(range(n, len(ranking)))
+    np.testing.assert_allclose(result.scores[:n], f[places[:n]], atol=1e-9 * max(1.0, f.max(initial=0)))
+    for before, after in pairwise(places[:n]):
+        assert f[before] > f[after] - 1e-9
+        assert before < after or f[before] - f[after] > 1e-13
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 12), alpha=st.sampled_from([0.0, 0.3, 0.9, 0.99]),
+       depth=st.integers(1, 15), confidence=st.sampled_from(["query", "scores"]), tied=st.booleans(),
+       query=st.sampled_from(["cat", "cat dog dog", "hen unheard", "unheard", ""]))  # fmt: skip
+def test_is_the_closed_form_and_a_permutation(
+    seed: int, n: int, alpha: float, depth: int, confidence: str, tied: bool, query: str
+) -> None:
+    texts = collection(seed, max(n, 2))
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
+    docids = tuple(f"d{i}" for i in rng.permutation(n))
+    ranking = Ranking("q", query, docids, scores)
+    stage = ManifoldRanker(PositionalIndex.from_texts(texts), depth, alpha, "full", confidence=confidence)
+    top = scores[:depth]
+    spread = np.ptp(top) if n else 0
+    y = (top - top.min()) / spread if confidence == "scores" and spread else np.zeros(len(top))
+    X = vectors(texts, query, list(docids[:depth]))
+    check(stage(ranking), ranking, closed_form(X @ X.T, np.array([1.0, *y]), alpha)[1:], depth)
+
+
+@pytest.mark.parametrize("graph", ["connecting", "knn", "mutual_knn"])
+@pytest.mark.parametrize("seed", range(5))
+def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    words = [f"w{i}" for i in range(60)]
+    texts = {f"d{i}": " ".join(rng.choice(words, size=25)) for i in range(40)}
+    ranking = Ranking("q", "w1 w2 w3", tuple(texts), np.arange(40.0, 0, -1))
+    X = vectors(texts, ranking.query, list(texts)[:30])
+    W = affinity_graph(X, graph=graph, k=4, affinity="inner_product")
+    y = np.array([1.0, *np.linspace(1, 0, 30)])
+    result = ManifoldRanker(PositionalIndex.from_texts(texts), 30, 0.7, graph, 4, "scores")(ranking)
+    check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 30)
+
+
+def test_feedback_adds_points_and_overrides_scores() -> None:
+    texts = {"a": "cat dog", "b": "cat pig", "c": "cow hen", "d": "cow pig dog", "e": "hen dog", "far": "cow cow pig"}
+    ranking = Ranking("q", "cat", ("a", "b", "c", "d", "e"), np.array([5.0, 4, 3, 2, 1]))
+    feedback = {"q": {"a": 0, "c": 1, "far": 2, "nowhere": 0, "d": -1}, "other": {"e": 3}}
+    stage = ManifoldRanker(PositionalIndex.from_texts(texts), 4, 0.8, "full", confidence="scores", feedback=feedback)
+    X = vectors(texts, "cat", ["a", "b", "c", "d", "far"])
+    f = closed_form(X @ X.T, np.array([1.0, 0, 2 / 3, 0.5, 0, 1]), 0.8)[1:5]
+    check(stage(ranking), ranking, f, 4)
+    without = ManifoldRanker(PositionalIndex.from_texts(texts), 4, 0.8, "full", confidence="scores")
+    unjudged = Ranking("new", "cat", ranking.docids, ranking.scores)
+    assert stage(unjudged) == without(unjudged)
+
+
+def test_grades_without_a_relevant_document_only_take_confidence_away() -> None:
+    texts = {"a": "cat dog", "b": "cat pig", "c": "hen cow"}
+    ranking = Ranking("q", "cat", ("a", "b"), np.array([2.0, 1]))
+    options = {"alpha": 0.5, "graph": "full", "confidence": "scores"}
+    index = PositionalIndex.from_texts(texts)
+    result = ManifoldRanker(index, **options, feedback={"q": {"a": 0, "c": -2}})(ranking)
+    X = vectors(texts, "cat", ["a", "b"])
+    check(result, ranking, closed_form(X @ X.T, np.array([1.0, 0, 0]), 0.5)[1:], 2)
+
+
+def test_what_is_isolated_keeps_its_place() -> None:
+    """Documents without terms or outside the index, documents that no path joins, and all where no term is known."""
+    texts = {"a": "the", "b": "cat dog", "c": "", "d": "dog cat", "e": "hen pig"}
+    index = PositionalIndex.from_texts(texts)
+    ranking = Ranking("q", "cat", ("a", "e", "outside", "b", "c", "d"), np.array([6.0, 5, 4, 3, 2, 1]))
+    result = ManifoldRanker(index, confidence="query", graph="full")(ranking)
+    assert result.docids == ("b", "d", "a", "e", "outside", "c")
+    assert result.scores[2:].tolist() == [0, 0, 0, 0]
+    unknown = Ranking("q", "unheard", ranking.docids, ranking.scores)
+    assert ManifoldRanker(index, confidence="query")(unknown).docids == ranking.docids
+
+
+def test_alpha_0_with_scores_keeps_the_order() -> None:
+    texts = collection(1, 30)
+    ranking = Ranking("q", "cat", tuple(texts), np.linspace(3, 1, 30))
+    assert ManifoldRanker(PositionalIndex.from_texts(texts), alpha=0.0)(ranking).docids == ranking.docids
+
+
+def test_equal_documents_stay_in_their_order() -> None:
+    texts = {f"d{i}": text for i, text in enumerate(["cat dog pig", "cow hen", "dog cat pig", "pig hen cat"] * 5)}
+    index = PositionalIndex.from_texts(texts)
+    ranking = Ranking("q", "cat pig", tuple(texts), np.full(20, 1.0))
+    for graph in ("full", "connecting"):
+        order = [int(docid[1:]) for docid in ManifoldRanker(index, graph=graph)(ranking).docids]
+        for kind in (0, 1, 3):
+            same = [i for i in order if i % 4 == kind or (kind == 0 and i % 4 == 2)]
+            assert same == sorted(same)
+
+
+def test_the_same_on_any_number_of_threads() -> None:
+    texts = collection(3, 200)
+    index = PositionalIndex.from_texts(texts)
+    rng = np.random.default_rng(0)
+    rankings = tuple(
+        Ranking(str(q), f"{WORDS[q % 5]} {WORDS[q % 3]}", tuple(f"d{i}" for i in rng.permutation(200)[:150]),
+                np.arange(150.0, 0, -1)) for q in range(12)
+    )  # fmt: skip
+    pipeline = ManifoldRanker(index, depth=120) >> (lambda ranking: ranking)
+    one, four = (pipeline.run(Run(rankings), n_jobs=n) for n in (1, 4))
+    assert list(one.values()) == list(four.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"depth": 0}, "depth"),
+        ({"k": 0}, "k is 0"),
+        ({"alpha": 1.0}, r"alpha is 1\.0"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"graph": "ring"}, "'ring'.*connecting, knn"),
+        ({"confidence": "rank"}, "'rank'.*query, scores"),
+    ],
+)
+def test_bad_options(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        ManifoldRanker(PositionalIndex.from_texts(collection(1, 3)), **options)  # type: ignore[arg-type]
