@@ -19,6 +19,7 @@ from greylag.cli import main
 
 DEMO = Path(greylag.__file__).parent / "demo"
 Command = Callable[..., tuple[int, str, str]]
+FEATURES = ["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}"]
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_from_run_to_scores(command: Command, made: Path, tmp_path: Path) -> Non
     assert code == 0
     assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", out)
     assert command("rerank", *shared, made / "bm25.run", "--model", model, "--out", reranked) == (0, "", "")
-    assert gzip.open(reranked, "rt").readline().endswith(" bm25-mrf\n")
+    assert gzip.decompress(reranked.read_bytes()).endswith(b" bm25-mrf\n")
     assert command("diversify", *shared, reranked, "--method", "mmr", "--k", "10", "--out", diverse) == (0, "", "")
     code, out, _ = command(
         "evaluate", "--qrels", made / "qrels.txt", reranked, "--baseline", made / "bm25.run", "-m", "map"
@@ -117,7 +118,7 @@ def test_features_as_text_and_arrays_agree(command: Command, made: Path, tmp_pat
     np.testing.assert_array_equal(values.toarray(), arrays["features"])
     np.testing.assert_array_equal(grades, arrays["grades"])
     np.testing.assert_array_equal(qids, arrays["qids"].astype(int))
-    lines = gzip.open(tmp_path / "f.txt.gz", "rt").read().splitlines()
+    lines = gzip.decompress((tmp_path / "f.txt.gz").read_bytes()).decode().splitlines()
     assert lines[0] == "# 1 FI/term/LM"
     assert arrays["names"][0] == "FI/term/LM"
     assert lines[len(arrays["names"])].endswith(f"# {arrays['docids'][0]}")
@@ -182,7 +183,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["search", "--index", "{t}", "--topics", "{topics}", "--out", "x"], "is not a Lucene index"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "x", "--b", "2"], "b is 2.0"),
-        (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--model", "{q}", "--out", "x"], "not a model"),
+        (["rerank", *FEATURES[1:], "--model", "{q}", "--out", "x"], "not a model"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "--method manifold"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
           "--k", "3"], "--k is for --method manifold"),
@@ -193,9 +194,8 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--method", "manifold",
           "--feedback", "{r}"], "qid iteration-or-subtopic docid grade"),
         (["diversify", "--index", "{i}", "--run", "{r}", "--out", "x", "--relevance-weight", "7"], "relevance_weight"),
-        (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "either --features or --pool"),
-        (["features", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--features", "SD/a"],
-         "not of the form"),
+        ([*FEATURES, "--out", "x"], "either --features or --pool"),
+        ([*FEATURES, "--out", "x", "--features", "SD/a"], "not of the form"),
         (["experiment", "{t}/none.yaml"], "no such experiment file"),
         (["experiment", "{q}"], "an experiment file is a mapping"),
         (["index", "{t}/none", "--out", "{t}/index"], "none"),

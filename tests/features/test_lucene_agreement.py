@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
     phrases = set()
     for text in topics.values():
         terms = index.analyze(text)
-        phrases |= set(zip(terms, terms[1:], strict=False)) | set(zip(terms, terms[1:], terms[2:], strict=False))
+        phrases |= set(pairwise(terms)) | set(zip(terms, terms[1:], terms[2:], strict=False))
     found = 0
     for phrase in sorted(phrases)[::2]:
         table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), overlap=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from greylag.ranking import FloatArray, IntArray
 
-ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM, all words"
+ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
+SELECTORS = (IG, KS, MMR, BEST)
 ROUNDING = 12  # decimals to which means agree that are equal by definition
 
 
@@ -66,6 +68,24 @@ class Accuracies:
             SVM: np.broadcast_to(self.svm[:, np.newaxis, np.newaxis], shape),
         }
 
+    def means(self) -> dict[str, dict[str, float]]:
+        """Mean accuracies over the splits, by learner and by system with its number of words (``MMR@25``)."""
+        means = {
+            learner: {ALL: float(self.all_words[:, place].mean())}
+            | {
+                f"{system}@{size}": float(self.systems[system][:, k, place].mean())
+                for system in SELECTORS
+                for k, size in enumerate(self.sizes)
+            }
+            for place, learner in enumerate(self.learners)
+        }
+        return means | {"SVM": {ALL: float(self.svm.mean())}}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All accuracies, by split, as JSON can hold them."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
 
 def _last_highest(values: FloatArray, axis: int) -> IntArray:
     """The index of the highest value along an axis; of equal ones the last."""
@@ -101,7 +121,7 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
 
     rounded = np.round(differences, ROUNDING)
     mean, variance = rounded.mean(), rounded.var(ddof=1)
-    if variance == 0:
+    if np.ptp(rounded) == 0:
         return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
     t = mean / np.sqrt((1 / len(rounded) + test_ratio) * variance)
     return Difference(float(mean), float(t), float(2 * student.sf(abs(t), len(rounded) - 1)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -63,15 +63,16 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     report.check_dependencies()
     texts = read_labelled_texts(settings.path(settings.documents.path), settings.documents)
     X, y = count_words(texts)
-    say(f"documents: {X.shape[0]} with {X.shape[1]} different words; {_listed(Counter(texts.labels))}")
+    labels = dict(sorted(Counter(texts.labels).items()))
+    say(f"documents: {X.shape[0]} with {X.shape[1]} different words: {_listed(labels)}")
     say(f"left out: {_listed(texts.left_out) or 'none'}")
     splits = split_documents(texts, y, settings)
     accuracies = measure(X, y, splits, settings, n_jobs=n_jobs)
     scores = accuracies.means()
-    counts = {"words": X.shape[1], "labels": dict(sorted(Counter(texts.labels).items())), "left out": texts.left_out}
-    results = {"settings": settings.model_dump(mode="json"), "documents": counts, "means": scores, "splits": accuracies}
+    counts = {**labels, **{f"left out: {reason}": n for reason, n in texts.left_out.items()}, "words": X.shape[1]}
+    results = {"settings": settings.model_dump(mode="json"), "documents": counts, "accuracies": accuracies.to_dict()}
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(results, indent=1, default=Accuracies.to_dict) + "\n")
+    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
     parts = sections(accuracies, counts)
     report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, report.provenance(settings))
     return Result(scores, f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")
@@ -121,10 +122,10 @@ def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> li
 class Part(NamedTuple):
     """Documents to learn from, and others to be scored on: word counts (documents, V), and numbers of labels."""
 
-    X: Any
-    y: IntArray
-    test_X: Any
-    test_y: IntArray
+    training: Any
+    labels: IntArray
+    test: Any
+    test_labels: IntArray
 
     @classmethod
     def of(cls, X: Any, y: IntArray, split: Split) -> Part:
@@ -157,17 +158,18 @@ def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
     from greylag.experiments.text_classifiers import SVM
     from greylag.selection import InformationGainSelection, KollerSahamiSelection
 
-    occurs, sizes, K = part.X > 0, settings.sizes, settings.conditioning_size
-    by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.y).selected_
-    left = (KollerSahamiSelection(size, K, settings.preselect).fit(occurs, part.y).selected_ for size in sizes)
-    folds = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed).split(part.y, part.y)
+    occurs, sizes, K = part.training > 0, settings.sizes, settings.conditioning_size
+    by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
+    left = (KollerSahamiSelection(size, K, settings.preselect).fit(occurs, part.labels).selected_ for size in sizes)
+    cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
+    folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
-        "all_words": learn(part, [np.arange(part.X.shape[1])])[0],
-        "svm": np.array(SVM.fit(part.X, part.y).score(part.test_X, part.test_y)),
+        "all_words": learn(part, [np.arange(part.training.shape[1])])[0],
+        "svm": np.array(SVM.fit(part.training, part.labels).score(part.test, part.test_labels)),
         "information_gain": learn(part, (by_gain[:size] for size in sizes)),
         "koller_sahami": learn(part, left),
         "mmr": learn_by_mmr(part, settings),
-        "validated": np.mean([learn_by_mmr(Part.of(part.X, part.y, fold), settings) for fold in folds], axis=0),
+        "validated": np.mean([learn_by_mmr(fold, settings) for fold in folds], axis=0),
     }
 
 
@@ -178,7 +180,7 @@ def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
     rows = []
     for weight in settings.relevance_weights:
         selector = MMRFeatureSelection(max(settings.sizes), weight, settings.preselect)
-        chosen = selector.fit(part.X > 0, part.y).selected_  # the first so many are the choice of so many
+        chosen = selector.fit(part.training > 0, part.labels).selected_  # the first so many are the choice of so many
         rows.append(learn(part, (chosen[:size] for size in settings.sizes)))
     return np.array(rows)
 
@@ -191,10 +193,11 @@ def learn(part: Part, selections: Iterable[IntArray]) -> FloatArray:
 
     rows = []
     for words in selections:
-        X, test_X = part.X[:, words], part.test_X[:, words]
-        rows.append([clone(learner).fit(X, part.y).score(test_X, part.test_y) for learner in LEARNERS.values()])
+        training, test = part.training[:, words], part.test[:, words]
+        learnt = (clone(learner).fit(training, part.labels) for learner in LEARNERS.values())
+        rows.append([learner.score(test, part.test_labels) for learner in learnt])
     return np.array(rows)
 
 
-def _listed(counts: dict[str, int] | Any) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -81,8 +81,12 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     limits = {name: shown.pop(name) for name in (DISTANCE, LIMIT)}
     caption = "The query is the cross. The darker a point, the higher its score: by {}."
     figures = [
-        draw_figure(caption.format("distance, and in the limit"), lambda canvas: draw_scores(canvas, X, limits, query)),
-        draw_figure(caption.format("f(t)"), lambda canvas: draw_scores(canvas, X, shown, query), height=2.2),
+        draw_figure(
+            caption.format("distance, and in the limit"),
+            lambda canvas: draw_scores(canvas, X, limits, query),
+            height=2.2,
+        ),
+        draw_figure(caption.format("f(t)"), lambda canvas: draw_scores(canvas, X, shown, query), height=1.5),
     ]
     sections = [Section("Every point as the query", parts=[table]), Section("One query", parts=figures)]
     write_report(out / "report.html", "Manifold ranking of two moons", sections, provenance(settings))

@@ -16,11 +16,13 @@ from greylag.config import Experiment, check_fields, read_yaml
 from greylag.errors import FormatError, ParameterError
 
 STUDIES = {
+    "categorisation": "greylag.experiments.categorisation",
     "manifold_newsgroups": "greylag.experiments.manifold_newsgroups",
     "manifold_stage": "greylag.experiments.manifold_stage",
     "manifold_two_moons": "greylag.experiments.manifold_two_moons",
     "manifold_usps": "greylag.experiments.manifold_usps",
     "pipeline": "greylag.experiments.pipeline",
+    "preselection": "greylag.experiments.preselection",
 }
 
 Say = Callable[[str], None]

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from greylag.ranking import FloatArray
 
@@ -47,7 +47,8 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             For missing, infinite or negative counts, labels that are real numbers, and shapes that don't match.
         """
-        counts, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True)
+        counts, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_non_negative(counts, type(self).__name__)
         check_classification_targets(labels)
         self.classes_, number = np.unique(labels, return_inverse=True)
         members = csr_array((np.ones(len(number)), (number, np.arange(len(number)))))
@@ -56,10 +57,14 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each document, shape (N,)."""
-        check_is_fitted(self)
-        counts = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_non_negative=True)
-        predicted: NDArray[Any] = self.classes_[self._values(csr_array(counts)).argmax(axis=1)]
+        predicted: NDArray[Any] = self.classes_[self._values(self._counts(X)).argmax(axis=1)]
         return predicted
+
+    def _counts(self, X: ArrayLike) -> csr_array:
+        check_is_fitted(self)
+        counts = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_non_negative(counts, type(self).__name__)
+        return csr_array(counts)
 
     @abstractmethod
     def _fit(self, counts: csr_array, members: csr_array) -> None:
@@ -154,9 +159,7 @@ class PrTFIDF(WordCountClassifier):
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Pr(C | d), shape (N, classes); rows sum to 1."""
-        check_is_fitted(self)
-        counts = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_non_negative=True)
-        return self._values(csr_array(counts))
+        return self._values(self._counts(X))
 
     def _values(self, counts: csr_array) -> FloatArray:
         probabilities: FloatArray = normalize(counts, "l1") @ self.word_posterior_.T
