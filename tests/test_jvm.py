@@ -223,3 +223,13 @@ def test_a_java_exception_in_one_line() -> None:
     with pytest.raises(jvm.pyjnius().JavaException) as caught:
         jvm.java_class("java.lang.Integer").parseInt("x")
     assert jvm.reason(caught.value) == 'NumberFormatException: For input string: "x"'
+
+
+def test_the_main_threads_stack_stays_whole() -> None:
+    """LAPACK's LU needs more than the megabyte that Java would leave."""
+    code = """
+        import numpy as np, scipy.linalg
+        scipy.linalg.lu(np.random.default_rng(0).standard_normal((1000, 310)))
+        print("done")
+    """
+    assert python(START + textwrap.dedent(code)).stdout == "done\n"

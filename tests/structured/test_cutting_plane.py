@@ -95,16 +95,19 @@ def test_dropping_idle_constraints_loses_nothing(monkeypatch: pytest.MonkeyPatch
     best = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
     monkeypatch.setattr("greylag.structured.cutting_plane.IDLE_LIMIT", 10**6)
     kept = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
-    assert best.iterations > 20
+    assert not np.array_equal(best.weights, kept.weights)
     assert best.objective == pytest.approx(kept.objective, rel=1e-5)
 
 
 def test_same_bytes_on_any_number_of_threads() -> None:
-    examples = random_tables(8, n=20, outputs=10, d=300)
+    # From 10,000 numbers, BLAS divides a sum among threads.
+    examples = random_tables(8, n=4, outputs=10, d=30_000)
     with threadpool_limits(1):
-        first = CuttingPlane().fit(Table(), examples).weights.tobytes()
+        one = CuttingPlane().fit(Table(), examples)
     with threadpool_limits(2):
-        assert CuttingPlane().fit(Table(), examples).weights.tobytes() == first
+        two = CuttingPlane().fit(Table(), examples)
+    assert one.weights.tobytes() == two.weights.tobytes()
+    assert (one.objective, one.gap) == (two.objective, two.gap)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from greylag.cli import retrieval, studies
+from greylag.cli import explain, retrieval, studies
 from greylag.errors import GreylagError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ for command in (
     retrieval.train,
     retrieval.rerank,
     retrieval.diversify,
+    explain.explain,
     studies.evaluate,
     studies.experiment,
     studies.doctor,

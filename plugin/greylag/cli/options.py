@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 if TYPE_CHECKING:
+    from greylag.features.spec import Feature
     from greylag.features.weighting import FeatureParameters
     from greylag.index.positional import PositionalIndex
     from greylag.ranking import Run
@@ -27,6 +28,13 @@ class Pool(StrEnum):
     sd = "sd"
     fd = "fd"
     full = "full"
+
+
+class Learner(StrEnum):
+    """What learns a linear model."""
+
+    greedy = "greedy"
+    coordinate_ascent = "coordinate-ascent"
 
 
 class CollectionForm(StrEnum):
@@ -69,11 +77,17 @@ Tag = Annotated[Optional[str], typer.Option("--tag", help="The run's name.")]  #
 Mu = Annotated[float, typer.Option("--mu", help="Dirichlet prior of LM.")]
 K1 = Annotated[float, typer.Option("--k1", help="BM25's term-frequency saturation.")]
 B = Annotated[float, typer.Option("--b", help="BM25's length normalisation.")]
-PoolOption = Annotated[Pool, typer.Option("--pool", help="The pool of candidate features.")]
+PoolOption = Annotated[Optional[Pool], typer.Option("--pool", help="A pool of features: SD, FD or both.")]  # noqa: UP045
+Features = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--features", help="Features, with commas, beside a pool's: SD/ordered/LM-O-4,prior:FILE:log,…"),
+]
 Profile = Annotated[
     str, typer.Option("--profile", help="Window counting: indri (no overlaps) or galago (every match).")
 ]
 MaxClique = Annotated[int, typer.Option("--max-clique", help="Largest clique of query terms.")]
+FbDocs = Annotated[int, typer.Option("--fb-docs", help="Expansion: the run's first so many documents.")]
+FbTerms = Annotated[int, typer.Option("--fb-terms", help="Expansion: so many terms from them.")]
 
 
 def open_positional(index: Path) -> PositionalIndex:
@@ -83,11 +97,23 @@ def open_positional(index: Path) -> PositionalIndex:
     return PositionalIndex.from_lucene(index)
 
 
-def feature_parameters(mu: float, k1: float, b: float, profile: str, max_clique: int) -> FeatureParameters:
+def feature_parameters(
+    mu: float, k1: float, b: float, profile: str, max_clique: int, fb_docs: int, fb_terms: int
+) -> FeatureParameters:
     """The features' parameters."""
     from greylag.features.weighting import FeatureParameters
 
-    return FeatureParameters(mu=mu, k1=k1, b=b, profile=profile, max_clique=max_clique)  # type: ignore[arg-type]
+    return FeatureParameters(
+        mu=mu, k1=k1, b=b, profile=profile, max_clique=max_clique, fb_docs=fb_docs, fb_terms=fb_terms  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def chosen_features(features: str | None, pool: Pool | None) -> tuple[Feature, ...]:
+    """A pool's features and, after them, those that are named."""
+    from greylag.features.spec import named_pool, parse_features, unique_features
+
+    named = () if features is None else parse_features(features)
+    return unique_features([*(() if pool is None else named_pool(pool.value)), *named])
 
 
 def read_ranked(run: Path, topics: Path | None, field: str, lenient: bool) -> Run:

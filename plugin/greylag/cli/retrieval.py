@@ -11,11 +11,15 @@ from greylag.cli.options import (
     K1,
     B,
     CollectionForm,
+    FbDocs,
+    FbTerms,
+    Features,
     Field,
     FirstStage,
     Index,
     InputRun,
     Jobs,
+    Learner,
     Lenient,
     MaxClique,
     Method,
@@ -27,6 +31,7 @@ from greylag.cli.options import (
     Reranker,
     Tag,
     Topics,
+    chosen_features,
     feature_parameters,
     open_positional,
     read_ranked,
@@ -85,16 +90,16 @@ def features(
     topics: Topics,
     run: InputRun,
     out: Annotated[Path, typer.Option("--out", help="The file to write: LETOR text, or NumPy where it ends in .npz.")],
-    features: Annotated[
-        str | None, typer.Option("--features", help="Features, with commas: SD/ordered/LM-O-4,…")
-    ] = None,
-    pool: Annotated[Pool | None, typer.Option("--pool", help="A pool of features instead.")] = None,
+    features: Features = None,
+    pool: PoolOption = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements, for the grades.")] = None,
     mu: Mu = 1000.0,
     k1: K1 = 0.9,
     b: B = 0.4,
     profile: Profile = "indri",
     max_clique: MaxClique = 3,
+    fb_docs: FbDocs = 10,
+    fb_terms: FbTerms = 30,
     field: Field = "title",
     lenient: Lenient = False,
 ) -> None:
@@ -102,14 +107,14 @@ def features(
     from tqdm import tqdm
 
     from greylag.features.extract import FeatureExtractor
-    from greylag.features.spec import named_pool, parse_features
     from greylag.ltr.letor import write_features
     from greylag.trec import read_qrels
 
-    if (features is None) == (pool is None):
-        raise ParameterError("give either --features or --pool")
-    specs = parse_features(features) if features is not None else named_pool(pool.value)  # type: ignore[union-attr]
-    extractor = FeatureExtractor(open_positional(index), specs, feature_parameters(mu, k1, b, profile, max_clique))
+    if features is None and pool is None:
+        raise ParameterError("give either --features or --pool, or both")
+    specs = chosen_features(features, pool)
+    parameters = feature_parameters(mu, k1, b, profile, max_clique, fb_docs, fb_terms)
+    extractor = FeatureExtractor(open_positional(index), specs, parameters)
     rankings = read_ranked(run, topics, field, lenient)
     judgements = None if qrels is None else read_qrels(qrels, lenient=lenient)
     shown = tqdm(rankings.rankings, desc="features", unit="query", disable=None)
@@ -125,36 +130,49 @@ def train(
     measure: Annotated[
         str, typer.Option("--measure", help="What to maximise: map, nDCG@10, RR, P@5, ERR@20, …")
     ] = "map",
-    pool: PoolOption = Pool.full,
+    pool: PoolOption = None,
+    features: Features = None,
     preselect: Annotated[
         str | None, typer.Option("--preselect", help="Narrow the pool first: mmr:16, or mmr:16:0.7 with a weight.")
     ] = None,
+    learner: Annotated[
+        Learner, typer.Option("--learner", help="Select features greedily, or weigh all of them.")
+    ] = Learner.greedy,
     max_features: Annotated[int, typer.Option("--max-features", help="Select at most so many.")] = 5,
     epsilon: Annotated[float, typer.Option("--epsilon", help="Stop at a rise no larger than this.")] = 0.0,
     retrain: Annotated[bool, typer.Option("--retrain", help="Retrain all weights after each round.")] = False,
+    restarts: Annotated[int, typer.Option("--restarts", help="coordinate-ascent: from so many starts.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="coordinate-ascent: of the starts.")] = 0,
     mu: Mu = 1000.0,
     k1: K1 = 0.9,
     b: B = 0.4,
     profile: Profile = "indri",
     max_clique: MaxClique = 3,
+    fb_docs: FbDocs = 10,
+    fb_terms: FbTerms = 30,
     field: Field = "title",
     jobs: Jobs = 1,
     lenient: Lenient = False,
 ) -> None:
-    """Learn a linear model by greedy feature selection, and write it as JSON."""
+    """Learn a linear model of a pool's features (the full one, where none are named), and write it as JSON."""
     from greylag.features.extract import FeatureExtractor
-    from greylag.features.spec import named_pool
     from greylag.index.lucene import LuceneIndex
     from greylag.ltr import training
-    from greylag.ltr.greedy import GreedySelection
+    from greylag.ltr.greedy import CoordinateAscent, GreedySelection
     from greylag.ltr.objectives import Objective
     from greylag.ltr.preselect import MMRPreselection
     from greylag.ranking import run_step
     from greylag.trec import read_qrels, read_topics
 
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
-    learner = GreedySelection(Objective.parse(measure), max_features, epsilon, retrain)
-    parameters = feature_parameters(mu, k1, b, profile, max_clique)
+    objective = Objective.parse(measure)
+    method = (
+        GreedySelection(objective, max_features, epsilon, retrain)
+        if learner is Learner.greedy
+        else CoordinateAscent(objective, restarts, seed)
+    )
+    specs = chosen_features(features, Pool.full if features is None and pool is None else pool)
+    parameters = feature_parameters(mu, k1, b, profile, max_clique, fb_docs, fb_terms)
     judgements = read_qrels(qrels, lenient=lenient)
     if run is None:
         queries = read_topics(topics, field=field, lenient=lenient)
@@ -162,16 +180,16 @@ def train(
     else:
         rankings = read_ranked(run, topics, field, lenient)
     _check_common(rankings, judgements, qrels)
-    extractor = FeatureExtractor(open_positional(index), named_pool(pool.value), parameters)
+    extractor = FeatureExtractor(open_positional(index), specs, parameters)
     data = training.training_data(rankings.rankings, judgements, extractor)
     provenance = {}
     if preselection is not None:
         provenance = {"pool": len(data.names), "preselect": str(preselection)}
         data = preselection.narrow(data)
-    model = training.train(data, extractor, learner, n_jobs=jobs, provenance=provenance)
+    model = training.train(data, extractor, method, n_jobs=jobs, provenance=provenance)
     model.save(out)
     for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
-        typer.echo(f"{learner.objective} {score:.4f}  {weight:+.6g}  {spec}")
+        typer.echo(f"{objective} {score:.4f}  {weight:+.6g}  {spec}")
 
 
 def rerank(

@@ -42,7 +42,7 @@ class Criterion(NamedTuple):
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.kind}{'<=' if self.kind == 'tfidf' else '>='}{self.bound:g}"
+        return f"{self.kind}{'<=' if self.kind == 'tfidf' else '>='}{self.bound:.15g}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CoverageFeatures:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The features' names, in the order of Psi: ``count>=2 in 0.4`` is on |D_l(v)| / n >= 0.4."""
-        words = (f"{criterion} in {threshold:g}" for criterion in self.criteria for threshold in self.thresholds)
+        words = (f"{criterion} in {threshold:.15g}" for criterion in self.criteria for threshold in self.thresholds)
         return (*words, *self.document_features)
 
 
@@ -97,27 +97,10 @@ _TERM_FREQUENCY = (
     Criterion("title", 1),
 )
 _TFIDF = tuple(Criterion("tfidf", t) for t in (1, 3, 5, 10, 20))
-_THRESHOLDS = (
-    0.001,
-    0.02,
-    0.04,
-    0.06,
-    0.08,
-    0.1,
-    0.125,
-    0.15,
-    0.175,
-    0.2,
-    0.25,
-    0.3,
-    0.35,
-    0.4,
-    0.45,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
+# From any document at all to nearly all of them, closer together where most words are.
+_THRESHOLDS = tuple(
+    share / 1000
+    for share in (1, 20, 40, 60, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450, 500, 600, 700, 800, 900)
 )
 
 PRESETS = {

@@ -33,16 +33,15 @@ def greedy(gain: Gain, k: int) -> IntArray:
     Equal gains, to within 1e-12 of the largest magnitude, go to the lower number: the better rank of the stage before.
     """
     gains = gain.gains()
-    available = np.ones(len(gains), dtype=bool)
+    left = np.ones(len(gains), dtype=bool)
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     for place in range(len(picked)):
-        left = np.flatnonzero(available)
-        values = gains[left]
-        tie = ROUNDING * np.abs(values).max()
-        picked[place] = best = int(left[np.argmax(values >= values.max() - tie)])
-        available[best] = False
+        gains = np.where(left, gains, -np.inf)
+        tie = ROUNDING * np.abs(gains[left]).max()
+        picked[place] = best = int(np.argmax(gains >= gains.max() - tie))
+        left[best] = False
         gain.add(best)
-        gains = gain.gains()
+        gains = gain.gains() if place + 1 < len(picked) else gains
     return picked
 
 

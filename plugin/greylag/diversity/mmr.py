@@ -51,8 +51,11 @@ class MarginalRelevance:
     """MMR's gain over n candidates: `relevance` (n,), rows of `vectors` (n, V) of unit length or zero."""
 
     def __init__(self, relevance: FloatArray, vectors: csr_matrix, relevance_weight: float) -> None:
-        used, columns = np.unique(vectors.indices, return_inverse=True)
-        self._vectors = csr_matrix((vectors.data, columns, vectors.indptr), shape=(len(relevance), len(used)))
+        self._rows = vectors
+        if vectors.shape[1] > vectors.nnz:  # most columns are empty: number those that are not
+            used, columns = np.unique(vectors.indices, return_inverse=True)
+            self._rows = csr_matrix((vectors.data, columns, vectors.indptr), shape=(len(relevance), len(used)))
+        self._columns = self._rows.tocsc()
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight
         self._closest = np.zeros(len(relevance))
@@ -63,10 +66,12 @@ class MarginalRelevance:
 
     def add(self, candidate: int) -> None:
         """Remember how close every candidate is to this one."""
-        row = slice(*self._vectors.indptr[candidate : candidate + 2])
-        vector = np.zeros(self._vectors.shape[1])
-        vector[self._vectors.indices[row]] = self._vectors.data[row]
-        np.maximum(self._closest, self._vectors @ vector, out=self._closest)
+        from greylag.diversity.products import row_products
+
+        row, by_column = slice(*self._rows.indptr[candidate : candidate + 2]), self._columns
+        columns, values = self._rows.indices[row], self._rows.data[row]
+        close = row_products(by_column.indptr, by_column.indices, by_column.data, columns, values, len(self._closest))
+        np.maximum(self._closest, close, out=self._closest)
 
 
 def unit_range(scores: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection
 from greylag.ranking import Ranking
+from greylag.trec import SubtopicQrels
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class KnownSubtopics(GreedyStage):
     depth, k : see `GreedyStage`.
     """
 
-    qrels: Mapping[str, Mapping[str, Mapping[str, int]]]
+    qrels: SubtopicQrels
     depth: int = 100
     k: int = 20
 

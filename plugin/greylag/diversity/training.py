@@ -16,6 +16,7 @@ from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, Ranking
 from greylag.structured.cutting_plane import CuttingPlane, Solution
+from greylag.trec import SubtopicQrels
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """The values of C that Yue & Joachims (2008) choose from."""
@@ -26,7 +27,7 @@ _log = logging.getLogger("greylag")
 
 def training_examples(
     rankings: Iterable[Ranking],
-    qrels: Mapping[str, Mapping[str, Mapping[str, int]]],
+    qrels: SubtopicQrels,
     make: CandidateMaker,
     *,
     depth: int = 100,
@@ -46,12 +47,12 @@ def training_examples(
     examples: dict[str, Example] = {}
     without = []
     for ranking in rankings:
-        candidates, judged = ranking.head(depth), qrels.get(ranking.qid, {})
-        covering = {docid for grades in judged.values() for docid, grade in grades.items() if grade > 0}
-        if covering.isdisjoint(candidates.docids):
-            without.append(ranking.qid)
+        candidates = ranking.head(depth)
+        truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}))
+        if truth.coverage.nnz:
+            examples[ranking.qid] = (make(candidates), truth)
         else:
-            examples[ranking.qid] = (make(candidates), Subtopics.from_qrels(candidates.docids, judged))
+            without.append(ranking.qid)
     if not examples:
         raise ParameterError(
             "no query has a candidate that covers a subtopic, so there is nothing to learn from: are the judgements by "

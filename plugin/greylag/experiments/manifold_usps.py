@@ -173,7 +173,7 @@ def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
     numbers = np.arange(1, settings.queries + 1)
 
     def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(-(-len(settings.digits) // 3), 3, sharex=True, squeeze=False).ravel()
+        grid = canvas.subplots(-(-len(settings.digits) // 3), 3, sharex=True, sharey=True, squeeze=False).ravel()
         for axes in grid[len(settings.digits) :]:
             axes.set_axis_off()
         for i, (axes, digit) in enumerate(zip(grid, settings.digits, strict=False)):

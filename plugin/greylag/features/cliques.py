@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from greylag.features.spec import CliqueSet, Dependence
+from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec
 from greylag.ranking import FloatArray, IntArray
 
 Clique = tuple[int, ...]
@@ -28,6 +29,29 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     if clique_set == "ordered" or dependence == "SD":
         return [tuple(range(first, first + size)) for size in sizes for first in range(n_terms - size + 1)]
     return [clique for size in sizes for clique in combinations(range(n_terms), size)]
+
+
+def redundant_features(features: Sequence[Feature], lengths: Iterable[int], max_size: int) -> dict[Feature, str]:
+    """The features that cliques alone show to be trivial or duplicates on queries of `lengths` terms, and why.
+
+    Trivial: no query has a clique. Duplicate: every query has the cliques of an earlier feature of the same weighting,
+    as FD has those of SD where no query has more than two terms.
+    """
+    different = sorted(set(lengths))
+    reasons: dict[Feature, str] = {}
+    first: dict[tuple[str, tuple[bytes, ...]], Feature] = {}
+    for feature in features:
+        if not isinstance(feature, FeatureSpec) or feature.cliques == "expansion":
+            continue
+        tables = [_table(n, feature.dependence, feature.cliques, max_size) for n in different]
+        key = feature.weighting, tuple(table.tobytes() for table in tables)
+        if not any(map(len, tables)):
+            reasons[feature] = f"{feature} has no clique in any query"
+        elif key in first:
+            reasons[feature] = f"{feature} has the cliques of {first[key]} in every query"
+        else:
+            first[key] = feature
+    return reasons
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,8 @@ _log = logging.getLogger("greylag")
 
 class _Query(NamedTuple):
     """``vocabulary``: a query's different term numbers. As places in it: ``terms``, in the query's order, and those of
-    its ``expansion``, with ``probabilities``."""
+    its ``expansion``, with ``probabilities``.
+    """
 
     vocabulary: IntArray
     terms: IntArray

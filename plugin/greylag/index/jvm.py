@@ -45,6 +45,12 @@ _thread = _Thread()
 _lock = threading.Lock()
 _calls = threading.Lock()
 _ready = threading.Event()
+# Java would cut the main thread's stack to 1 MB, and LAPACK's routines, which need more, would end the process.
+_WHOLE_STACK = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+DisablePrimordialThreadGuardPages",
+)
 _silenced: list[Any] = []  # java.util.logging forgets the level of a logger that nobody holds
 
 
@@ -201,7 +207,7 @@ def _launch(heap: str) -> None:
         java, environment = find_java(), os.environ.get("JAVA_HOME")
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM ends the process on the spot.
-        jnius_config.add_options(f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED")
+        jnius_config.add_options(f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK)
         os.environ["JAVA_HOME"] = str(java.home)
         try:
             import jnius  # noqa: F401

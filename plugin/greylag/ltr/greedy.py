@@ -156,11 +156,13 @@ def coordinate_ascent(
 ) -> FloatArray:
     """Improve weights by exact line searches along each in turn until a cycle gains no more than `tolerance`.
 
-    The measure never falls. A cycle leaves a weight as it is where no other value is better.
+    The measure never falls. A cycle leaves a weight as it is where no other value is better. As only the ratios of
+    weights matter, they are scaled to keep the sum of their magnitudes.
     """
     from greylag.ltr.line_search import EQUAL, line_search, mean, prepare
 
     problem = prepare(data, objective)
+    total = np.abs(weights).sum()
     best, scores = weights.copy(), linear_scores(data, columns, weights)
     value = mean(problem, scores)
     while True:
@@ -170,7 +172,8 @@ def coordinate_ascent(
             if optimum.value > reached + EQUAL:
                 trial[place] += optimum.step
                 scores += optimum.step * data.columns[column]
-                reached = optimum.value
+                scale = total / np.abs(trial).sum()
+                trial, scores, reached = trial * scale, scores * scale, optimum.value
         scores = linear_scores(data, columns, trial)  # afresh, since steps added one by one collect rounding
         before, reached = value, mean(problem, scores)
         if reached > before:

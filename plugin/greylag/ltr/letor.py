@@ -1,14 +1,18 @@
-"""Feature matrices as files: LETOR (SVMlight) text, which other learners read, or NumPy's .npz."""
+"""Feature matrices as files: LETOR (SVMlight) text, which other learners read and write, or NumPy's .npz."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from greylag.errors import FormatError
+from greylag.ltr.dataset import RankingData, positive_grades
 from greylag.ranking import FloatArray, Ranking
-from greylag.trec.text import open_atomically
+from greylag.trec.text import Faults, open_atomically, read_text
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -19,7 +23,7 @@ def write_features(
     """Write rankings' features, query by query; a name in .npz gives NumPy's form, any other LETOR text.
 
     LETOR: a comment line ``# NUMBER NAME`` for each feature, then a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID``
-    for each document, values with all their digits. Without `qrels`, and for documents that are not judged, the grade is 0.
+    for each document, values with all their digits. The grade is 0 without `qrels`, and where a document is not judged.
     .npz: arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades`` (n,).
     """
     if Path(path).suffix == ".npz":
@@ -56,3 +60,87 @@ def _write_npz(
             docids=np.array(docids),
             grades=np.array(grades, dtype=np.int64),
         )
+
+
+class _Line(NamedTuple):
+    grade: int
+    qid: str
+    docid: str
+    numbers: list[int]
+    values: list[float]
+
+
+_NAME = re.compile(r"#\s*(\d+)\s+(\S+)\s*")
+_DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # LETOR's own files have "docid = ..." and more
+
+
+def read_features(path: str | Path, qrels: Qrels | None = None) -> RankingData:
+    """Read LETOR text that `write_features` wrote, or of LETOR and MSLR themselves, as training data.
+
+    A feature that a line leaves out is 0; a feature without a name is called by its number, a document by its line's.
+
+    Parameters
+    ----------
+    qrels : the judgements, which tell of relevant documents that were not retrieved; without them the file's grades are
+        all that is known. Grades of the lines are the file's in either case.
+
+    Raises
+    ------
+    FormatError
+        Where a line is not of the form, or a query's lines are apart from each other.
+    """
+    names: dict[int, str] = {}
+    lines: list[_Line] = []
+    with Faults(path, lenient=False) as faults:
+        text = read_text(path, faults).decode()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("#"):
+            lines.append(_parse(path, number, line))
+        elif (name := _NAME.fullmatch(line)) is not None:
+            names[int(name[1])] = name[2]
+    if not lines:
+        raise FormatError(path, None, "no line with a document; is this a feature file?")
+    return _assemble(path, names, lines, qrels)
+
+
+def _parse(path: str | Path, number: int, line: str) -> _Line:
+    body, _, comment = line.partition("#")
+    grade, qid, *cells = body.split() if body.strip() else ("", "")
+    pairs = [cell.partition(":") for cell in cells]
+    docid = _DOCID.match(comment.strip())
+    try:
+        parsed = _Line(
+            int(grade),
+            qid.removeprefix("qid:"),
+            docid[1] if docid else str(number),
+            [int(key) for key, _, _ in pairs],
+            [float(value) for _, _, value in pairs],
+        )
+    except ValueError:
+        parsed = _Line(0, qid, "", [0], [])
+    if not qid.startswith("qid:") or min(parsed.numbers, default=1) < 1:
+        raise FormatError(path, number, f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {line:.60}")
+    return parsed
+
+
+def _assemble(path: str | Path, names: dict[int, str], lines: list[_Line], qrels: Qrels | None) -> RankingData:
+    width = max(*names, *(number for line in lines for number in line.numbers), 0, 0)
+    features = np.zeros((len(lines), width))
+    graded: dict[str, dict[str, int]] = {}
+    for row, line in enumerate(lines):
+        features[row, np.array(line.numbers, dtype=np.int64) - 1] = line.values
+        own = graded.setdefault(line.qid, {})
+        if line.docid in own or (own and lines[row - 1].qid != line.qid):
+            what = "apart from each other" if lines[row - 1].qid != line.qid else f"two for document {line.docid!r}"
+            raise FormatError(path, None, f"the lines of query {line.qid!r} are {what}; sort them by query, each once")
+        own[line.docid] = line.grade
+    judgements = graded if qrels is None else qrels
+    return RankingData(
+        names=tuple(names.get(number, str(number)) for number in range(1, width + 1)),
+        qids=tuple(graded),
+        offsets=np.cumsum([0, *map(len, graded.values())]),
+        docids=tuple(line.docid for line in lines),
+        features=features,
+        grades=np.array([line.grade for line in lines], dtype=np.int64),
+        judged=tuple(positive_grades(judgements.get(qid, {})) for qid in graded),
+    )

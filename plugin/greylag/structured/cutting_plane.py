@@ -26,7 +26,7 @@ import numpy as np
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
+from greylag.structured.model import Constraint, Input, Output, StructuredModel, TrainingSet, Truth, inner
 
 Slack = Literal["one", "n"]
 
@@ -115,18 +115,18 @@ class CuttingPlane:
         for iteration in range(1, self.max_iterations + 1):
             weights, lower = working.solve()
             slack = float(working.slacks(weights)[0])
-            difference, loss = cache.most_violated(weights)
-            if loss - difference @ weights - slack <= max(self.epsilon, last / 2):
+            constraint = cache.most_violated(weights)
+            if constraint.violation(weights) - slack <= max(self.epsilon, last / 2):
                 cache.refresh(weights)
-                difference, loss = cache.most_violated(weights)
-                last = float(loss - difference @ weights) - slack
+                constraint = cache.most_violated(weights)
+                last = constraint.violation(weights) - slack
                 if last <= self.epsilon:
                     return self._solution(weights, slack + max(0.0, last), lower, iteration, converged=True)
-            working.add(difference, loss, 0)
+            working.add(constraint, 0)
             working.drop_idle()
         cache.refresh(weights)
-        difference, loss = cache.most_violated(weights)
-        return self._solution(weights, loss - float(difference @ weights), lower, iteration, converged=False)
+        hinge = cache.most_violated(weights).violation(weights)
+        return self._solution(weights, hinge, lower, iteration, converged=False)
 
     def _n_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         n = len(training.examples)
@@ -136,9 +136,9 @@ class CuttingPlane:
         while changed and iteration < self.max_iterations:
             iteration, changed = iteration + 1, False
             for example in range(n):
-                difference, loss = training.most_violated(example, weights)
-                if loss - difference @ weights > working.slacks(weights)[example] + self.epsilon:
-                    working.add(difference, loss, example)
+                constraint = training.most_violated(example, weights)
+                if constraint.violation(weights) > working.slacks(weights)[example] + self.epsilon:
+                    working.add(constraint, example)
                     weights, lower = working.solve()
                     changed = True
         hinge = float(np.maximum(training.hinge_losses(weights), working.slacks(weights)).mean())
@@ -147,7 +147,7 @@ class CuttingPlane:
     def _solution(
         self, weights: FloatArray, hinge: float, lower: float, iterations: int, *, converged: bool
     ) -> Solution:
-        objective = float(weights @ weights / 2 + self.C * hinge)
+        objective = float(inner(weights, weights) / 2 + self.C * hinge)
         return Solution(weights, objective, objective - lower, iterations, converged)
 
 
@@ -157,30 +157,28 @@ class _Cache:
     def __init__(self, training: TrainingSet[Any, Any, Any]) -> None:
         self._training = training
         n, d = training.target_features.shape
-        self._differences = np.zeros((n, CACHED, d))
+        self._normals = np.zeros((n, CACHED, d))
         self._losses = np.repeat(training.target_losses[:, None], CACHED, axis=1)
         self._oldest = 0
 
-    def most_violated(self, weights: FloatArray) -> tuple[FloatArray, float]:
+    def most_violated(self, weights: FloatArray) -> Constraint:
         """The joint constraint: the mean over the examples of the one that `weights` violate most."""
-        worst = np.argmax(self._losses - np.einsum("ncd,d->nc", self._differences, weights), axis=1)
+        worst = np.argmax(self._losses - inner(self._normals, weights), axis=1)
         examples = np.arange(len(worst))
-        return self._differences[examples, worst].mean(axis=0), float(self._losses[examples, worst].mean())
+        return Constraint(self._normals[examples, worst].mean(axis=0), float(self._losses[examples, worst].mean()))
 
     def refresh(self, weights: FloatArray) -> None:
         """Ask the model for each example's most violated constraint, in place of its oldest."""
         for example in range(len(self._losses)):
-            difference, loss = self._training.most_violated(example, weights)
-            self._differences[example, self._oldest], self._losses[example, self._oldest] = difference, loss
+            place = example, self._oldest
+            self._normals[place], self._losses[place] = self._training.most_violated(example, weights)
         self._oldest = (self._oldest + 1) % CACHED
 
 
 class _WorkingSet:
     """Constraints w' a_j >= b_j - xi_g(j), and the problem under them: min ||w||² / 2 + sum_g C_g xi_g, by its dual
 
-        max over alpha >= 0:  b' alpha - ||sum_j alpha_j a_j||² / 2,   sum of group g's alpha <= C_g.
-
-    Sums are einsum's and not BLAS's, whose order depends on the number of threads.
+    max over alpha >= 0:  b' alpha - ||sum_j alpha_j a_j||² / 2,   sum of group g's alpha <= C_g.
     """
 
     def __init__(self, n_features: int, costs: FloatArray) -> None:
@@ -191,35 +189,30 @@ class _WorkingSet:
         self._gram = np.zeros((0, 0))
         self._idle = np.zeros(0, dtype=np.int64)
 
-    @property
-    def size(self) -> int:
-        """How many constraints there are."""
-        return len(self._losses)
-
-    def add(self, normal: FloatArray, loss: float, group: int) -> None:
-        """Add a constraint."""
-        self._normals = np.vstack([self._normals, normal])
-        self._losses = np.append(self._losses, loss)
+    def add(self, constraint: Constraint, group: int) -> None:
+        """Add a constraint to a group."""
+        self._normals = np.vstack([self._normals, constraint.normal])
+        self._losses = np.append(self._losses, constraint.loss)
         self._groups = np.append(self._groups, group)
         self._idle = np.append(self._idle, 0)
-        products = np.einsum("md,d->m", self._normals, normal)
+        products = inner(self._normals, constraint.normal)
         self._gram = np.block([[self._gram, products[:-1, None]], [products]])
 
     def slacks(self, weights: FloatArray) -> FloatArray:
         """What each group's most violated constraint lacks, at least 0: shape (groups,)."""
         slacks = np.zeros(len(self._costs))
-        np.maximum.at(slacks, self._groups, self._losses - np.einsum("md,d->m", self._normals, weights))
+        np.maximum.at(slacks, self._groups, self._losses - inner(self._normals, weights))
         return slacks
 
     def solve(self) -> tuple[FloatArray, float]:
         """The optimal w, and the dual's value: a lower bound of the problem under any more constraints."""
-        if not self.size:
+        if not len(self._losses):
             return np.zeros(self._normals.shape[1]), 0.0
         shares = _solve_dual(self._gram, self._losses, self._groups, self._costs)
         self._idle = np.where(shares > _NO_SHARE, 0, self._idle + 1)
         alpha = shares * self._costs[self._groups]
-        weights = np.einsum("m,md->d", alpha, self._normals)
-        return weights, float(self._losses @ alpha - weights @ weights / 2)
+        weights = inner(self._normals.T, alpha)
+        return weights, float(inner(self._losses, alpha) - inner(weights, weights) / 2)
 
     def drop_idle(self) -> None:
         """Drop the constraints that have had no weight in the last `IDLE_LIMIT` solutions."""
@@ -244,7 +237,7 @@ def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: F
     rows = csc_matrix(entries, shape=(m + len(costs), m))
     bounds = np.concatenate([np.zeros(m), np.ones(len(costs))])
     cones = [clarabel.NonnegativeConeT(len(bounds))]
-    # Where the solver stops short of its tolerances, what it found is feasible all the same, and the gap tells.
+    # Where the solver stops short of its tolerances, what it has is made feasible all the same, and the gap tells.
     found = clarabel.DefaultSolver(quadratic, -losses * scale / total, rows, bounds, cones, settings).solve().x
     shares = np.clip(np.asarray(found), 0.0, 1.0)
     if not np.isfinite(shares).all():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,22 @@ class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
 
     def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
         """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found, the target being tried too."""
+
+
+def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """Inner products over the last axis; unlike BLAS's, they do not depend on the number of threads."""
+    return np.asarray(np.einsum("...d,d->...", vectors, weights))
+
+
+class Constraint(NamedTuple):
+    """w' normal >= loss - xi, with normal = Psi(x, target) - Psi(x, y), shape (d,), and loss = Delta(t, y)."""
+
+    normal: FloatArray
+    loss: float
+
+    def violation(self, weights: FloatArray) -> float:
+        """The xi that the constraint needs: loss - w' normal."""
+        return self.loss - float(inner(self.normal, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,23 +113,19 @@ class TrainingSet(Generic[Input, Truth, Output]):
             )
         return np.array(features)
 
-    def most_violated(self, example: int, weights: FloatArray) -> tuple[FloatArray, float]:
-        """The margin constraint that `weights` violate most: Psi(x, target) - Psi(x, y), shape (d,), and Delta(t, y).
-
-        y is the loss-augmented prediction, and the constraint says w' (Psi(x, target) - Psi(x, y)) >= Delta(t, y) - xi.
-        """
+    def most_violated(self, example: int, weights: FloatArray) -> Constraint:
+        """The constraint that `weights` violate most, as far as loss-augmented inference finds it."""
         x, truth = self.examples[example]
         y = self.model.infer_augmented(x, truth, weights)
-        return self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y)
+        return Constraint(self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y))
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
 
         An upper bound of the prediction's loss where inference is exact. Where it is not, this is what was found.
         """
-        constraints = (self.most_violated(example, weights) for example in range(len(self.examples)))
-        return np.array([loss - difference @ weights for difference, loss in constraints])
+        return np.array([self.most_violated(i, weights).violation(weights) for i in range(len(self.examples))])
 
     def objective(self, weights: FloatArray, C: float) -> float:
         """||w||² / 2 + C / n times the sum of the hinge losses."""
-        return float(weights @ weights / 2 + C * self.hinge_losses(weights).mean())
+        return float(inner(weights, weights) / 2 + C * self.hinge_losses(weights).mean())

@@ -1,0 +1,65 @@
+"""The command that takes a score apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greylag.cli.options import Field, Index, Lenient, Topics, open_positional
+from greylag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from greylag.ltr.explain import CliqueShare
+
+
+def explain(
+    index: Index,
+    topics: Topics,
+    model: Annotated[Path, typer.Option("--model", help="A model from `greylag train`.")],
+    qid: Annotated[str, typer.Option("--qid", help="The topic.")],
+    docid: Annotated[str, typer.Option("--docid", help="The document.")],
+    run: Annotated[
+        Path | None, typer.Option("--run", help="The run that is reranked, for a model with expansion features.")
+    ] = None,
+    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model of another collection.")] = False,
+    field: Field = "title",
+    lenient: Lenient = False,
+) -> None:
+    """Show a document's score by a model as a sum over features and cliques, with the counts behind each."""
+    import numpy as np
+
+    from greylag.ltr import explain as explaining
+    from greylag.ltr.linear import LinearModel
+    from greylag.ranking import Ranking
+    from greylag.trec import read_run, read_topics
+
+    queries = read_topics(topics, field=field, lenient=lenient)
+    if qid not in queries:
+        raise ParameterError(f"topic {qid!r} is not in {topics}, which starts with {next(iter(queries))!r}")
+    linear = LinearModel.load(model)
+    if run is not None:
+        rankings = read_run(run, queries, lenient=lenient)
+        if qid not in rankings:
+            raise ParameterError(f"topic {qid!r} has no document in {run}")
+        ranking = rankings[qid]
+    elif any("/expansion/" in str(feature) for feature in linear.features):
+        raise ParameterError(f"{model} has expansion features, which depend on what is reranked: give --run")
+    else:
+        ranking = Ranking(qid, queries[qid], (docid,), np.zeros(1))
+    explanation = explaining.explain(linear, open_positional(index), ranking, docid, transfer=transfer)
+    typer.echo(f"query {qid}, document {docid}: score {explanation.score:.12g}\n")
+    typer.echo(f"{'contribution':>14}  {'weight':>12}  {'value':>12}  feature")
+    for share in explanation.features:
+        typer.echo(f"{share.contribution:14.6f}  {share.weight:12.6g}  {share.value:12.6f}  {share.feature}")
+        for clique in share.cliques:
+            typer.echo(
+                f"{clique.contribution:14.6f}  {clique.multiplicity:12.6g}  {clique.value:12.6f}    {_counts(clique)}"
+            )
+    typer.echo(f"{sum(share.contribution for share in explanation.features):14.6f}  sum")
+
+
+def _counts(clique: CliqueShare) -> str:
+    words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
+    return f"{words}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"

@@ -1,0 +1,204 @@
+"""What narrowing the pool before greedy selection costs in effectiveness, and saves in training time.
+
+The main study's cross-validation, once with the whole pool and once with each preselection, on the same folds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from greylag import config
+from greylag.evaluation import Scores, Significance, compare, evaluate, table, to_dict
+from greylag.experiments.collection import open_collection
+from greylag.experiments.pipeline import Features, FirstStage, Training
+from greylag.experiments.report import Section, Table, as_text, check_dependencies, provenance, write_report
+from greylag.experiments.study import Result, Say
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import named_pool
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.dataset import RankingData
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.objectives import Objective
+from greylag.ltr.preselect import MMRPreselection
+from greylag.ltr.training import split_folds, train, training_data
+from greylag.ranking import Ranking, Run, run_step
+from greylag.trec import read_qrels, read_topics
+from greylag.trec.text import write_text
+
+WHOLE = "whole pool"
+_EFFECTIVENESS = """\
+Each query is ranked by a model that was trained on the queries of the other folds. mmr:N keeps N features of the pool
+by MMR with the relevance weight 0.5, mmr:N:W with W; with 1 these are the N of highest information gain.
+
+p is of the paired t-test over queries, two-sided, with Holm's correction over the table."""
+_TIME = """\
+From features and grades to models. The time for computing the pool's features for the training queries is not in the
+table, since preselection needs all of them too and saves none of it. Ranking takes only the features of the model."""
+
+
+class Settings(config.Experiment):
+    """A collection, a pool, and how it is narrowed.
+
+    Parameters
+    ----------
+    collection, topics, qrels, first_stage, features, training, measures : as in the main study.
+    preselect : each as `MMRPreselection.parse` reads it.
+    """
+
+    collection: config.Collection
+    topics: str
+    qrels: str
+    first_stage: FirstStage = FirstStage()
+    features: Features = Features()
+    training: Training = Training()
+    preselect: Annotated[tuple[str, ...], Field(min_length=1)] = ("mmr:8", "mmr:16", "mmr:32", "mmr:16:1")
+    measures: tuple[str, ...] = ("AP",)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way of training, over all folds.
+
+    Parameters
+    ----------
+    run : each query ranked by the model of the folds that it is not in.
+    models : by fold.
+    narrowing, training : seconds over all folds, of preselection and of what follows it.
+    """
+
+    run: Run
+    models: tuple[LinearModel, ...]
+    narrowing: float
+    training: float
+
+    @property
+    def seconds(self) -> float:
+        """Both together."""
+        return self.narrowing + self.training
+
+
+def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
+    """Run the study; write ``results.json``, ``times.json`` and ``report.html`` to `out`.
+
+    Times, and the report, which shows them, are different every time.
+    """
+    check_dependencies()
+    preselections = [MMRPreselection.parse(text) for text in settings.preselect]
+    topics, qrels = read_topics(settings.path(settings.topics)), read_qrels(settings.path(settings.qrels))
+    lucene = open_collection(settings.path(settings.collection.docs), settings.collection.type, out / "index", say)
+    index, stage = PositionalIndex.from_lucene(lucene), settings.first_stage
+    source = lucene.bm25(stage.hits, stage.k1, stage.b) if stage.model == "bm25" else lucene.ql(stage.hits, stage.mu)
+    first = run_step(source, topics, n_jobs=n_jobs, tag=stage.model)
+    parameters = FeatureParameters(**settings.features.model_dump(exclude={"pool"}))
+    extractor = FeatureExtractor(index, named_pool(settings.features.pool), parameters)
+    data = training_data(first.rankings, qrels, extractor)
+    warm_up(data)
+    trials = {}
+    for preselection in (None, *preselections):
+        name = WHOLE if preselection is None else str(preselection)
+        trials[name] = cross_validate(data, first, extractor, preselection, settings.training, n_jobs)
+        say(f"{name}: {settings.training.folds} models in {trials[name].seconds:.1f} s")
+    runs = {stage.model: first, **{name: trial.run for name, trial in trials.items()}}
+    scores = {name: evaluate(ranked, qrels, settings.measures) for name, ranked in runs.items()}
+    return write(settings, trials, scores, index.fingerprint, out)
+
+
+def warm_up(data: RankingData) -> None:
+    """Load what is compiled or imported on first use, which is no part of training."""
+    narrowed = MMRPreselection(1).narrow(data.select_features(range(2)))
+    GreedySelection(Objective("AP"), max_features=1).fit(narrowed)
+
+
+def cross_validate(
+    data: RankingData,
+    first: Run,
+    extractor: FeatureExtractor,
+    preselection: MMRPreselection | None,
+    training: Training,
+    n_jobs: int,
+) -> Trial:
+    """Rerank each query of the first stage by a model that was trained on the queries of the other folds."""
+    learner = GreedySelection(
+        Objective.parse(training.objective), training.max_features, training.epsilon, training.retrain
+    )
+    reranked: dict[str, Ranking] = {}
+    models, seconds = [], np.zeros(2)
+    for test in split_folds(list(first), training.folds, training.seed):
+        own = data.select_queries([qid for qid in data.qids if qid not in test])
+        start = time.perf_counter()
+        candidates = own if preselection is None else preselection.narrow(own)
+        narrowed = time.perf_counter()
+        models.append(train(candidates, extractor, learner, n_jobs=n_jobs))
+        seconds += narrowed - start, time.perf_counter() - narrowed
+        ranker = MRFRanker(models[-1], extractor.index)
+        reranked |= run_step(ranker, [first[qid] for qid in test], n_jobs=n_jobs)
+    return Trial(Run(tuple(reranked[qid] for qid in first)), tuple(models), *seconds.tolist())
+
+
+def write(
+    settings: Settings, trials: Mapping[str, Trial], scores: Mapping[str, Scores], fingerprint: str, out: Path
+) -> Result:
+    """Write the study's files, and summarise it."""
+    significance = compare({name: scores[name] for name in trials}, WHOLE)
+    chosen = {name: [list(map(str, model.features)) for model in trial.models] for name, trial in trials.items()}
+    seconds = {name: {"narrowing": trial.narrowing, "training": trial.training} for name, trial in trials.items()}
+    more = {"fingerprint": fingerprint, "queries": len(next(iter(scores.values())).qids)}
+    results = {**provenance(settings, **more), "features": chosen, **to_dict(scores, significance)}
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_text(out / "times.json", json.dumps(seconds, indent=1) + "\n")
+    sections = [
+        Section("Effectiveness", _EFFECTIVENESS, [score_table(scores, significance)]),
+        Section("Training time", _TIME, [time_table(trials)]),
+        Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
+    ]
+    write_report(out / "report.html", f"Preselection: {settings.name}", sections, provenance(settings, **more))
+    means = {
+        name: {str(measure): mean for measure, mean in zip(found.measures, found.means.tolist(), strict=True)}
+        for name, found in scores.items()
+    }
+    summary = f"{table({name: scores[name] for name in trials}, significance)}\n{as_text(time_table(trials))}"
+    return Result(means, f"{summary}\nThe report is {out / 'report.html'}\n")
+
+
+def score_table(scores: Mapping[str, Scores], significance: Significance) -> Table:
+    """Means of the first stage and of each trial, and each trial's differences from the whole pool's."""
+    against = {(c.run, c.measure): c for c in significance.comparisons}
+    rows = []
+    for name, found in scores.items():
+        row: list[str | float | None] = [name]
+        for measure, mean in zip(found.measures, found.means.tolist(), strict=True):
+            comparison = against.get((name, measure))
+            row += [mean, *((comparison.difference, comparison.corrected_p) if comparison else (None, None))]
+        rows.append(row)
+    measures = next(iter(scores.values())).measures
+    header = ["", *(column for measure in measures for column in (str(measure), "difference", "p"))]
+    return Table("Means over queries, and differences from the whole pool", header, rows)
+
+
+def time_table(trials: Mapping[str, Trial]) -> Table:
+    """Seconds of all folds together, and how many times faster each trial is than the whole pool."""
+    whole = trials[WHOLE].seconds
+    rows = [
+        (name, trial.narrowing, trial.training, trial.seconds, whole / trial.seconds) for name, trial in trials.items()
+    ]
+    header = ("", "narrowing, s", "training, s", "both, s", "times faster")
+    return Table("Seconds for the models of all folds, features at hand", header, rows, decimals=2)
+
+
+def feature_table(chosen: Mapping[str, list[list[str]]]) -> Table:
+    """Which features each fold's model has, in the order of selection."""
+    rows: list[tuple[str | float, ...]] = [
+        (name, fold, ", ".join(features)) for name, models in chosen.items() for fold, features in enumerate(models, 1)
+    ]
+    return Table("In the order of selection", ("", "fold", "features"), rows)
