@@ -233,6 +233,6 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
     with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
         assert list(tmp_path.glob("out/.index-*/index"))
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(2)
     assert process.communicate(timeout=30)[1].decode().splitlines()[-1] == "KeyboardInterrupt"
     assert list((tmp_path / "out").iterdir()) == []
