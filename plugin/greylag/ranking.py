@@ -6,6 +6,7 @@ here knows of indexes, features or files.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -139,8 +140,12 @@ class Step(Protocol):
         """Rank."""
 
 
-class Composable:
+class Composable(ABC):
     """Gives a source or a stage ``run`` and the operator ``>>``; a plain function may stand on either side of one."""
+
+    @abstractmethod
+    def __call__(self, value: Any, /) -> Ranking:
+        """Rank."""
 
     def __rshift__(self, after: Step) -> Pipeline:
         return Pipeline(_steps(self) + _steps(after))

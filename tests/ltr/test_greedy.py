@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
 from greylag.ltr.dataset import RankingData, distinct_features
-from greylag.ltr.greedy import GreedySelection, coordinate_ascent, linear_scores
+from greylag.ltr.greedy import CoordinateAscent, GreedySelection, coordinate_ascent, linear_scores
 from greylag.ltr.line_search import line_search, prepare
 from greylag.ltr.objectives import Objective
 from tests.ltr.randomdata import random_data
@@ -79,6 +81,33 @@ def test_coordinate_ascent_stops_where_no_line_is_better() -> None:
     assert reached >= np.mean(AP.evaluate(data, linear_scores(data, columns, np.ones(4))))
 
 
+def test_weights_keep_their_size_in_coordinate_ascent() -> None:
+    data = random_data(2, queries=10, documents=30, features=4)
+    weights = coordinate_ascent(data, AP, [2, 0, 3], np.array([5.0, -2.0, 1.0]))
+    assert np.abs(weights).sum() == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])
+def test_restarts_keep_the_best_start(name: str) -> None:
+    objective = Objective.parse(name)
+    data = random_data(15, queries=12, documents=30, features=5)
+    found = CoordinateAscent(objective, restarts=4, seed=3).fit(data)
+    assert found.columns == (0, 1, 2, 3, 4)
+    scores = linear_scores(data, list(found.columns), np.array(found.weights))
+    assert found.training_scores[-1] == np.mean(objective.evaluate(data, scores))
+    reached = [CoordinateAscent(objective, restarts=n, seed=3).fit(data).training_scores[-1] for n in (1, 2, 3, 4)]
+    assert all(np.diff(reached) >= 0)
+    assert found.training_scores[-1] == reached[-1] > reached[0]
+    assert found == CoordinateAscent(objective, restarts=4, seed=3).fit(data, n_jobs=3)
+    assert found != CoordinateAscent(objective, restarts=4, seed=4).fit(data)
+
+
+def test_coordinate_ascent_does_not_mind_the_features_scales() -> None:
+    data = random_data(17, queries=12, documents=30, features=4)
+    scaled = replace(data, features=data.features * 2.0 ** np.array([0, 9, -9, 3]))
+    assert CoordinateAscent(AP).fit(scaled).training_scores == CoordinateAscent(AP).fit(data).training_scores
+
+
 def test_epsilon_and_max_features_stop_it() -> None:
     data = random_data(11, queries=12, documents=30, features=8)
     full = GreedySelection(AP, max_features=8).fit(data)
@@ -107,6 +136,12 @@ def test_nothing_to_learn_is_an_error() -> None:
 def test_bad_options(options: dict[str, float], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         GreedySelection(AP, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("options", "reason"), [({"restarts": 0}, "restarts"), ({"tolerance": -1.0}, "tolerance")])
+def test_bad_options_of_coordinate_ascent(options: dict[str, float], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        CoordinateAscent(AP, **options)  # type: ignore[arg-type]
 
 
 def test_trivial_and_duplicate_features_are_named() -> None:

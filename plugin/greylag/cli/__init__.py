@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from greylag.cli import explain, retrieval, studies
+from greylag.cli import diversity, explain, retrieval, studies
 from greylag.errors import GreylagError
 
 app = typer.Typer(
@@ -26,7 +26,8 @@ for command in (
     retrieval.features,
     retrieval.train,
     retrieval.rerank,
-    retrieval.diversify,
+    diversity.train_diversity,
+    diversity.diversify,
     explain.explain,
     studies.evaluate,
     studies.experiment,

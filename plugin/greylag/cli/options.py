@@ -48,7 +48,24 @@ class CollectionForm(StrEnum):
 class Method(StrEnum):
     """Diversity stages."""
 
+    svmdiv = "svmdiv"
+    essential_pages = "essential-pages"
+    coverage = "coverage"
     mmr = "mmr"
+    random = "random"
+
+
+class DiversityLearner(StrEnum):
+    """What learns to diversify."""
+
+    svmdiv = "svmdiv"
+
+
+class Preset(StrEnum):
+    """SVM-div's feature spaces."""
+
+    svmdiv = "svmdiv"
+    svmdiv2 = "svmdiv2"
 
 
 class Reranker(StrEnum):

@@ -22,7 +22,6 @@ from greylag.cli.options import (
     Learner,
     Lenient,
     MaxClique,
-    Method,
     Mu,
     Out,
     Pool,
@@ -243,30 +242,6 @@ def rerank(
             _check_common(rankings, given["feedback"], feedback)
         ranker = ManifoldRanker(open_positional(index), **given)
     write_run(run_step(ranker, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)
-
-
-def diversify(
-    index: Index,
-    run: InputRun,
-    out: Out,
-    topics: Annotated[Path | None, typer.Option("--topics", help="Topics; checked against the run's queries.")] = None,
-    method: Annotated[Method, typer.Option("--method", help="How to diversify.")] = Method.mmr,
-    relevance_weight: Annotated[float, typer.Option(help="MMR: 1 for relevance only, 0 for novelty only.")] = 0.7,
-    depth: Annotated[int, typer.Option("--depth", help="Candidates: the first so many documents.")] = 100,
-    k: Annotated[int, typer.Option("--k", help="How many of them to pick.")] = 20,
-    field: Field = "title",
-    tag: Tag = None,
-    jobs: Jobs = 1,
-    lenient: Lenient = False,
-) -> None:
-    """Reorder the top of a run so that it covers more."""
-    from greylag.diversity.mmr import MMR
-    from greylag.ranking import run_step
-    from greylag.trec import write_run
-
-    stage = MMR(open_positional(index), relevance_weight, depth, k)
-    rankings = read_ranked(run, topics, field, lenient)
-    write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)
 
 
 def _check_common(rankings: Run, judgements: Qrels, path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -68,14 +69,18 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     say(f"left out: {_listed(texts.left_out) or 'none'}")
     splits = split_documents(texts, y, settings)
     accuracies = measure(X, y, splits, settings, n_jobs=n_jobs)
-    scores = accuracies.means()
-    counts = {**labels, **{f"left out: {reason}": n for reason, n in texts.left_out.items()}, "words": X.shape[1]}
-    results = {"settings": settings.model_dump(mode="json"), "documents": counts, "accuracies": accuracies.to_dict()}
+    counts = {
+        "different words": X.shape[1],
+        **{f"documents: {label}": n for label, n in labels.items()},
+        **{f"left out: {reason}": n for reason, n in texts.left_out.items()},
+    }
+    origin = report.provenance(settings, **{"scikit-learn": version("scikit-learn")})
+    results = {**origin, "documents": counts, "accuracies": accuracies.to_dict()}
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
     parts = sections(accuracies, counts)
-    report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, report.provenance(settings))
-    return Result(scores, f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")
+    report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, origin)
+    return Result(accuracies.means(), f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")
 
 
 def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
@@ -153,6 +158,7 @@ def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_j
 
 def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
     """What `Accuracies` has of one split."""
+    from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
     from greylag.experiments.text_classifiers import SVM
@@ -165,7 +171,7 @@ def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
     folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
         "all_words": learn(part, [np.arange(part.training.shape[1])])[0],
-        "svm": np.array(SVM.fit(part.training, part.labels).score(part.test, part.test_labels)),
+        "svm": np.array(clone(SVM).fit(part.training, part.labels).score(part.test, part.test_labels)),
         "information_gain": learn(part, (by_gain[:size] for size in sizes)),
         "koller_sahami": learn(part, left),
         "mmr": learn_by_mmr(part, settings),

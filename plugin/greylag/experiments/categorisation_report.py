@@ -77,8 +77,9 @@ def accuracy_table(accuracies: Accuracies) -> Table:
             columns = [_spread(values) for values in (by_size[:1] if system == ALL else by_size)]
             rows.append([learner, system, *columns, *[""] * (len(by_size) - len(columns))])
     rows.append([SVM, ALL, _spread(accuracies.svm), *[""] * (len(accuracies.sizes) - 1)])
-    caption = f"Accuracy in per cent: mean and standard deviation over {len(accuracies.svm)} splits"
-    return Table(caption, ("learner", "words", *_size_names(accuracies)), rows)
+    n_splits = len(accuracies.svm)
+    over = "one split" if n_splits == 1 else f"mean and standard deviation over {n_splits} splits"
+    return Table(f"Accuracy in per cent: {over}", ("learner", "words", *_size_names(accuracies)), rows)
 
 
 def difference_table(accuracies: Accuracies) -> Table:
@@ -96,11 +97,8 @@ def difference_table(accuracies: Accuracies) -> Table:
         for learner in accuracies.learners
         for other in OTHERS
     ]
-    return Table(
-        f"MMR minus another: points of per cent, and p; * below {LEVEL}",
-        ("learner", "minus", *_size_names(accuracies)),
-        rows,
-    )
+    caption = f"MMR minus another: points of per cent, and p; * below {LEVEL}"
+    return Table(caption, ("learner", "minus", *_size_names(accuracies)), rows)
 
 
 def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
@@ -145,6 +143,7 @@ def weight_figure(accuracies: Accuracies) -> Figure:
             axes.set_title(learner)
         canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
         canvas.supxlabel("relevance weight lambda")
+        canvas.supylabel("accuracy, per cent")
 
     return draw_figure(caption, draw, height=5.0)
 

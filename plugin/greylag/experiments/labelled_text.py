@@ -77,8 +77,8 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
     CollectionError
         Nothing at `path`, no such file in the folder, or no document that counts.
     FormatError
-        A line that is no JSON object, lacks a field or has one of another kind, and an id that two of them have. Also what
-        `greylag.trec.text.read_text` refuses.
+        A line that is no JSON object, lacks a field or has one of another kind; an id that two documents have that
+        count. Also what `greylag.trec.text.read_text` refuses.
     """
     kept: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()

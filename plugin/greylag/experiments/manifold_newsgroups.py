@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 
 from greylag import config
+from greylag.experiments.by_example import draw_queries, roc_areas
 from greylag.experiments.labelled_text import Documents, read_labelled_texts
 from greylag.experiments.report import (
     Figure,
@@ -26,7 +28,6 @@ from greylag.experiments.report import (
     provenance,
     write_report,
 )
-from greylag.experiments.roc import roc_areas
 from greylag.experiments.study import Result, Say
 from greylag.index.analysis import stem
 from greylag.index.positional import PositionalIndex
@@ -68,20 +69,22 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     X = vectors(found.texts, settings.rare)
     kept = np.diff(X.indptr) > 0
     X, words = X[kept], len(np.unique(X.indices))
-    names, groups = np.unique(np.array(found.labels)[kept], return_inverse=True)
+    groups = np.array(found.labels)[kept]
+    names = np.unique(groups).tolist()
     say(f"newsgroups: {X.shape[0]} messages of {len(names)} groups, {words} words")
-    queries = draw_queries(groups, settings)
+    rng = np.random.default_rng(settings.seed)
+    queries = np.array([draw_queries(rng, groups, name, settings.queries) for name in names])
     areas = {PRODUCT: _areas((X @ X[queries.ravel()].T).toarray(), groups, queries)}
     for graph in settings.graphs:
         areas[f"manifold, {graph}"] = _areas(spread(X, queries.ravel(), graph, settings), groups, queries)
         say(f"{queries.size} queries ranked on the graph {graph!r}")
-    results = {name: dict(zip(names.tolist(), area.mean(axis=1).tolist(), strict=True)) for name, area in areas.items()}
+    results = {name: dict(zip(names, area.mean(axis=1).tolist(), strict=True)) for name, area in areas.items()}
     out.mkdir(parents=True, exist_ok=True)
     each = {name: area.tolist() for name, area in areas.items()}
     write_text(out / "results.json", json.dumps({"means": results, "by newsgroup and query": each}) + "\n")
-    tables = areas_tables(names.tolist(), areas)
+    tables = areas_tables(names, areas)
     figures = [
-        areas_figure(names.tolist(), areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT
+        areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT
     ]
     more = {"messages": X.shape[0], "words": words}
     sections = [Section("ROC areas", parts=[*tables, *figures])]
@@ -104,13 +107,6 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
     frequencies.data *= counted[frequencies.indices]
     frequencies.eliminate_zeros()
     return index.weigh_tfidf(frequencies)
-
-
-def draw_queries(groups: IntArray, settings: Settings) -> IntArray:
-    """Messages, shape (newsgroups, queries)."""
-    rng = np.random.default_rng(settings.seed)
-    members = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
-    return np.array([rng.choice(own, settings.queries, replace=False) for own in members])
 
 
 def spread(X: csr_matrix, queries: IntArray, graph: Graph, settings: Settings) -> FloatArray:
@@ -150,5 +146,5 @@ def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: F
     return draw_figure(f"ROC areas by newsgroup: {name}. Above the line, manifold ranking is better.", draw, height=2.6)
 
 
-def _areas(scores: FloatArray, groups: IntArray, queries: IntArray) -> FloatArray:
+def _areas(scores: FloatArray, groups: NDArray[np.str_], queries: IntArray) -> FloatArray:
     return roc_areas(scores, groups, queries.ravel().tolist()).reshape(queries.shape)

@@ -1,6 +1,7 @@
 """`ManifoldRanker` on a test collection: after the first stage and after the MRF model, alpha by cross-validation.
 
-Everything but the stage comes from the collection's main experiment file. Its folds serve both the model and alpha.
+Everything but the stage comes from the collection's main experiment file, whose folds serve both the model and alpha: a
+fold's alpha is chosen on the other folds, each of them ranked by a model that was not trained on it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from greylag.ltr.training import split_folds
 from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
 from greylag.ranking import Ranking, Run, run_step
-from greylag.trec import Qrels, read_qrels, read_topics, write_run
+from greylag.trec import Qrels, read_qrels, read_topics
 from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Settings(config.Experiment):
 
     Parameters
     ----------
-    pipeline : the collection's main experiment file, found as any file of an experiment.
+    pipeline : the collection's main experiment file (``./cacm.yaml`` where it is beside this one).
     alphas : what cross-validation chooses from.
     graphs, confidences : the stage's; all pairs are tried.
     depth, k : the stage's.
@@ -82,7 +83,7 @@ class Tuned(NamedTuple):
 
 
 def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``SYSTEM.run``, ``results.json`` and ``report.html`` to `out`."""
+    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
     check_dependencies()
     base = _pipeline(settings)
     qrels = read_qrels(base.path(base.qrels), lenient=base.lenient)
@@ -93,11 +94,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         stage = ManifoldRanker(index, settings.depth, graph=graph, k=settings.k, confidence=confidence)
         tuned.append(tune(stage, baseline, qrels, settings.alphas, folds, n_jobs))
         say(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
-    runs = {ranked.tag: ranked for ranked in (*baselines, *(found.run for found in tuned))}
-    scores = {name: evaluate(ranked, qrels, ["AP"]) for name, ranked in runs.items()}
+    runs = [*baselines, *(found.run for found in tuned)]
+    scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
     out.mkdir(parents=True, exist_ok=True)
-    for name, ranked in runs.items():
-        write_run(ranked, out / f"{name}.run")
     content = {
         "fingerprint": index.fingerprint,
         "alphas": {found.run.tag: found.alphas for found in tuned},
@@ -165,8 +164,8 @@ def ap_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[Tuned]
         mean = float(scores[found.run].means[0])
         rows.append((found.run, mean, found.difference, found.corrected_p, found.wins, found.losses, alphas[found.run]))
     caption = (
-        f"AP over {len(scores[baseline].qids)} queries, alpha by cross-validation; difference from {baseline}, with p of "
-        f"the paired t-test after Holm's correction over {len(alphas)} comparisons"
+        f"AP over {len(scores[baseline].qids)} queries, alpha by cross-validation; difference from {baseline}, with p "
+        f"of the paired t-test after Holm's correction over {len(alphas)} comparisons"
     )
     return Table(caption, ("run", "AP", "difference", "p", "better", "worse", "alpha by fold"), rows)
 

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag import config
+from greylag.experiments.by_example import roc_areas
 from greylag.experiments.report import (
     Section,
     Table,
@@ -24,7 +25,6 @@ from greylag.experiments.report import (
     provenance,
     write_report,
 )
-from greylag.experiments.roc import roc_areas
 from greylag.experiments.study import Result, Say
 from greylag.manifold import affinity_graph, iterates, rank
 from greylag.ranking import FloatArray, IntArray

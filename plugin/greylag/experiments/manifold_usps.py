@@ -16,6 +16,7 @@ from pydantic import Field
 
 from greylag import config
 from greylag.errors import FormatError
+from greylag.experiments.by_example import draw_queries, roc_areas
 from greylag.experiments.report import (
     Figure,
     Section,
@@ -26,7 +27,6 @@ from greylag.experiments.report import (
     provenance,
     write_report,
 )
-from greylag.experiments.roc import roc_areas
 from greylag.experiments.study import Result, Say
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
@@ -71,7 +71,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     """Run the study; write ``results.json`` and ``report.html`` to `out`."""
     check_dependencies()
     X, digits = read_images(settings)
-    queries = draw_queries(digits, settings)
+    queries = draw_trials(digits, settings)
     say(f"usps: {len(X)} images, {settings.trials} trials of {settings.queries} queries for each digit")
     scores = {MANIFOLD: spread(X, queries, settings, settings.sigma), DISTANCE: nearness(X, queries)}
     areas = {name: areas_by_queries(f, digits, queries) for name, f in scores.items()}
@@ -112,18 +112,11 @@ def read_images(settings: Settings) -> tuple[FloatArray, IntArray]:
     return settings.black + (settings.white - settings.black) * X[chosen], digits[chosen]
 
 
-def draw_queries(digits: IntArray, settings: Settings) -> IntArray:
-    """Images, shape (digits, trials, queries)."""
+def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
+    """Queries, shape (digits, trials, queries)."""
     rng = np.random.default_rng(settings.seed)
-    return np.array(
-        [
-            [
-                rng.choice(np.flatnonzero(digits == digit), settings.queries, replace=False)
-                for _ in range(settings.trials)
-            ]
-            for digit in settings.digits
-        ]
-    )
+    trials = range(settings.trials)
+    return np.array([[draw_queries(rng, digits, own, settings.queries) for _ in trials] for own in settings.digits])
 
 
 def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:
@@ -197,8 +190,9 @@ def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> 
         for axes, (name, values) in zip(canvas.subplots(1, len(scores)), scores.items(), strict=True):
             others = np.delete(np.arange(len(X)), query)
             best = others[np.argsort(-values[others], kind="stable")[: SHOWN**2 - 1]]
-            tiles = X[[query, *best]].reshape(SHOWN, SHOWN, SIDE, SIDE)
-            axes.imshow(tiles.swapaxes(1, 2).reshape(SHOWN * SIDE, -1), cmap="gray_r", interpolation="nearest")
+            rows = (len(best) + 1) // SHOWN
+            tiles = X[[query, *best][: rows * SHOWN]].reshape(rows, SHOWN, SIDE, SIDE)
+            axes.imshow(tiles.swapaxes(1, 2).reshape(rows * SIDE, -1), cmap="gray_r", interpolation="nearest")
             axes.set_title(name)
             axes.set_axis_off()
 

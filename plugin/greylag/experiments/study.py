@@ -21,8 +21,12 @@ STUDIES = {
     "manifold_stage": "greylag.experiments.manifold_stage",
     "manifold_two_moons": "greylag.experiments.manifold_two_moons",
     "manifold_usps": "greylag.experiments.manifold_usps",
+    "mrf": "greylag.experiments.mrf",
     "pipeline": "greylag.experiments.pipeline",
     "preselection": "greylag.experiments.preselection",
+    "svmdiv_collection": "greylag.experiments.svmdiv_collection",
+    "svmdiv_pipeline": "greylag.experiments.svmdiv_pipeline",
+    "svmdiv_synthetic": "greylag.experiments.svmdiv_synthetic",
 }
 
 Say = Callable[[str], None]

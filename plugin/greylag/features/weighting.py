@@ -107,12 +107,12 @@ class Dirichlet:
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """The product mu cf/|C|, shape of cf."""
         background: FloatArray = np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
-        scaled: FloatArray = background * self.parameters.mu
-        return scaled
+        return background * self.parameters.mu
 
     def document(self, lengths: IntArray) -> FloatArray:
         """log(|D| + mu), shape of lengths."""
-        return np.log(lengths + self.parameters.mu)
+        smoothed = np.asarray(lengths + self.parameters.mu, dtype=np.float64)
+        return np.log(smoothed)
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
         """log(mu cf/|C|)."""

@@ -57,8 +57,8 @@ class MMRPreselection:
     def narrow(self, data: RankingData) -> RankingData:
         """The data with the features that are kept, in their order; trivial and duplicate ones go first.
 
-        There is nothing to tell features apart by where they are few enough, or all documents are relevant, or none:
-        then all distinct ones are kept.
+        All others are kept where they are few enough, or where all documents are relevant, or none, so that nothing
+        tells them apart.
         """
         from greylag.selection.mmr import MMRFeatureSelection
 

@@ -1,0 +1,83 @@
+"""How a run was made, in the form of ir_metadata (Breuer, Keller & Schaer, SIGIR 2022): YAML beside the run.
+
+The components are PRIMAD's: platform, research goal, implementation, method, actor, data. The actor is left out, as the
+program does not know who runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from greylag.evaluation import parse_measure
+from greylag.ranking import Run
+from greylag.trec import write_run
+from greylag.trec.text import write_text
+
+LIBRARIES = ("greylag", "numba", "numpy", "scipy")
+
+
+def command() -> str:
+    """The command line that runs."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def write_described_run(
+    run: Run,
+    path: Path,
+    *,
+    retrieval: Sequence[Mapping[str, Any]],
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    collection: Mapping[str, Any],
+) -> None:
+    """Write a run and, with the suffix .yaml in place of its own, its description.
+
+    Parameters
+    ----------
+    retrieval : the steps of the pipeline in order, each with a name, a method, its parameters and what it reranks.
+    measures, baselines : what the run was scored by, and compared with by one-tailed paired t-tests.
+    collection : name, topics and judgements of the test collection, and more.
+    """
+    write_run(run, path)
+    content = {
+        "tag": run.tag,
+        "platform": _platform(),
+        "research goal": {
+            "evaluation": {
+                "reported measures": [parse_measure(measure).trec_name for measure in measures],
+                "baseline": list(baselines),
+                "significance test": [{"name": "one-tailed paired t-test", "correction method": "Holm"}],
+            }
+        },
+        "implementation": {"executable": {"cmd": command()}, "source": {"lang": ["python"]}},
+        "method": {
+            "automatic": True,
+            "score ties": "order of the step before",
+            "indexing": {
+                "tokenizer": "org.apache.lucene.analysis.standard.StandardTokenizer",
+                "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
+                "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
+            },
+            "retrieval": [dict(step) for step in retrieval],
+        },
+        "data": {"test collection": dict(collection)},
+    }
+    write_text(path.with_suffix(".yaml"), yaml.safe_dump(content, sort_keys=False, width=120, allow_unicode=True))
+
+
+def _platform() -> dict[str, Any]:
+    libraries = [f"python=={platform.python_version()}", *(f"{name}=={version(name)}" for name in LIBRARIES)]
+    return {
+        "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": os.cpu_count()}},
+        "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
+        "software": {"libraries": {"python": libraries}, "retrieval toolkit": [f"pyserini=={version('pyserini')}"]},
+    }

@@ -1,0 +1,66 @@
+"""SVM-div: training, the rotated study and prediction against their aims, and how the time grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
+from greylag.diversity.training import C_GRID
+from greylag.experiments.svmdiv import StudyQuery, rotations, study, synthetic_queries
+from greylag.experiments.synthetic_subtopics import SyntheticSubtopics
+from greylag.ranking import IntArray
+from greylag.structured import CuttingPlane
+from greylag.structured.model import TrainingSet
+from tests.benchmarks.harness import Row, once, seconds
+
+SPACE = "svmdiv"
+DATA = SyntheticSubtopics(n_sets=17, n_documents=45)  # 300 words a document
+
+
+def rows() -> Iterator[Row]:
+    """All rows of SVM-div."""
+    queries = synthetic_queries(DATA)
+    for C in (1.0, 1000.0):
+        fit = training(queries[:12])
+        spent = seconds(lambda: CuttingPlane(C).fit(fit.model, fit.examples), 3)  # noqa: B023
+        yield Row(f"SVM-div: training, 12 queries, 45 documents, 300 words, C {C:g}", spent, "s", "at most 2")
+    splits = rotations(queries)
+    spent = once(lambda: study(splits, [5], spaces=[SPACE], n_jobs=2))
+    yield Row(f"SVM-div: {len(splits)} rotations, {len(C_GRID)} values of C, 2 processes", spent, "s", "at most 120")
+    yield prediction_row()
+    yield from growth_rows()
+
+
+def training(queries: list[StudyQuery]) -> TrainingSet[Candidates, Subtopics, IntArray]:
+    """The queries as a training set."""
+    return TrainingSet(CoverageModel(), [(query.candidates[SPACE], query.truth) for query in queries])
+
+
+def prediction_row() -> Row:
+    """Picking 20 of 100 with weights that a training gave."""
+    queries = synthetic_queries(replace(DATA, n_documents=100))
+    fit = training(queries[:12])
+    weights = CuttingPlane().fit(fit.model, fit.examples).weights
+    model, tested = CoverageModel(20), [query.candidates[SPACE] for query in queries[12:]]
+    spent = seconds(lambda: [model.infer(x, weights) for x in tested]) / len(tested)
+    return Row("SVM-div: picking 20 of 100", 1e3 * spent, "ms", "at most 5")
+
+
+def growth_rows() -> Iterator[Row]:
+    """The work that training repeats, asking for each query's most violated constraint, on four times as much."""
+    for name, small, large in (
+        ("queries", DATA, replace(DATA, n_sets=4 * DATA.n_sets)),
+        ("documents", DATA, replace(DATA, n_documents=4 * DATA.n_documents)),
+    ):
+        times = [pass_seconds(data) for data in (small, large)]
+        yield Row(f"SVM-div: a pass over the queries, time for 4 times the {name}", times[1] / times[0], "x", "about 4")
+
+
+def pass_seconds(data: SyntheticSubtopics) -> float:
+    """The time of one pass over the queries with random weights."""
+    examples = training(synthetic_queries(data))
+    weights = np.random.default_rng(0).standard_normal(examples.target_features.shape[1])
+    return seconds(lambda: examples.hinge_losses(weights))
