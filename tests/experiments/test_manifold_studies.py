@@ -80,7 +80,7 @@ def test_separation():
 def images(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([1, 2, 7], 14))
-    X = np.clip(rng.random((len(y), 256)) * 0.6 + 0.4 * (np.arange(256) % 7 == y[:, np.newaxis] % 7), 0, 1)
+    X = np.clip(rng.random((len(y), 256)) * 0.9 + 0.1 * (np.arange(256) % 7 == y[:, np.newaxis] % 7), 0, 1)
     np.savez(tmp_path / "digits.npz", X=X.astype(np.float32), y=y)
     options = {"images": "digits.npz", "digits": (1, 2), "queries": 3, "trials": 2, "sigma": 4.0, "widths": (3.0,)}
     return manifold_usps.Settings(name="x", data_folder=tmp_path, **options)
@@ -103,6 +103,7 @@ def test_digits_are_ranked_and_scored_as_one_ranking_at_a_time_would_be(images, 
         for name, scores in (("manifold", f), ("distance", nearest)):
             area = brute_area(scores[others], digits[others] == digit)
             assert found[name][i][trial][k - 1] == pytest.approx(area, abs=1e-12)
+    assert 0.5 < np.mean(found["distance"]) < 0.99
     assert result.scores["manifold"]["digit 2"] == pytest.approx(np.mean(found["manifold"][1]))
     assert "3 " in result.summary
     report = (tmp_path / "out" / "report.html").read_text()

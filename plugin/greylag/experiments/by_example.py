@@ -26,6 +26,13 @@ def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, coun
     return rng.choice(members, count, replace=False)
 
 
+def query_columns(n: int, queries: IntArray) -> FloatArray:
+    """y for each of the queries on its own: shape (n, q)."""
+    Y = np.zeros((n, len(queries)))
+    Y[queries, np.arange(len(queries))] = 1.0
+    return Y
+
+
 def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int | IntArray]) -> FloatArray:
     """How well each column of scores puts the points of its queries' class above all others; the queries don't count.
 

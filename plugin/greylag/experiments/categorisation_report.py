@@ -89,7 +89,7 @@ def difference_table(accuracies: Accuracies) -> Table:
     found = differences(accuracies)
     corrected = multipletests([difference.p for difference in found.values()], method="holm")[1].tolist()
     cells = {
-        key: f"{100 * difference.mean:+.2f} ({p:.3f}){'*' if p < LEVEL else ''}"
+        key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'}){'*' if p < LEVEL else ''}"
         for (key, difference), p in zip(found.items(), corrected, strict=True)
     }
     rows = [
@@ -139,7 +139,8 @@ def weight_figure(accuracies: Accuracies) -> Figure:
             for k, name in enumerate(_size_names(accuracies)):
                 means = 100 * accuracies.mmr[:, :, k, place].mean(axis=0)
                 axes.plot(accuracies.relevance_weights, means, marker=".", color=f"C{k}", label=name)
-            axes.axhline(100 * accuracies.all_words[:, place].mean(), color="0.6", linestyle="--", label=ALL)
+            everything = np.full(len(means), 100 * accuracies.all_words[:, place].mean())
+            axes.plot(accuracies.relevance_weights, everything, color="0.6", linestyle="--", label=ALL)
             axes.set_title(learner)
         canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
         canvas.supxlabel("relevance weight lambda")

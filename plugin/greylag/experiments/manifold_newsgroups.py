@@ -16,7 +16,7 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 
 from greylag import config
-from greylag.experiments.by_example import draw_queries, roc_areas
+from greylag.experiments.by_example import draw_queries, query_columns, roc_areas
 from greylag.experiments.labelled_text import Documents, read_labelled_texts
 from greylag.experiments.report import (
     Figure,
@@ -83,9 +83,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     each = {name: area.tolist() for name, area in areas.items()}
     write_text(out / "results.json", json.dumps({"means": results, "by newsgroup and query": each}) + "\n")
     tables = areas_tables(names, areas)
-    figures = [
-        areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT
-    ]
+    figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT]
     more = {"messages": X.shape[0], "words": words}
     sections = [Section("ROC areas", parts=[*tables, *figures])]
     write_report(out / "report.html", "Manifold ranking of newsgroup messages", sections, provenance(settings, **more))
@@ -112,10 +110,9 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
 def spread(X: csr_matrix, queries: IntArray, graph: Graph, settings: Settings) -> FloatArray:
     """f* for each query, shape (n, queries)."""
     W = affinity_graph(X, graph=graph, k=settings.k, affinity="inner_product")
-    Y = np.zeros((X.shape[0], len(queries)))
-    Y[queries, np.arange(len(queries))] = 1.0
     # One factor of the whole matrix serves all queries; sparse graphs of text have none that is sparse.
-    return rank(W if isinstance(W, np.ndarray) else W.toarray(), Y, alpha=settings.alpha, solver="direct")
+    dense = W if isinstance(W, np.ndarray) else W.toarray()
+    return rank(dense, query_columns(len(dense), queries), alpha=settings.alpha, solver="direct")
 
 
 def areas_tables(names: Sequence[str], areas: Mapping[str, FloatArray]) -> tuple[Table, Table]:

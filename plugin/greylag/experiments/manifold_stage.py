@@ -162,7 +162,8 @@ def ap_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[Tuned]
     rows: list[tuple[str | float | None, ...]] = [(baseline, float(scores[baseline].means[0]), *[None] * 5)]
     for found in compare(compared, baseline).comparisons:
         mean = float(scores[found.run].means[0])
-        rows.append((found.run, mean, found.difference, found.corrected_p, found.wins, found.losses, alphas[found.run]))
+        p = "<0.0001" if found.corrected_p < 0.00005 else found.corrected_p
+        rows.append((found.run, mean, found.difference, p, found.wins, found.losses, alphas[found.run]))
     caption = (
         f"AP over {len(scores[baseline].qids)} queries, alpha by cross-validation; difference from {baseline}, with p "
         f"of the paired t-test after Holm's correction over {len(alphas)} comparisons"

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from greylag import config
 from greylag.errors import FormatError
-from greylag.experiments.by_example import draw_queries, roc_areas
+from greylag.experiments.by_example import draw_queries, query_columns, roc_areas
 from greylag.experiments.report import (
     Figure,
     Section,
@@ -122,9 +122,8 @@ def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
 def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:
     """f* of every image for the first query, the first two, ...: shape (n, digits, trials, queries)."""
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
-    Y = np.zeros((len(X), queries.size))
-    Y[queries.ravel(), np.arange(queries.size)] = 1.0
-    return rank(W, Y, alpha=settings.alpha).reshape(len(X), *queries.shape).cumsum(axis=-1)
+    f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
+    return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
 
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:

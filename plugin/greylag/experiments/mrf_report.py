@@ -30,6 +30,7 @@ features beside it; {ASCENT} weighs the whole pool."""
 _CURVES = """\
 The mean on training queries, and that on test queries, with the features of the first 1, 2, ... rounds: the paper's
 figure 2. The model that is scored above stops where cross-validation within its training queries was highest."""
+ROOM_FOR_NAMES = 100
 _FEATURES = "Order of selection and weight, by fold; empty where a fold's model does without the feature."
 
 
@@ -109,26 +110,28 @@ def curves_figure(findings: Findings) -> Figure:
                 panel.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, label=system)
         for panel, title in zip(axes, ("training queries", "test queries"), strict=True):
             panel.set(title=title, xlabel="features", ylabel=findings.settings.training.objective)
+            panel.xaxis.get_major_locator().set_params(integer=True)
         axes[0].legend()
 
     return draw_figure("The objective against the number of features, over all folds", draw)
 
 
 def queries_figure(findings: Findings) -> Figure:
-    """Each query's difference from BM25 by the objective."""
+    """Each query's difference from BM25 by the objective; with the queries' names where there is room."""
 
     def draw(canvas: Canvas) -> None:
-        panels = canvas.subplots(1, 2, sharey=True)
+        panels = canvas.subplots(2, 1, sharey=True)
         for panel, system in zip(panels, (SELECTED, EXPANDED), strict=True):
             differences = findings.scores[system].values[:, 0] - findings.scores[BM25.name].values[:, 0]
             order = np.argsort(-differences, kind="stable")
+            names = [findings.scores[system].qids[place] for place in order]
             panel.bar(np.arange(len(order)), differences[order], width=0.9)
             panel.axhline(0, color="black", linewidth=0.6)
-            best, worst = (findings.scores[system].qids[order[place]] for place in (0, -1))
-            panel.set(title=f"{system}\\nbest on {best}, worst on {worst}", xlabel="judged queries, sorted")
-        panels[0].set_ylabel(f"difference in {findings.settings.training.objective}")
+            panel.set(title=system, ylabel=f"difference in {findings.settings.training.objective}")
+            shown = len(names) if len(names) <= ROOM_FOR_NAMES else 0
+            panel.set_xticks(np.arange(shown), names[:shown], rotation=90, fontsize=5)
 
-    return draw_figure(f"Queries: differences from tuned {BM25.name}", draw)
+    return draw_figure(f"Judged queries by their difference from tuned {BM25.name}", draw, height=5.0)
 
 
 def parameters_table(findings: Findings) -> Table:

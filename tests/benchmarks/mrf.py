@@ -1,0 +1,54 @@
+"""The study of feature selection as a whole, and queries of many terms under full dependence."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from greylag.experiments import study
+from greylag.experiments.collection import open_collection
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.features.weighting import FeatureParameters
+from greylag.index.lucene import LuceneIndex
+from greylag.index.positional import PositionalIndex
+from greylag.trec import read_topics
+from tests.benchmarks.harness import DATA, Row, once
+
+CONFIG = Path(__file__).parents[2] / "configs" / "cacm.mrf.yaml"
+
+
+def rows() -> Iterator[Row]:
+    """The study on CACM with two threads, its index built before; then the time that its queries take by length."""
+    module, settings = study.load(CONFIG)
+    settings = settings.model_copy(update={"folder": DATA})
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        lucene = open_collection(DATA / "cacm" / "cacm.tar.gz", "HtmlCollection", out / "index", lambda _: None)
+        whole = once(lambda: module.run(settings, out, n_jobs=2, say=lambda _: None))
+        yield Row("CACM, the whole study, 5 folds", whole, "s", "at most 120")
+        for step, spent in json.loads((out / "times.json").read_text()).items():
+            yield Row(f"of it, {step}", spent, "s")
+        yield from query_rows(lucene)
+
+
+def query_rows(lucene: LuceneIndex) -> Iterator[Row]:
+    """The full pool for the first 1000 documents, statistics counted for the first time and known, by query length."""
+    topics = read_topics(DATA / "cacm" / "topics.cacm.txt")
+    rankings = lucene.bm25().run(topics).rankings
+    for limit in (2, 3):
+        index = replace(PositionalIndex.from_lucene(lucene), folder=None)  # keeps no statistics between runs
+        extract = FeatureExtractor(index, candidate_pool(), FeatureParameters(max_clique=limit))
+        lengths = np.array([len(index.query_terms(ranking.query)) for ranking in rankings])
+        FeatureExtractor(PositionalIndex.from_lucene(lucene), extract.specs)(rankings[0])  # loads what is compiled
+        times = np.array([[once(lambda: extract(ranking)) for _ in range(2)] for ranking in rankings])  # noqa: B023
+        for low, high in ((1, 9), (10, 19), (20, 39), (40, 99)):
+            own = times[(low <= lengths) & (lengths <= high)]
+            label = f"full pool, cliques of {limit} at most, {len(own)} queries of {low} to {high} terms"
+            yield Row(f"{label}, first time", 1e3 * float(own[:, 0].mean()), "ms/query")
+            yield Row(label, 1e3 * float(own[:, 1].mean()), "ms/query")
