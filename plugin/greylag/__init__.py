@@ -11,7 +11,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CollectionError": "errors",
+    "CoordinateAscent": "ltr.greedy",
     "DependencyError": "errors",
+    "EstimatorRanker": "ltr.estimator",
     "FeatureExtractor": "features.extract",
     "FeatureParameters": "features.weighting",
     "FeatureSpec": "features.spec",
@@ -35,11 +37,14 @@ _HOMES = {
     "build_index": "index.build",
     "candidate_pool": "features.spec",
     "evaluate": "evaluation.measures",
+    "explain": "ltr.explain",
     "manifold_ranking": "manifold",
+    "read_features": "ltr.letor",
     "read_qrels": "trec",
     "read_run": "trec",
     "read_subtopic_qrels": "trec",
     "read_topics": "trec",
+    "write_features": "ltr.letor",
     "write_run": "trec",
 }
 

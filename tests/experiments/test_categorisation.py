@@ -26,16 +26,16 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 OPTIONS = {"sizes": [4, 9], "preselect": 20, "relevance_weights": [0.0, 0.5, 1.0], "splits": 3, "folds": 3}
 
 
-def small_collection(folder, n_documents=60, n_words=40, **options):
-    """Texts of three labels, each with words of its own among common ones, and an experiment file for them."""
+def small_collection(folder, **options):
+    """Texts of three labels: words of their own, common ones, one that no other text has; and an experiment file."""
     rng = np.random.default_rng(5)
-    words = np.array([f"{a}{b}" for a in "bdfgk" for b in ("an", "en", "in", "on", "un", "ay", "ey", "oy")])[:n_words]
+    words = np.array([f"{a}{b}" for a in "bdfgk" for b in ("an", "en", "in", "on", "un", "ay", "ey", "oy")])
     records = []
-    for number in range(n_documents):
+    for number in range(60):
         label = number % 3
-        rates = np.where(np.arange(n_words) % 3 == label, 0.5, 0.25)
+        rates = np.where(np.arange(len(words)) % 3 == label, 0.5, 0.25)
         counts = rng.poisson(rates)
-        text = " ".join(np.repeat(words, counts)) or "ban"
+        text = " ".join([*np.repeat(words, counts), f"rare{chr(97 + number // 26)}{chr(97 + number % 26)}"])
         split = ("train", "train", "train", "test", "other")[number % 5]
         records.append({"id": number, "label": "xyz"[label], "text": text.capitalize(), "split": split})
     (folder / "docs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -65,7 +65,7 @@ def test_files_are_the_same_for_any_number_of_processes(tmp_path):
     for name in ("results.json", "report.html"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     documents = json.loads((tmp_path / "1" / "results.json").read_text())["documents"]
-    assert documents == {"different words": 40, "documents: x": 20, "documents: y": 20, "documents: z": 20}
+    assert documents == {"different words": 100, "documents: x": 20, "documents: y": 20, "documents: z": 20}
     page = (tmp_path / "1" / "report.html").read_text()
     assert page.count("<svg") == 1
     for text in ("Koller-Sahami", "Nadeau &amp; Bengio", f"{100 * one.scores['PrTFIDF']['IG@9']:.2f} ±"):
@@ -112,6 +112,11 @@ class ByOccurrence:
 
     def transform(self, X):
         return X[:, self.selector.selected_]
+
+
+def test_lambdas_are_put_in_order(tmp_path):
+    _, settings = study.load(small_collection(tmp_path, relevance_weights=[1.0, 0.0, 0.5]))
+    assert settings.relevance_weights == (0.0, 0.5, 1.0)
 
 
 def test_relevance_alone_is_information_gain(tmp_path):
@@ -169,7 +174,7 @@ def test_the_tables_say_what_was_measured(tmp_path):
     [
         ({"folds": 17}, CollectionError, "label 'x' has 16 training documents, fewer than the 17 folds"),
         ({"test_share": 0.01}, CollectionError, "cannot be split at random: The test_size = 1"),
-        ({"sizes": [41]}, ParameterError, "n_features must be an integer from 1 to"),
+        ({"sizes": [101], "preselect": 200}, ParameterError, "n_features must be an integer from 1 to"),
         ({"preselect": 5}, ParameterError, "preselect .* not below n_features = 9"),
         ({"relevance_weights": [2]}, ParameterError, "relevance_weight must be a number from 0 to 1"),
         ({"splits": "mine"}, FormatError, "splits"),

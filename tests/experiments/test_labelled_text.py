@@ -15,7 +15,7 @@ GOOD = {"id": "d1", "label": "a", "text": "one"}
 
 
 def write(path, *records):
-    lines = "".join(json.dumps(record) + "\n" for record in records)
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     path.write_bytes(gzip.compress(lines.encode()) if path.name.endswith(".gz") else lines.encode())
     return path
 

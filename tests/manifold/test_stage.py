@@ -125,6 +125,12 @@ def test_what_is_isolated_keeps_its_place() -> None:
     assert ManifoldRanker(index, confidence="query")(unknown).docids == ranking.docids
 
 
+def test_a_collection_without_terms() -> None:
+    ranking = Ranking("q", "cat", ("a", "b"), np.array([2.0, 1]))
+    result = ManifoldRanker(PositionalIndex.from_texts({"a": "", "b": "the"}), alpha=0.75)(ranking)
+    assert result == Ranking("q", "cat", ("a", "b"), np.array([0.25, 0]))
+
+
 def test_alpha_0_with_scores_keeps_the_order() -> None:
     texts = collection(1, 30)
     ranking = Ranking("q", "cat", tuple(texts), np.linspace(3, 1, 30))

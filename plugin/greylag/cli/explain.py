@@ -50,16 +50,20 @@ def explain(
         ranking = Ranking(qid, queries[qid], (docid,), np.zeros(1))
     explanation = explaining.explain(linear, open_positional(index), ranking, docid, transfer=transfer)
     typer.echo(f"query {qid}, document {docid}: score {explanation.score:.12g}\n")
-    typer.echo(f"{'contribution':>14}  {'weight':>12}  {'value':>12}  feature")
+    typer.echo(f"{'contribution':>16} = {'weight':>12} x {'value':>14}")
     for share in explanation.features:
-        typer.echo(f"{share.contribution:14.6f}  {share.weight:12.6g}  {share.value:12.6f}  {share.feature}")
+        typer.echo(_row(share.contribution, share.weight, share.value, str(share.feature)))
         for clique in share.cliques:
-            typer.echo(
-                f"{clique.contribution:14.6f}  {clique.multiplicity:12.6g}  {clique.value:12.6f}    {_counts(clique)}"
-            )
-    typer.echo(f"{sum(share.contribution for share in explanation.features):14.6f}  sum")
+            weight = share.weight * clique.multiplicity
+            typer.echo(_row(clique.contribution, weight, clique.value, f"    {_counts(clique)}"))
+    typer.echo(f"{sum(share.contribution for share in explanation.features):16.9f}   sum over features")
+
+
+def _row(contribution: float, weight: float, value: float, name: str) -> str:
+    return f"{contribution:16.9f} = {weight:12.6g} x {value:14.9f}  {name}"
 
 
 def _counts(clique: CliqueShare) -> str:
     words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
-    return f"{words}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"
+    times = "" if clique.multiplicity == 1 else f" ({clique.multiplicity:.4g} times)"
+    return f"{words}{times}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"

@@ -79,7 +79,7 @@ class Accuracies:
             }
             for place, learner in enumerate(self.learners)
         }
-        return means | {"SVM": {ALL: float(self.svm.mean())}}
+        return means | {SVM: {ALL: float(self.svm.mean())}}
 
     def to_dict(self) -> dict[str, Any]:
         """All accuracies, by split, as JSON can hold them."""
@@ -115,7 +115,7 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
 
     References
     ----------
-    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52, 2003, section 5.
+    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52, 2003.
     """
     from scipy.stats import t as student
 

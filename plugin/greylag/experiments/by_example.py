@@ -27,7 +27,7 @@ def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, coun
 
 
 def query_columns(n: int, queries: IntArray) -> FloatArray:
-    """y for each of the queries on its own: shape (n, q)."""
+    """A column of y for each of the queries on its own, shape (n, q)."""
     Y = np.zeros((n, len(queries)))
     Y[queries, np.arange(len(queries))] = 1.0
     return Y

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from greylag import config
 from greylag.errors import CollectionError
@@ -30,6 +30,7 @@ from greylag.trec.text import write_text
 WORD = r"[^\W\d_]+"  # letters in a row; no word is stopped or stemmed
 Split = tuple[IntArray, IntArray]
 """The numbers of training and of test documents."""
+Ascending = AfterValidator(lambda weights: tuple(sorted(weights)))
 
 
 class Settings(config.Experiment):
@@ -40,7 +41,7 @@ class Settings(config.Experiment):
     documents : where they are, and which of their fields count.
     sizes : numbers of words to select.
     preselect : MMR and Koller & Sahami's method choose among so many words of highest information gain.
-    relevance_weights : values of MMR's lambda, ascending, to choose from for each learner and size.
+    relevance_weights : values of MMR's lambda to choose from for each learner and size.
     conditioning_size : K of Koller & Sahami's blankets.
     splits : how many random splits, each with the labels' shares of documents; or "given" for the files' own.
     test_share : the part of the documents that a random split tests on.
@@ -51,7 +52,7 @@ class Settings(config.Experiment):
     documents: Documents
     sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
     preselect: config.Positive = 1000
-    relevance_weights: Annotated[tuple[float, ...], Field(min_length=1)] = tuple(i / 10 for i in range(11))
+    relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
     conditioning_size: Annotated[int, Field(ge=0)] = 2
     splits: config.Positive | Literal["given"] = 10
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2

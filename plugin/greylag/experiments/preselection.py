@@ -40,7 +40,8 @@ _EFFECTIVENESS = """\
 Each query is ranked by a model that was trained on the queries of the other folds. mmr:N keeps N features of the pool
 by MMR with the relevance weight 0.5, mmr:N:W with W; with 1 these are the N of highest information gain.
 
-p is of the paired t-test over queries, two-sided, with Holm's correction over the table."""
+p is of the paired t-test over queries, two-sided, with Holm's correction over the table. On CACM, Cranfield and Vaswani
+the rule by which features hold was chosen with all judgements at hand, so that differences there may look too good."""
 _TIME = """\
 From features and grades to models. The time for computing the pool's features for the training queries is not in the
 table, since preselection needs all of them too and saves none of it. Ranking takes only the features of the model."""

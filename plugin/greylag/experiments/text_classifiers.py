@@ -92,7 +92,7 @@ class Rocchio(WordCountClassifier):
 
     Parameters
     ----------
-    alpha, beta : how much the class's own documents and the others count. 16 and 4, which are Joachims's.
+    alpha, beta : how much the class's own documents and the others count. By default 16 and 4.
 
     Notes
     -----
@@ -100,8 +100,7 @@ class Rocchio(WordCountClassifier):
 
     References
     ----------
-    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997,
-    section 2.
+    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997.
     """
 
     def __init__(self, alpha: float = 16.0, beta: float = 4.0) -> None:
@@ -146,8 +145,7 @@ class PrTFIDF(WordCountClassifier):
 
     References
     ----------
-    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997,
-    section 3.
+    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997.
     """
 
     def _fit(self, counts: csr_array, members: csr_array) -> None:

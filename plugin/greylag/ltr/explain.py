@@ -158,14 +158,14 @@ def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> I
     postings = index.forward_postings[entries][np.isin(index.forward_terms[entries], vocabulary)]
     starts = index.postings_starts[postings]
     counts = index.postings_starts[postings + 1] - starts
-    tf: IntArray = collection_counts(
-        table.ordered,
-        np.where(table.cliques >= 0, np.searchsorted(vocabulary, table.cliques), table.cliques),
+    cliques = np.where(table.cliques >= 0, np.searchsorted(vocabulary, table.cliques), table.cliques)
+    alone = (
         np.append(0, np.cumsum(own)),
         np.zeros(len(postings), dtype=np.int32),
         np.append(0, np.cumsum(counts)),
         index.positions[ranges(starts, counts)],
-        table.widths,
-        table.overlap,
-    )[0, :, 0]
+    )
+    for array in alone:
+        array.flags.writeable = False  # as the index's own are: compiled code is for the one or the other
+    tf: IntArray = collection_counts(table.ordered, cliques, *alone, table.widths, table.overlap)[0, :, 0]
     return tf

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +17,7 @@ from greylag.manifold.graph import AffinityGraph, InnerProductGraph
 from greylag.ranking import FloatArray
 
 TOLERANCE = 1e-12  # relative, of conjugate gradients and of the iteration
+BLAS_SPLITS_FROM = 10_000
 
 
 def inverse_root_degree(W: AffinityGraph) -> FloatArray:
@@ -49,13 +51,17 @@ def steps(alpha: float) -> int:
 def conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
     """f*, a column at a time, from products with S alone."""
     from scipy.sparse.linalg import LinearOperator, cg
+    from threadpoolctl import threadpool_limits
 
     system = LinearOperator((len(y), len(y)), matvec=lambda f: f - alpha * spread(f), dtype=np.float64)
     limit = np.empty_like(y)
-    for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
-        column[:], unfinished = cg(system, (1 - alpha) * target, rtol=TOLERANCE, atol=0.0)
-        if unfinished:
-            raise ParameterError(f"conjugate gradients do not converge for alpha = {alpha}; take solver='direct'")
+    # BLAS splits the sums of long vectors over threads: slower here, and their last bits would depend on the number.
+    long = len(y) > BLAS_SPLITS_FROM
+    with threadpool_limits(1, user_api="blas") if long else nullcontext():
+        for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
+            column[:], unfinished = cg(system, (1 - alpha) * target, rtol=TOLERANCE, atol=0.0)
+            if unfinished:
+                raise ParameterError(f"conjugate gradients do not converge for alpha = {alpha}; take solver='direct'")
     return limit
 
 

@@ -99,4 +99,6 @@ class ManifoldRanker(Composable):
         terms, counts = np.unique(terms[terms >= 0], return_counts=True)
         frequencies = csr_matrix((counts.astype(np.float64), terms, [0, len(terms)]), shape=(1, self.index.n_terms))
         documents = self.index.tfidf(self.index.documents(docids))
-        return vstack([self.index.weigh_tfidf(frequencies), documents], format="csr")
+        vectors = vstack([self.index.weigh_tfidf(frequencies), documents], format="csr")
+        vectors.resize(vectors.shape[0], max(1, self.index.n_terms))  # points need a coordinate, if all texts are empty
+        return vectors
