@@ -103,7 +103,7 @@ def test_nothing_is_learned_from_test_queries(done: Done) -> None:
     for judgements in (qrels, turned):
         own = replace(experiment, qrels=judgements)
         tuned = mrf_learning.tune_baselines(own, [fold], lambda _: None)
-        learned = mrf_learning.learn(own, fold, own.pool, tuned["RM3"][0].parameters)
+        learned = mrf_learning.learn(own, fold, tuned["RM3"][0].parameters)
         for system, model in learned.models.items():
             path = done.folder / "out" / "models" / mrf.file_name(system) / "fold-2.json"
             assert LinearModel.load(path) == model

@@ -121,7 +121,7 @@ class Settings(config.Experiment):
 def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     """Run the study; write runs with their descriptions, models by system and fold, ``results.json``, ``report.html``.
 
-    All but the times, which are in the report alone, is the same every time.
+    All but the times, which are in the report and in ``times.json``, is the same every time.
     """
     check_dependencies()
     clock = Clock(say)
@@ -136,25 +136,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         first = run_step(source, topics, n_jobs=n_jobs, tag=file_name(FIRST))
     folds = make_folds(settings, list(first))
     experiment = set_up(settings, index, first, qrels, n_jobs)
-    with clock.step("tuning hand-picked models"):
-        tuned = learning.tune_baselines(experiment, folds, say)
-    redundant = experiment.redundant()
-    pool = [feature for feature in experiment.pool if feature not in redundant]
-    learned = []
-    for fold in folds:
-        with clock.step(f"learning, fold {fold.number}"):
-            parameters = tuned[RM3.name][fold.number - 1].parameters
-            learned.append(learning.learn(experiment, fold, pool, parameters))
-            chosen = learned[-1].models[learning.SELECTED]
-            say(f"fold {fold.number}: {', '.join(map(str, chosen.features))}")
-    models: dict[str, list[LinearModel]] = {
-        model.name: [
-            learning.baseline_model(experiment, model, found, fold)
-            for found, fold in zip(tuned[model.name], folds, strict=True)
-        ]
-        for model in learning.BASELINES
-    }
-    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
+    models, learned = learn_all(experiment, folds, clock, say)
     with clock.step("ranking and scoring"):
         tested = {qid for fold in folds for qid in fold.test}
         runs = {FIRST: Run(tuple(first[qid] for qid in first if qid in tested), first.tag)}
@@ -162,7 +144,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         judged = qrels if settings.split is None else {qid: own for qid, own in qrels.items() if qid in tested}
         measures = [settings.training.objective, *settings.measures]
         scores = {name: evaluate(ranked, judged, measures) for name, ranked in runs.items()}
-    findings = Findings(settings, index, scores, tuple(folds), models, tuple(learned), redundant)
+    findings = Findings(
+        settings, index, scores, tuple(folds), models, tuple(learned), experiment.redundant, experiment.limited
+    )
     write(findings, runs, clock.seconds, out)
     summary = as_text(mrf_report.score_table(findings)), as_text(mrf_report.comparison_table(findings))
     return Result(findings.means, "\n".join([*summary, f"The report is {out / 'report.html'}"]) + "\n")
@@ -239,6 +223,27 @@ def set_up(settings: Settings, index: PositionalIndex, first: Run, qrels: Qrels,
         ),
         n_jobs=n_jobs,
     )
+
+
+def learn_all(
+    experiment: learning.Experiment, folds: Sequence[learning.Fold], clock: Clock, say: Say
+) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
+    """Every system's models, one for each fold, and what each fold led to."""
+    with clock.step("tuning hand-picked models"):
+        tuned = learning.tune_baselines(experiment, folds, say)
+    models = {
+        model.name: [
+            learning.baseline_model(experiment, model, *own) for own in zip(tuned[model.name], folds, strict=True)
+        ]
+        for model in learning.BASELINES
+    }
+    learned = []
+    for fold, around in zip(folds, tuned[RM3.name], strict=True):
+        with clock.step(f"learning, fold {fold.number}"):
+            learned.append(learning.learn(experiment, fold, around.parameters))
+        say(f"fold {fold.number}: {', '.join(map(str, learned[-1].models[learning.SELECTED].features))}")
+    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
+    return models, learned
 
 
 def rerank(

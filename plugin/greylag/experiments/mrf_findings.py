@@ -49,7 +49,7 @@ class Findings:
     scores : by system, the first stage first.
     models : by system, one for each fold.
     learned : by fold.
-    redundant : the features that left the pool because of the queries' cliques alone, and why.
+    redundant, limited : as `mrf_learning.Experiment` has them.
     """
 
     settings: Settings
@@ -59,6 +59,7 @@ class Findings:
     models: Mapping[str, Sequence[LinearModel]]
     learned: tuple[Learned, ...]
     redundant: Mapping[Feature, str]
+    limited: int
 
     @cached_property
     def comparisons(self) -> dict[str, tuple[Comparison, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -86,10 +86,19 @@ class Experiment:
         extractor = FeatureExtractor(self.index, tuple(features), parameters)
         return RankingData.from_rankings(self.rankings, self.qrels, [str(feature) for feature in features], extractor)
 
+    @cached_property
     def redundant(self) -> dict[Feature, str]:
         """The features of the pool that the queries' cliques alone show to be trivial or duplicates, and why."""
-        lengths = [len(self.index.query_terms(ranking.query)) for ranking in self.rankings]
-        return redundant_features(self.pool, lengths, self.base.max_clique)
+        return redundant_features(self.pool, self._lengths, self.base.max_clique)
+
+    @property
+    def limited(self) -> int:
+        """How many queries have more terms than the largest clique, so that FD's cliques are not all there."""
+        return sum(length > self.base.max_clique for length in self._lengths)
+
+    @property
+    def _lengths(self) -> list[int]:
+        return [len(self.index.query_terms(ranking.query)) for ranking in self.rankings]
 
 
 @dataclass(frozen=True)
@@ -157,12 +166,13 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], say: Say) -> d
     return found
 
 
-def learn(experiment: Experiment, fold: Fold, pool: Sequence[Feature], parameters: FeatureParameters) -> Learned:
-    """The learned systems of one fold, over the features of `pool` and, for one of them, those of `EXPANSION`.
+def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
+    """The learned systems of one fold, over the pool and, for one of them, over the features of `EXPANSION` too.
 
     The retrained model has as many features as the one that is not.
     """
     learners, n_jobs = experiment.learners, experiment.n_jobs
+    pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
     data = experiment.data([*pool, *EXPANSION], parameters)
     useful, set_aside = useful_features(data.select_queries(fold.training))
     held = data.select_queries(fold.test)

@@ -19,9 +19,9 @@ from greylag.errors import ParameterError
 from greylag.ltr.dataset import RankingData, distinct_features
 
 EQUAL_WEIGHTS = 0.5
-# A feature holds for one in so many documents. Of seven rules (above the mean, the median, the highest 20, 10, 5 or 2 per
-# cent, and half way between relevant and other documents) this one ordered the pool much as AP does on CACM, Cranfield and
-# Vaswani; means and medians put windows before single terms. All judgements of the three went into that comparison.
+# A feature holds for one in so many documents. Of seven rules (above the mean, the median, the highest 20, 10, 5 or 2
+# per cent, half way between relevant and other documents) this one orders the pool much as AP does on CACM, Cranfield
+# and Vaswani, all of whose judgements went into that comparison; means and medians put windows before single terms.
 SHARE = 10
 
 
