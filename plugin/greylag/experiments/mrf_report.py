@@ -179,7 +179,7 @@ def pool_text(findings: Findings) -> str:
     return (
         f"{total} candidates, without the expansion. By rule, from the queries' cliques alone, {redundant} of them are "
         f"trivial or duplicates; by value, in the first fold, {total - redundant - left} more. {left} are left; the "
-        f"paper has 48. FD's cliques have {options.max_clique} terms at most; {findings.limited} queries have more terms."
+        f"paper has 48. FD's cliques have {options.max_clique} terms at most, which limits {findings.limited} queries."
     )
 
 
