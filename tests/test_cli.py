@@ -264,3 +264,23 @@ def test_no_query_in_common(command: Command, made: Path, tmp_path: Path) -> Non
         code, _, err = command(task[0], *words, *task[1:], "--out", tmp_path / "out")
         assert code == 2
         assert "no query in common" in err
+
+
+def test_named_features_beside_a_pool_or_alone(command: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--run", made / "bm25.run"]
+    prior = tmp_path / "prior.tsv"
+    prior.write_text("demo-001 0.5\ndemo-002 2\n")
+    named = f"FI/expansion/LM,prior:{prior}:log:0.1"
+    out = tmp_path / "f.npz"
+    for pool, count in ((["--pool", "sd"], 28 + 2), ([], 2)):
+        assert command("features", *words, *pool, "--features", named, "--fb-terms", "5", "--out", out)[0] == 0
+        names = np.load(out)["names"].tolist()
+        assert len(names) == count
+        assert names[-2:] == named.split(",")
+    model = tmp_path / "model.json"
+    words += ["--qrels", made / "qrels.txt", "--features", f"{named},FI/term/BM25", "--out", model]
+    code, out_text, _ = command("train", *words, "--learner", "coordinate-ascent", "--restarts", "2", "--seed", "7")
+    assert code == 0
+    assert [line.split()[-1] for line in out_text.splitlines()] == [*named.split(","), "FI/term/BM25"]
+    provenance = json.loads(model.read_text())["provenance"]
+    assert (provenance["learner"], provenance["restarts"], provenance["seed"]) == ("CoordinateAscent", 2, 7)

@@ -157,6 +157,8 @@ def test_descriptions_beside_the_runs(done: Done) -> None:
     steps = content["method"]["retrieval"]
     assert [step["name"] for step in steps] == ["first stage", "MRF-FS expansion"]
     assert (done.folder / "out" / steps[1]["models"] / "fold-1.json").exists()
+    assert steps[1]["seed"] == 1
+    assert content["data"]["test collection"]["fingerprint"] == done.index.fingerprint
 
 
 class Page(HTMLParser):

@@ -85,6 +85,7 @@ def test_weights_keep_their_size_in_coordinate_ascent() -> None:
     data = random_data(2, queries=10, documents=30, features=4)
     weights = coordinate_ascent(data, AP, [2, 0, 3], np.array([5.0, -2.0, 1.0]))
     assert np.abs(weights).sum() == pytest.approx(8.0)
+    assert np.abs(coordinate_ascent(data, AP, [2, 0, 3], np.zeros(3))).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])

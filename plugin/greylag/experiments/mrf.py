@@ -136,6 +136,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         first = run_step(source, topics, n_jobs=n_jobs, tag=file_name(FIRST))
     folds = make_folds(settings, list(first))
     experiment = set_up(settings, index, first, qrels, n_jobs)
+    if experiment.limited:
+        largest = settings.features.max_clique
+        say(f"{experiment.limited} queries have more than {largest} terms: FD's cliques are limited to {largest}")
     models, learned = learn_all(experiment, folds, clock, say)
     with clock.step("ranking and scoring"):
         tested = {qid for fold in folds for qid in fold.test}

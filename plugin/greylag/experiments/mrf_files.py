@@ -29,7 +29,12 @@ def write(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, flo
             retrieval=retrieval(findings, name),
             measures=list(findings.means[name]),
             baselines=[runs[model.name].tag for model in BASELINES],
-            collection={"name": settings.collection.docs, "topics": settings.topics, "qrels": settings.qrels},
+            collection={
+                "name": settings.collection.docs,
+                "topics": settings.topics,
+                "qrels": settings.qrels,
+                "fingerprint": findings.index.fingerprint,
+            },
         )
     for name, models in findings.models.items():
         folder = out / "models" / runs[name].tag
@@ -54,8 +59,8 @@ def retrieval(findings: Findings, system: str) -> list[dict[str, Any]]:
     method = f"org.apache.lucene.search.similarities.{similarity}"
     steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **parameters}]
     if system in findings.models:
-        folder = f"models/{file_name(system)}"
-        steps.append({"name": system, "method": "greylag.ltr.linear.MRFRanker", "models": folder, "reranks": FIRST})
+        own = {"models": f"models/{file_name(system)}", "seed": findings.settings.training.seed}
+        steps.append({"name": system, "method": "greylag.ltr.linear.MRFRanker", **own, "reranks": FIRST})
     return steps
 
 

@@ -126,7 +126,7 @@ def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
     """Columns to keep, and why each other one goes: constant within every query, or ranking as an earlier one does.
 
     Two features rank alike where, within every query, one is an increasing linear function of the other with the same
-    slope for all queries; this is held to within 1e-9 of the larger feature's range.
+    slope for all queries: where they are equal to within 1e-9 once each is centred in every query and of length 1.
     """
     units = centred(data)
     spans = np.abs(units).max(axis=1, initial=0.0)

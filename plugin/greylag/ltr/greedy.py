@@ -50,8 +50,7 @@ class GreedySelection:
     objective : what to maximise.
     max_features : stop after so many, >= 1.
     epsilon : stop when a round raises the mean by no more than this, >= 0; a rise within 1e-12 is rounding, and none.
-    retrain : after each round, search along each selected weight in turn until a whole cycle raises the mean by no more
-        than 1e-6.
+    retrain : after each round, search along each selected weight in turn (`coordinate_ascent`).
     """
 
     objective: Objective
@@ -101,7 +100,7 @@ class GreedySelection:
 
 @dataclass(frozen=True)
 class CoordinateAscent:
-    """Weights for all features at once, by coordinate ascent from several starts (Metzler & Croft 2007b, section 4).
+    """Weights for all features at once, by coordinate ascent from several starts (Metzler & Croft 2007, section 4).
 
     Each start is `coordinate_ascent` from other weights: the first from 1 for every feature, the others from draws of a
     standard normal distribution, both divided by the feature's root mean square around its queries' means, so that
@@ -162,7 +161,7 @@ def coordinate_ascent(
     from greylag.ltr.line_search import EQUAL, line_search, mean, prepare
 
     problem = prepare(data, objective)
-    total = np.abs(weights).sum()
+    total = np.abs(weights).sum() or 1.0
     best, scores = weights.copy(), linear_scores(data, columns, weights)
     value = mean(problem, scores)
     while True:
@@ -172,7 +171,7 @@ def coordinate_ascent(
             if optimum.value > reached + EQUAL:
                 trial[place] += optimum.step
                 scores += optimum.step * data.columns[column]
-                scale = total / np.abs(trial).sum()
+                scale = total / (np.abs(trial).sum() or 1.0)
                 trial, scores, reached = trial * scale, scores * scale, optimum.value
         scores = linear_scores(data, columns, trial)  # afresh, since steps added one by one collect rounding
         before, reached = value, mean(problem, scores)

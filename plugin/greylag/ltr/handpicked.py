@@ -50,11 +50,11 @@ LM = HandPicked("LM", _features("FI/term/LM"), (1.0,), ("mu",))
 """Query likelihood with Dirichlet smoothing."""
 BM25 = HandPicked("BM25", _features("FI/term/BM25"), (1.0,), ("k1", "b"))
 SDM = HandPicked("SDM", _features("FI/term/LM SD/ordered/LM-O-1 SD/unordered/LM-U-4"), SDM_WEIGHTS, ("mu",))
-"""The sequential dependence model with the weights of Metzler & Croft (SIGIR 2005)."""
+"""The sequential dependence model (Metzler & Croft, SIGIR 2005) with the usual fixed weights."""
 MRF_LM = HandPicked(
     "MRF-LM", _features("FI/term/LM FD/ordered/LM-O-1 FD/unordered/LM-U-4"), SDM_WEIGHTS, ("mu",), trained=True
 )
-"""The full dependence model of Metzler & Croft (SIGIR 2005), weights learned; the paper's strongest baseline."""
+"""The full dependence model (Metzler & Croft, SIGIR 2005), its weights learned."""
 MRF_BM25 = HandPicked(
     "MRF-BM25",
     _features("FI/term/BM25 FD/ordered/BM25-O-1 FD/unordered/BM25-U-4"),
