@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from greylag.errors import ModelError
 from greylag.features.extract import FeatureExtractor
@@ -27,7 +27,7 @@ RANKINGS = [
 QRELS = {f"q{i}": {f"d{d}": int(RNG.integers(3)) for d in range(40)} for i in range(6)}
 
 
-@pytest.mark.parametrize("estimator", [LinearRegression(), HistGradientBoostingRegressor(min_samples_leaf=5)])
+@pytest.mark.parametrize("estimator", [LinearRegression(), DecisionTreeRegressor(max_depth=4, random_state=0)])
 def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
     data = RankingData.from_rankings(RANKINGS, QRELS, ["a", "b"], EXTRACT)
     stage = EstimatorRanker(estimator.fit(data.features, data.grades), EXTRACT)

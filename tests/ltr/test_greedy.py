@@ -33,9 +33,10 @@ def plain_greedy(data: RankingData, rounds: int) -> tuple[list[int], list[float]
     return columns, weights
 
 
+@pytest.mark.parametrize("levels", [None, 2, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_follows_the_algorithm(seed: int) -> None:
-    data = random_data(seed, queries=10, documents=30, features=6)
+def test_follows_the_algorithm(seed: int, levels: int | None) -> None:
+    data = random_data(seed, queries=10, documents=30, features=6, levels=levels)
     selection = GreedySelection(AP, max_features=3).fit(data)
     columns, weights = plain_greedy(data, len(selection.columns))
     assert list(selection.columns) == columns

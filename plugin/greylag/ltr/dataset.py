@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -89,12 +90,13 @@ class RankingData:
         places = [self.qids.index(qid) for qid in qids if qid in self.qids]
         if not places:
             raise ParameterError(f"none of the queries {', '.join(qids)} has training data")
-        rows = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in places])
+        spans = [(int(self.offsets[i]), int(self.offsets[i + 1])) for i in places]
+        rows = np.concatenate([np.arange(first, end) for first, end in spans])
         return RankingData(
             names=self.names,
             qids=tuple(self.qids[i] for i in places),
-            offsets=np.cumsum([0, *(self.offsets[i + 1] - self.offsets[i] for i in places)]),
-            docids=tuple(self.docids[row] for row in rows),
+            offsets=np.cumsum([0, *(end - first for first, end in spans)]),
+            docids=tuple(chain.from_iterable(self.docids[first:end] for first, end in spans)),
             features=self.features[rows],
             grades=self.grades[rows],
             judged=tuple(self.judged[i] for i in places),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from greylag.errors import ParameterError
 from greylag.ltr.dataset import RankingData, centred
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
+
+if TYPE_CHECKING:
+    from greylag.ltr.line_search import Optimum, Problem
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ class GreedySelection:
             while len(columns) < self.max_features:
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.names)) if column not in columns]
-                optima = parallel(delayed(line_search)(problem, scores, data.columns[column]) for column in candidates)
+                search = partial(line_search, problem, scores) if columns else partial(_better_sign, problem)
+                optima = parallel(delayed(search)(data.columns[column]) for column in candidates)
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
                 if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
                     break
@@ -96,6 +102,14 @@ class GreedySelection:
                 f"no feature raises {self.objective} above 0 on the training data: is a relevant document ranked?"
             )
         return Selection(tuple(columns), tuple(history), tuple(training_scores))
+
+
+def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
+    """`line_search` from scores of 0, where all documents cross at 0 and nothing but the weight's sign matters."""
+    from greylag.ltr.line_search import EQUAL, Optimum, mean
+
+    down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
+    return up if up.value > down.value + EQUAL else down
 
 
 @dataclass(frozen=True)
