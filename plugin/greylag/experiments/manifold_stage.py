@@ -125,7 +125,7 @@ def rank_baselines(
     lucene = open_collection(base.path(base.collection.docs), base.collection.type, out / "index", say)
     index = PositionalIndex.from_lucene(lucene)
     stage = base.first_stage
-    source = lucene.bm25(stage.hits, stage.k1, stage.b) if stage.model == "bm25" else lucene.ql(stage.hits, stage.mu)
+    source = stage.source(lucene)
     first = run_step(source, topics, n_jobs=n_jobs, tag=stage.model)
     say(f"search: {len(topics)} topics, {stage.hits} documents each")
     mrf, _ = pipeline.cross_validate(base, index, first, qrels, n_jobs=n_jobs, say=say)

@@ -130,9 +130,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
         lucene = open_collection(settings.path(settings.collection.docs), settings.collection.type, out / "index", say)
         index, stage = PositionalIndex.from_lucene(lucene), settings.first_stage
-        source = (
-            lucene.bm25(stage.hits, stage.k1, stage.b) if stage.model == "bm25" else lucene.ql(stage.hits, stage.mu)
-        )
+        source = stage.source(lucene)
         first = run_step(source, topics, n_jobs=n_jobs, tag=file_name(FIRST))
     folds = make_folds(settings, list(first))
     experiment = set_up(settings, index, first, qrels, n_jobs)

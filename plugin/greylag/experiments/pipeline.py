@@ -21,6 +21,7 @@ from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
+from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
@@ -39,6 +40,10 @@ class FirstStage(config.Settings):
     k1: float = 0.9
     b: float = 0.4
     mu: float = 1000.0
+
+    def source(self, lucene: LuceneIndex) -> BM25 | QueryLikelihood:
+        """The search that gives the rankings to rerank."""
+        return lucene.bm25(self.hits, self.k1, self.b) if self.model == "bm25" else lucene.ql(self.hits, self.mu)
 
 
 class Features(config.Settings):

@@ -98,7 +98,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     topics, qrels = read_topics(settings.path(settings.topics)), read_qrels(settings.path(settings.qrels))
     lucene = open_collection(settings.path(settings.collection.docs), settings.collection.type, out / "index", say)
     index, stage = PositionalIndex.from_lucene(lucene), settings.first_stage
-    source = lucene.bm25(stage.hits, stage.k1, stage.b) if stage.model == "bm25" else lucene.ql(stage.hits, stage.mu)
+    source = stage.source(lucene)
     first = run_step(source, topics, n_jobs=n_jobs, tag=stage.model)
     parameters = FeatureParameters(**settings.features.model_dump(exclude={"pool"}))
     extractor = FeatureExtractor(index, named_pool(settings.features.pool), parameters)

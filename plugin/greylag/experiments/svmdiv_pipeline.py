@@ -71,7 +71,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     docs, stage = base.path(base.collection.docs), base.first_stage
     lucene = open_collection(docs, base.collection.type, out / "index", say)
     index = PositionalIndex.from_lucene(lucene)
-    source = lucene.bm25(stage.hits, stage.k1, stage.b) if stage.model == "bm25" else lucene.ql(stage.hits, stage.mu)
+    source = stage.source(lucene)
     first = run_step(source, topics, n_jobs=n_jobs, tag=stage.model)
     mrf, models = pipeline.cross_validate(base, index, first, qrels, n_jobs=n_jobs, say=say)
     sizes = {"depth": option.depth, "k": option.k}
