@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,29 @@ class Table:
 
     def infer_augmented(self, x: FloatArray, truth: FloatArray, weights: FloatArray) -> int:
         return int(np.argmax(x @ weights + truth))
+
+
+@dataclass(frozen=True)
+class ComparingTable(Table):
+    """Outputs are as similar as their numbers are near."""
+
+    outputs: int
+
+    def similarity(self, y: int, other: int) -> float:
+        return 1.0 - abs(y - other) / (self.outputs - 1)
+
+    def infer_apart(
+        self,
+        x: FloatArray,
+        truth: FloatArray,
+        weights: FloatArray,
+        others: Sequence[int],
+        *,
+        task: float,
+        similarity: float,
+    ) -> int:
+        shared = [np.mean([self.similarity(y, other) for other in others]) for y in range(self.outputs)]
+        return int(np.argmax(x @ weights + task * truth + similarity * np.array(shared)))
 
 
 def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatArray, FloatArray]]:

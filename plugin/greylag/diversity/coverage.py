@@ -245,14 +245,31 @@ class CoverageModel:
         return greedy(word_coverage(x, weights), self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
-        """The greedy choice by w' Psi + Delta, or the target where that is better."""
-        found = greedy(_Sum(word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)), self.k)
-        target = self.target(x, truth)
-        return max(found, target, key=lambda y: self.joint_feature(x, y) @ weights + self.loss(truth, y))
+        """The greedy choice by w' Psi + Delta."""
+        return greedy(_Sum(word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)), self.k)
+
+    def infer_apart(
+        self,
+        x: Candidates,
+        truth: Subtopics,
+        weights: FloatArray,
+        others: Sequence[IntArray],
+        *,
+        task: float,
+        similarity: float,
+    ) -> IntArray:
+        """The greedy choice by w' Psi + task Delta + similarity times the mean similarity to `others`."""
+        shared = np.bincount(np.concatenate(others), minlength=len(x)) / (len(others) * min(self.k, len(x)))
+        gain = word_coverage(x, weights, similarity * shared)
+        return greedy(_Sum(gain, CoverageGain(truth.coverage, -task * truth.weights)), self.k)
+
+    def similarity(self, y: IntArray, other: IntArray) -> float:
+        """The share of y's documents that `other` has too, in [0, 1]."""
+        return len({*y.tolist()} & {*other.tolist()}) / len(y)
 
 
-def word_coverage(x: Candidates, weights: FloatArray) -> CoverageGain:
-    """The gain in w' Psi.
+def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float = 0.0) -> CoverageGain:
+    """The gain in w' Psi, plus `bonus` for each document, shape (n,).
 
     Raises
     ------
@@ -266,7 +283,7 @@ def word_coverage(x: Candidates, weights: FloatArray) -> CoverageGain:
     levels, thresholds = len(x.features.criteria), len(x.features.thresholds)
     words, documents = np.split(weights / max(len(x), 1), [levels * thresholds])
     values = words.reshape(levels, thresholds).cumsum(axis=1).ravel()
-    return CoverageGain(x.coverage, values[x.steps], x.document_features @ documents)
+    return CoverageGain(x.coverage, values[x.steps], x.document_features @ documents + bonus)
 
 
 def known_subtopics(truth: Subtopics) -> CoverageGain:

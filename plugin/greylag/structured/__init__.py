@@ -4,7 +4,19 @@ A model says what is predicted and how; a learner finds its weights. Each learne
 of documents.
 """
 
+from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
+from greylag.structured.ensemble import Ensemble
 from greylag.structured.model import StructuredModel, TrainingSet
+from greylag.structured.multiple_choice import ComparingModel, MultipleChoice
 
-__all__ = ["CuttingPlane", "Solution", "StructuredModel", "TrainingSet"]
+__all__ = [
+    "ComparingModel",
+    "Coulomb",
+    "CuttingPlane",
+    "Ensemble",
+    "MultipleChoice",
+    "Solution",
+    "StructuredModel",
+    "TrainingSet",
+]

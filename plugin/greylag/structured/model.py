@@ -40,7 +40,7 @@ class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
         """The y of largest w' Psi(x, y), or the best that can be found."""
 
     def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
-        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found, the target being tried too."""
+        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found."""
 
 
 def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
@@ -114,10 +114,12 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return np.array(features)
 
     def most_violated(self, example: int, weights: FloatArray) -> Constraint:
-        """The constraint that `weights` violate most, as far as loss-augmented inference finds it."""
+        """The constraint that `weights` violate most, as far as inference finds it; it may be the target's."""
         x, truth = self.examples[example]
         y = self.model.infer_augmented(x, truth, weights)
-        return Constraint(self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y))
+        found = Constraint(self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y))
+        target = Constraint(np.zeros_like(found.normal), float(self.target_losses[example]))
+        return found if found.violation(weights) >= target.loss else target
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).

@@ -1,0 +1,87 @@
+"""Energy, forces and displacements against definitions, derivatives and the Thomson problem's known optima."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.ranking import FloatArray
+from greylag.structured.electrostatics import coulomb_energy, coulomb_forces, directions, displacements, mean_angle
+
+
+def random_weights(seed: int, m: int, d: int) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((m, d)) * rng.uniform(0.1, 10.0, (m, 1))
+
+
+def plain_energy(points: FloatArray) -> float:
+    return sum(1.0 / np.linalg.norm(points[m] - points[k]) for m in range(len(points)) for k in range(m))
+
+
+def test_known_energies() -> None:
+    assert coulomb_energy(np.array([[2.0, 0.0], [-5.0, 0.0]])) == pytest.approx(0.5)
+    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
+    assert coulomb_energy(corners) == pytest.approx(3.674235, abs=1e-6)
+    assert coulomb_energy(np.ones((1, 3))) == 0.0
+    assert coulomb_energy(np.array([[1.0, 2.0], [3.0, 6.0]])) > 1e7
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_energy_is_of_directions_alone(seed: int) -> None:
+    weights = random_weights(seed, 5, 4)
+    units = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    np.testing.assert_allclose(directions(weights), units, rtol=1e-14)
+    assert coulomb_energy(weights) == pytest.approx(plain_energy(units))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_force_is_minus_the_energys_gradient(seed: int) -> None:
+    units, step = directions(random_weights(seed, 4, 3)), 1e-6
+    gradient = np.zeros_like(units)
+    for place in np.ndindex(units.shape):
+        moved = np.zeros_like(units)
+        moved[place] = step
+        gradient[place] = (plain_energy(units + moved) - plain_energy(units - moved)) / (2 * step)
+    np.testing.assert_allclose(coulomb_forces(units), -gradient, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_forces_sum_to_zero(m: int) -> None:
+    forces = coulomb_forces(random_weights(m, m, 6))
+    np.testing.assert_allclose(forces.sum(axis=0), 0.0, atol=1e-12 * max(1.0, np.abs(forces).max()))
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
+def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha: float) -> None:
+    weights = random_weights(3, 6, 5)
+    lengths = np.linalg.norm(weights, axis=1)
+    moved = weights + displacements(weights, alpha)
+    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), lengths, rtol=1e-12)
+    units = weights / lengths[:, None]
+    expected = units + alpha * coulomb_forces(weights)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(moved, lengths[:, None] * expected, rtol=1e-10)
+    assert coulomb_energy(weights + 1e-3 * displacements(weights, alpha)) < coulomb_energy(weights)
+
+
+def test_displacement_vanishes_without_alpha() -> None:
+    weights = random_weights(4, 5, 8)
+    np.testing.assert_allclose(displacements(weights, 0.0), 0.0, atol=1e-14)
+
+
+def test_coinciding_and_zero_weights_are_finite() -> None:
+    weights = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1e-300, 1e-300]])
+    assert coulomb_energy(weights) == np.inf
+    assert np.isfinite(coulomb_forces(weights)).all()
+    assert np.isfinite(displacements(weights, 1.0)).all()
+    np.testing.assert_array_equal(directions(weights)[2], 0.0)
+    np.testing.assert_allclose(directions(weights)[4], np.sqrt(0.5))
+    # The two that coincide feel the others alike, and not each other.
+    np.testing.assert_array_equal(coulomb_forces(weights)[0], coulomb_forces(weights)[1])
+
+
+def test_angles() -> None:
+    assert mean_angle(np.eye(3)) == pytest.approx(90.0)
+    assert mean_angle(np.array([[1.0, 0.0], [-3.0, 0.0]])) == pytest.approx(180.0)
+    assert mean_angle(np.ones((1, 4))) == 0.0
+    assert mean_angle(np.array([[1.0, 0.0], [1.0, 1e-9]])) == pytest.approx(np.degrees(1e-9))
