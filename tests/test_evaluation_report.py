@@ -5,7 +5,18 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure, per_query, table, to_dict
+from greylag.evaluation import (
+    Comparison,
+    Scores,
+    Significance,
+    compare,
+    parse_measure,
+    per_query,
+    pick_best_runs,
+    table,
+    to_dict,
+    wins_table,
+)
 
 AP, P5 = parse_measure("AP"), parse_measure("P@5")
 
@@ -94,7 +105,29 @@ def test_to_dict_survives_json():
         "ties": 0,
         "losses": 1,
     }
-    assert "significance" not in to_dict(RUNS)
+    assert set(to_dict(RUNS)) == {"runs"}
+
+
+def test_pick_best_reports():
+    choice = pick_best_runs(RUNS)
+    assert table({**RUNS, **choice.scores}).splitlines()[3:6] == [
+        "best of 2    0.3750  0.8000",
+        "rank 2 of 2  0.0617  0.2000",
+        "mean of 2    0.2184  0.5000",
+    ]
+    assert wins_table(choice).splitlines() == [
+        "wins          AP     P@5",
+        "bm25.run  1.0000  0.5000",
+        "mrf       0.0000  0.5000",
+        "",
+        "best of 2: on each query the best of the runs' scores (an oracle); rank 2: the second best, and so on.",
+        "wins: the share of queries on which a run is the best; equally good ones share a query.",
+    ]
+    found = json.loads(json.dumps(to_dict(RUNS, choice=choice), allow_nan=False))
+    assert set(found["runs"]) == set(RUNS)
+    assert found["pick_best"]["wins"] == {"bm25.run": {"AP": 1.0, "P@5": 0.5}, "mrf": {"AP": 0.0, "P@5": 0.5}}
+    assert list(found["pick_best"]["runs"]) == ["best of 2", "rank 2 of 2", "mean of 2"]
+    assert found["pick_best"]["runs"]["best of 2"]["per_query"]["1"] == {"AP": 0.25, "P@5": 1.0}
 
 
 @pytest.mark.parametrize("report", [table, per_query])

@@ -10,6 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CSSVM": "diversity.stage",
     "CollectionError": "errors",
     "CoordinateAscent": "ltr.greedy",
     "DependencyError": "errors",
@@ -34,6 +35,7 @@ _HOMES = {
     "Ranking": "ranking",
     "RankingData": "ltr.dataset",
     "Run": "ranking",
+    "SVMDiv": "diversity.stage",
     "build_index": "index.build",
     "candidate_pool": "features.spec",
     "evaluate": "evaluation.measures",

@@ -19,12 +19,12 @@ from greylag.diversity.training import C_GRID, Example, choose_cost, fit_grid, m
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
-from greylag.structured import CuttingPlane
+from greylag.structured import Coulomb, CuttingPlane
 from tests.diversity import samples
 
 MODEL = DiversityModel(
     replace(samples.SMALL, document_features=("score", "SD/ordered/LM-O-4")),
-    tuple((np.random.default_rng(0).standard_normal(17) / 3).tolist()),
+    tuple(map(tuple, (np.random.default_rng(0).standard_normal((3, 17)) / 3).tolist())),
     k=7,
     titles=True,
     fingerprint="abc",
@@ -42,7 +42,8 @@ def test_files_round_trip(tmp_path: Path) -> None:
 
 def test_files_name_the_preset(tmp_path: Path) -> None:
     for name, features in PRESETS.items():
-        model = DiversityModel(replace(features, document_features=("score",)), (0.0,) * (features.n_features + 1), k=5)
+        known = replace(features, document_features=("score",))
+        model = DiversityModel(known, ((0.0,) * known.n_features,), k=5)
         model.save(tmp_path / "m.json")
         assert json.loads((tmp_path / "m.json").read_text())["preset"] == name
     assert MODEL.preset == ""
@@ -56,12 +57,15 @@ def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
     ("change", "message"),
     [
         (lambda content: {**content, "kind": "greylag linear model"}, "not a greylag diversity model"),
-        (lambda content: {**content, "schema": 99}, "schema 99, but this version reads 1"),
+        (lambda content: {**content, "schema": 1}, "schema 1, but this version reads 2: train it again"),
         (lambda content: _without(content, "thresholds"), "lacks 'thresholds'"),
         (lambda content: {**content, "thresholds": [0.5, 0.1]}, "thresholds have to ascend"),
         (lambda content: {**content, "criteria": content["criteria"][:-1]}, "weights are not those of its criteria"),
         (lambda content: {**content, "criteria": [["count"]]}, "m.json: "),
-        (lambda content: {**content, "weights": dict.fromkeys(content["weights"], float("nan"))}, "finite"),
+        (lambda content: {**content, "weights": {key: [float("nan")] for key in content["weights"]}}, "finite"),
+        (lambda content: {**content, "weights": {key: [] for key in content["weights"]}}, "one vector of weights"),
+        (lambda content: {**content, "weights": {**content["weights"], "score": [1.0]}}, "not all of the same number"),
+        (lambda content: {**content, "weights": dict.fromkeys(content["weights"], 1.0)}, "m.json: "),
         (lambda content: {**content, "weights": None}, "m.json: "),
         (lambda content: [], "not a greylag diversity model"),
     ],
@@ -84,7 +88,12 @@ def test_unreadable_files(tmp_path: Path) -> None:
 
 def test_weights_have_to_fit() -> None:
     with pytest.raises(ModelError, match="200 features has 300 weights"):
-        DiversityModel(PRESETS["svmdiv"], (0.0,) * 300, k=5)
+        DiversityModel(PRESETS["svmdiv"], ((0.0,) * 200, (0.0,) * 300), k=5)
+
+
+def test_members_are_models_of_one_vector() -> None:
+    assert [member.weights for member in MODEL.members] == [(vector,) for vector in MODEL.weights]
+    assert all(replace(member, weights=MODEL.weights) == MODEL for member in MODEL.members)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +136,7 @@ def test_learns_what_words_matter(collection: Any, examples: Any) -> None:
     assert model.provenance["C"] == 10.0
     assert model.provenance["note"] == "x"
     assert model.provenance["gap"] <= 10.0 * 1e-3 + 1e-9
-    weights = np.array(model.weights)
+    weights = np.array(model.weights[0])
     learned = mean_loss(CoverageModel(4), test.values(), weights)
     counting = np.array([1.0 if name == "count>=1 in 0.001" else 0.0 for name in model.features.names])
     assert learned < 0.5 * mean_loss(CoverageModel(4), test.values(), counting)
@@ -147,8 +156,32 @@ def test_validation_chooses_the_cost(examples: Any) -> None:
     assert model.provenance["validation"] == list(validation)
     solutions = fit_grid(CoverageModel(4), list(training.values()), CuttingPlane())
     losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
-    assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights)) == min(losses) < max(losses)
+    assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
     assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
+
+
+def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
+    _, known = examples
+    members = np.random.default_rng(3).standard_normal((3, PRESETS["svmdiv"].n_features))
+    least = [min(truth.loss(CoverageModel(4).infer(x, w)) for w in members) for x, truth in known.values()]
+    assert mean_loss(CoverageModel(4), known.values(), members) == pytest.approx(np.mean(least))
+    assert np.mean(least) < min(mean_loss(CoverageModel(4), known.values(), w) for w in members)
+
+
+def test_ensembles_are_trained_and_chosen(examples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, known = examples
+    training = dict(list(known.items())[:3])
+    validation = dict(list(known.items())[3:9])
+    learner, grid = Coulomb(M=3, alpha=2.0, seed=4), (0.01, 1.0, 100.0)
+    monkeypatch.setattr("greylag.diversity.training.C_GRID", grid)
+    found = {C: replace(learner, C=C).fit(CoverageModel(4), list(training.values())) for C in grid}
+    losses = [mean_loss(CoverageModel(4), validation.values(), found[C].weights) for C in grid]
+    model = train(training, make, learner, k=4, validation=validation)
+    best = grid[int(np.argmin(losses))]
+    assert np.array(model.weights).tobytes() == found[best].weights.tobytes()
+    made = {"M": 3, "alpha": 2.0, "assignment": "all", "seed": 4, "C": best, "mean_angle": found[best].mean_angle}
+    assert {key: model.provenance[key] for key in made} == made
+    assert train(training, make, replace(learner, C=best), k=4).weights == model.weights
 
 
 def test_queries_that_teach_nothing_are_left_out(collection: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,14 +13,17 @@ from greylag.diversity.coverage import PRESETS, Subtopics
 from greylag.diversity.greedy import GreedyStage
 from greylag.diversity.mmr import MMR
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import Coverage, EssentialPages, KnownSubtopics, Random, SVMDiv
+from greylag.diversity.stage import CSSVM, Coverage, EssentialPages, KnownSubtopics, Random, SVMDiv
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Pipeline, Ranking, run_step
+from greylag.ranking import Pipeline, Ranking, Run, run_step
 from tests.diversity import samples
 
 N = 15
-MODEL = DiversityModel(samples.SMALL, tuple(np.random.default_rng(0).standard_normal(15).tolist()), k=5)
+ENSEMBLE = DiversityModel(
+    samples.SMALL, tuple(map(tuple, np.random.default_rng(0).standard_normal((3, 15)).tolist())), k=5
+)
+MODEL = ENSEMBLE.members[0]
 QRELS = {"q": samples.judgements(0, N)}
 
 STAGES: dict[str, Callable[..., GreedyStage]] = {
@@ -120,7 +124,7 @@ def test_svmdiv_asks_for_its_collection(index: PositionalIndex) -> None:
 def test_svmdiv_asks_for_titles_and_uses_them(index: PositionalIndex) -> None:
     titles = samples.texts(1, N)[1]
     weights = [1.0 if name.startswith("title") else 0.0 for name in MODEL.features.names]
-    model = replace(MODEL, titles=True, weights=tuple(weights))
+    model = replace(MODEL, titles=True, weights=(tuple(weights),))
     with pytest.raises(ModelError, match="trained with titles"):
         SVMDiv(model, index)
     ranking = samples.ranking(6, N)
@@ -131,5 +135,62 @@ def test_svmdiv_asks_for_titles_and_uses_them(index: PositionalIndex) -> None:
 
 def test_presets_serve_as_stages(index: PositionalIndex) -> None:
     for features in PRESETS.values():
-        model = DiversityModel(features, (1.0,) * features.n_features, k=5)
+        model = DiversityModel(features, ((1.0,) * features.n_features,), k=5)
         assert sorted(SVMDiv(model, index)(samples.ranking(0, N)).docids) == sorted(samples.ranking(0, N).docids)
+
+
+def test_svmdiv_takes_one_model(index: PositionalIndex) -> None:
+    with pytest.raises(ModelError, match=r"ensemble of 3: use all of it \(CSSVM, --method cssvm\), or one of"):
+        SVMDiv(ENSEMBLE, index)
+
+
+def test_members_rank_as_models_of_their_own(index: PositionalIndex) -> None:
+    rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
+    stage = CSSVM(ENSEMBLE, index, depth=10, k=4)
+    runs = stage.member_runs(Run(tuple(rankings)), tag="x")
+    assert [run.tag for run in runs] == ["x-1", "x-2", "x-3"]
+    for run, model in zip(runs, ENSEMBLE.members, strict=True):
+        assert run.rankings == run_step(SVMDiv(model, index, depth=10, k=4), rankings).rankings
+    assert len({run.rankings[0].docids for run in runs}) == 3
+    assert stage.member_runs(Run(tuple(rankings)), n_jobs=4, tag="x") == runs
+    assert stage.member_runs(Run(())) == tuple(Run((), f"cssvm-{m}") for m in (1, 2, 3))
+
+
+def test_cssvm_fuses_its_members(index: PositionalIndex) -> None:
+    """By the definition, document by document; ties in the incoming order."""
+    stage = CSSVM(ENSEMBLE, index, depth=12, k=5)
+    for seed in range(8):
+        ranking = samples.ranking(seed, N)
+        members = stage.member_rankings(ranking)
+        score = {d: sum(Fraction(1, 61 + member.docids.index(d)) for member in members) for d in ranking.docids}
+        fused = stage(ranking)
+        assert (fused.qid, fused.query) == (ranking.qid, ranking.query)
+        assert fused.docids == tuple(sorted(ranking.docids, key=lambda d: (-score[d], ranking.docids.index(d))))
+        assert fused.scores.tolist() == [pytest.approx(float(score[d]), rel=1e-14) for d in fused.docids]
+        assert fused.docids[12:] == ranking.docids[12:]
+
+
+def test_ties_of_members_go_to_the_better_rank(index: PositionalIndex) -> None:
+    """Two members that pick in opposite order."""
+    model = replace(ENSEMBLE, weights=(MODEL.weights[0], tuple(-weight for weight in MODEL.weights[0])))
+    for seed in range(8):
+        ranking = samples.ranking(seed, N).head(2)
+        assert CSSVM(model, index)(ranking).docids == ranking.docids
+
+
+def test_an_ensemble_of_one_is_its_model(index: PositionalIndex) -> None:
+    ranking = samples.ranking(7, N)
+    assert CSSVM(MODEL, index)(ranking).docids == SVMDiv(MODEL, index)(ranking).docids
+    empty = Ranking("q", "", (), np.empty(0))
+    assert CSSVM(ENSEMBLE, index)(empty) == empty
+    assert isinstance(Random(1) >> CSSVM(ENSEMBLE, index), Pipeline)
+
+
+def test_cssvm_asks_for_what_svmdiv_asks_for(index: PositionalIndex) -> None:
+    with pytest.raises(ModelError, match="trained on another collection"):
+        CSSVM(replace(ENSEMBLE, fingerprint="else"), index)
+    with pytest.raises(ModelError, match="trained with titles"):
+        CSSVM(replace(ENSEMBLE, titles=True), index)
+    for options in ({"k": 0}, {"depth": 0}):
+        with pytest.raises(ParameterError, match="at least 1"):
+            CSSVM(ENSEMBLE, index, **options)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def test_the_objective_never_rises(seed: int) -> None:
     examples = random_tables(seed, n=12, outputs=6, d=4)
     learners = [MultipleChoice(3, 20.0, rounds=rounds, epsilon=1e-6) for rounds in range(1, 8)]
     found = [objective(learner.fit(ComparingTable(6), examples), examples, 20.0) for learner in learners]
-    assert all(after <= before + 1e-3 for before, after in zip(found, found[1:], strict=False))
+    assert all(after <= before + 1e-3 for before, after in pairwise(found))
     assert found[-1] < found[0]
 
 

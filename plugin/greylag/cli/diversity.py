@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from greylag.cli.options import (
+    Assignment,
     DiversityLearner,
     Field,
     Index,
@@ -24,18 +27,25 @@ from greylag.cli.options import (
 )
 from greylag.errors import FormatError, ParameterError
 
+if TYPE_CHECKING:
+    from greylag.diversity.model import DiversityModel
+
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 
 Titles = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--titles", metavar="FILE", help="svmdiv: titles, as JSON lines with id and title (the documents)."),
+    typer.Option(
+        "--titles", metavar="FILE", help="svmdiv, cssvm: titles, as JSON lines with id and title (the documents)."
+    ),
 ]
-_OWN_OPTIONS = {
-    "model": Method.svmdiv,
-    "titles": Method.svmdiv,
-    "transfer": Method.svmdiv,
-    "relevance_weight": Method.mmr,
-    "seed": Method.random,
+_LEARNER_OPTIONS = dict.fromkeys(("models", "alpha", "assignment", "seed"), (DiversityLearner.cssvm,))
+_METHOD_OPTIONS = {
+    "model": (Method.svmdiv, Method.cssvm),
+    "titles": (Method.svmdiv, Method.cssvm),
+    "transfer": (Method.svmdiv, Method.cssvm),
+    "fuse": (Method.cssvm,),
+    "relevance_weight": (Method.mmr,),
+    "seed": (Method.random,),
 }
 
 
@@ -45,7 +55,17 @@ def train_diversity(
     run: InputRun,
     qrels: Annotated[Path, typer.Option("--qrels", help="Judgements by subtopic; needed for training only.")],
     out: Annotated[Path, typer.Option("--out", help="The model's file (JSON).")],
-    method: Annotated[DiversityLearner, typer.Option("--method", help="What to train.")] = DiversityLearner.svmdiv,
+    method: Annotated[
+        DiversityLearner, typer.Option("--method", help="Train one model, or an ensemble of models that differ.")
+    ] = DiversityLearner.svmdiv,
+    models: Annotated[int | None, typer.Option("--models", help="cssvm: how many; 5.")] = None,
+    alpha: Annotated[
+        float | None, typer.Option("--alpha", help="cssvm: how strongly they repel each other; 0.1.")
+    ] = None,
+    assignment: Annotated[
+        Assignment | None, typer.Option("--assignment", help="cssvm: which of them learn from a query; all.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="cssvm: of where they start; 0.")] = None,
     preset: Annotated[
         Preset, typer.Option("--preset", help="Words by frequency and titles; svmdiv2: by TF-IDF, too.")
     ] = Preset.svmdiv,
@@ -63,21 +83,31 @@ def train_diversity(
     field: Field = "title",
     lenient: Lenient = False,
 ) -> None:
-    """Learn which words are worth covering, from judgements by subtopic, and write the model as JSON."""
+    """Learn which words are worth covering, from judgements by subtopic, and write the model as JSON.
+
+    With --method cssvm, a Coulomb structured SVM: models that each learn to, and are pushed apart, so that one of them
+    may serve a query where the others fail. --validate then chooses C by the best of their picks for each query.
+    """
     from dataclasses import replace
 
     from greylag.diversity import training
     from greylag.diversity.candidates import CandidateMaker
     from greylag.diversity.coverage import PRESETS
     from greylag.diversity.titles import read_titles
-    from greylag.structured import CuttingPlane
+    from greylag.structured import Coulomb, CuttingPlane
     from greylag.trec import has_subtopics, read_subtopic_qrels
 
+    own = {"alpha": alpha, "assignment": assignment, "seed": seed}
+    _check_options(_given(models=models, **own), _LEARNER_OPTIONS, method)
     if validate and cost is not None:
         raise ParameterError("give either --C or --validate, which chooses it")
     if not has_subtopics(qrels):
         raise FormatError(qrels, None, "the judgements are not by subtopic (qid subtopic docid grade)")
-    learner = CuttingPlane() if cost is None else CuttingPlane(cost)
+    learner = (
+        CuttingPlane(**_given(C=cost))
+        if method is DiversityLearner.svmdiv
+        else Coulomb(**_given(M=models, C=cost, **own))
+    )
     named = () if document_features is None else tuple(document_features.split(","))
     features = replace(PRESETS[preset.value], document_features=named)
     known = None if titles is None else read_titles(titles, lenient=lenient)
@@ -97,10 +127,7 @@ def train_diversity(
         provenance={"method": method.value, "depth": depth},
     )
     model.save(out)
-    made = model.provenance
-    queries = f"{len(made['queries'])} queries" + (f", C by {len(held_out)} more" if held_out else "")
-    found = f"C {made['C']:g}, objective {made['objective']:.6g}, duality gap {made['gap']:.2g}"
-    typer.echo(f"{preset.value} on {queries}: {found}")
+    typer.echo(f"{preset.value} on {_summary(model)}")
 
 
 def diversify(
@@ -113,10 +140,15 @@ def diversify(
     ] = None,
     method: Annotated[Method, typer.Option("--method", help="How to diversify.")] = Method.mmr,
     model: Annotated[
-        Path | None, typer.Option("--model", help="svmdiv: a model from `greylag train-diversity`.")
+        Path | None, typer.Option("--model", help="svmdiv, cssvm: a model from `greylag train-diversity`.")
     ] = None,
     titles: Titles = None,
-    transfer: Annotated[bool, typer.Option("--transfer", help="svmdiv: allow a model of another collection.")] = False,
+    transfer: Annotated[
+        bool, typer.Option("--transfer", help="svmdiv, cssvm: allow a model of another collection.")
+    ] = False,
+    fuse: Annotated[
+        bool, typer.Option("--fuse", help="cssvm: one run, fused by reciprocal ranks, in place of one for each model.")
+    ] = False,
     relevance_weight: Annotated[
         float | None, typer.Option(help="mmr: 1 for relevance only, 0 for novelty only; 0.7.")
     ] = None,
@@ -128,42 +160,83 @@ def diversify(
     jobs: Jobs = 1,
     lenient: Lenient = False,
 ) -> None:
-    """Reorder the top of a run so that it covers more."""
+    """Reorder the top of a run so that it covers more.
+
+    An ensemble (--method cssvm) gives a run for each of its models: --out div.run is written as div.1.run, div.2.run
+    and so on. With --fuse there is one run, div.run.
+    """
     from greylag.diversity import stage as stages
-    from greylag.diversity.greedy import GreedyStage
     from greylag.diversity.mmr import MMR
     from greylag.diversity.model import DiversityModel
     from greylag.diversity.titles import read_titles
-    from greylag.ranking import run_step
+    from greylag.ranking import Composable, run_step
     from greylag.trec import write_run
 
-    options = {
-        "model": model,
-        "titles": titles,
-        "transfer": transfer or None,
-        "relevance_weight": relevance_weight,
-        "seed": seed,
-    }
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if _OWN_OPTIONS[name] is not method:
-            raise ParameterError(f"--{name.replace('_', '-')} is for --method {_OWN_OPTIONS[name].value}")
-    if method is Method.svmdiv and model is None:
-        raise ParameterError("give the --model to diversify by, or another --method")
-    given |= {"depth": depth, "k": k}
-    if method is Method.svmdiv:
-        given["model"] = DiversityModel.load(given["model"])
+    given = _given(
+        model=model,
+        titles=titles,
+        transfer=transfer or None,
+        fuse=fuse or None,
+        relevance_weight=relevance_weight,
+        seed=seed,
+    )
+    _check_options(given, _METHOD_OPTIONS, method)
+    given.pop("fuse", None)
+    if method in _METHOD_OPTIONS["model"]:
+        if model is None:
+            raise ParameterError("give the --model to diversify by, or another --method")
+        given["model"] = DiversityModel.load(model)
     if titles is not None:
         given["titles"] = read_titles(titles, lenient=lenient)
     if method is not Method.random:
         given["index"] = open_positional(index)
-    makers: dict[Method, type[GreedyStage]] = {
+    makers: dict[Method, Callable[..., Composable]] = {
         Method.svmdiv: stages.SVMDiv,
+        Method.cssvm: stages.CSSVM,
         Method.essential_pages: stages.EssentialPages,
         Method.coverage: stages.Coverage,
         Method.mmr: MMR,
         Method.random: stages.Random,
     }
-    stage = makers[method](**given)
+    stage = makers[method](**given, depth=depth, k=k)
     rankings = read_ranked(run, topics, field, lenient)
-    write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.value}"), out)
+    tag = tag or f"{rankings.tag}-{method.value}"
+    if isinstance(stage, stages.CSSVM) and not fuse:
+        runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
+        paths = [_numbered(out, number) for number in range(1, len(runs) + 1)]
+        for path, found in zip(paths, runs, strict=True):
+            write_run(found, path)
+        typer.echo(" ".join(map(str, paths)))
+    else:
+        write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag), out)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that the user gave."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _check_options(given: Iterable[str], owners: Mapping[str, Collection[StrEnum]], method: StrEnum) -> None:
+    """Raise `ParameterError` where an option is for other methods than the one chosen."""
+    for name in given:
+        if method not in owners[name]:
+            methods = " or ".join(owner.value for owner in owners[name])
+            raise ParameterError(f"--{name.replace('_', '-')} is for --method {methods}")
+
+
+def _summary(model: DiversityModel) -> str:
+    """What was trained, on what, and how it went."""
+    made = model.provenance
+    validated = f", C by {len(made['validation'])} more" if made["validation"] else ""
+    queries = f"{len(made['queries'])} queries{validated}"
+    if made["method"] == DiversityLearner.cssvm.value:
+        spread = f"alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
+        return f"{queries}: C {made['C']:g}, {len(model.weights)} models, {spread}"
+    return f"{queries}: C {made['C']:g}, objective {made['objective']:.6g}, duality gap {made['gap']:.2g}"
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """``div.1.run`` for ``div.run`` and ``div.1.run.gz`` for ``div.run.gz``."""
+    packed = path.suffix if path.suffix == ".gz" else ""
+    plain = Path(path.name.removesuffix(packed))
+    return path.parent / f"{plain.stem}.{number}{plain.suffix}{packed}"

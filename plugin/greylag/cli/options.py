@@ -49,6 +49,7 @@ class Method(StrEnum):
     """Diversity stages."""
 
     svmdiv = "svmdiv"
+    cssvm = "cssvm"
     essential_pages = "essential-pages"
     coverage = "coverage"
     mmr = "mmr"
@@ -59,6 +60,16 @@ class DiversityLearner(StrEnum):
     """What learns to diversify."""
 
     svmdiv = "svmdiv"
+    cssvm = "cssvm"
+
+
+class Assignment(StrEnum):
+    """Which members of an ensemble learn from which query."""
+
+    all = "all"
+    best = "best"
+    sampled = "sampled"
+    stochastic = "stochastic"
 
 
 class Preset(StrEnum):

@@ -28,11 +28,18 @@ def evaluate(
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Compare with this run.")] = None,
     test: Annotated[Test, typer.Option("--test", help="The paired test of the differences.")] = Test.t,
+    pick_best: Annotated[
+        bool, typer.Option("--pick-best", help="Also the best RUN of each query, the second best, …, and who wins.")
+    ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Scores of every query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
     lenient: Lenient = False,
 ) -> None:
-    """Score runs with pytrec_eval; with --baseline, test their differences from it."""
+    """Score runs with pytrec_eval; with --baseline, test their differences from it.
+
+    With --pick-best, score also what choosing the best RUN for each query would give, the second best, and so on. The
+    --baseline is not chosen from, unless it is among the RUNs.
+    """
     from greylag import evaluation, trec
 
     by_subtopic = trec.has_subtopics(qrels)
@@ -52,11 +59,17 @@ def evaluate(
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common, or measures that need other judgements
             raise FormatError(path, None, str(error)) from None
-    significance = None if baseline is None else evaluation.compare(scores, str(baseline), test=test.value)
+    choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
+    shown = {**scores, **(choice.scores if choice else {})}
+    significance = None if baseline is None else evaluation.compare(shown, str(baseline), test=test.value)
     if as_json:
-        typer.echo(json.dumps(evaluation.to_dict(scores, significance), indent=1))
+        typer.echo(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
+    elif per_query:
+        typer.echo(evaluation.per_query(shown), nl=False)
     else:
-        typer.echo(evaluation.per_query(scores) if per_query else evaluation.table(scores, significance), nl=False)
+        typer.echo(evaluation.table(shown, significance), nl=False)
+        if choice:
+            typer.echo(f"\n{evaluation.wins_table(choice)}", nl=False)
 
 
 def experiment(

@@ -1,4 +1,4 @@
-"""A trained SVM-div: its features, weights and where they come from."""
+"""A trained SVM-div, or an ensemble of them: features, weights and where they come from."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
 from greylag.model_files import model_content, write_model
 
-SCHEMA = 1
+SCHEMA = 2
 KIND = "greylag diversity model"
 
 
 @dataclass(frozen=True)
 class DiversityModel:
-    """SVM-div's weights, with all that is needed to use them.
+    """SVM-div's weights, or those of the M members of an ensemble, with all that is needed to use them.
 
     Parameters
     ----------
     features : what the weights are of.
-    weights : in the order of ``features.names``.
+    weights : M >= 1 vectors, each in the order of ``features.names``.
     k : the size of the sets that it was trained to pick.
     titles : whether it was trained with titles.
     parameters : what MRF features among the document features were computed with.
@@ -35,11 +35,11 @@ class DiversityModel:
     Raises
     ------
     ModelError
-        Weights that are not finite, or not as many as the features.
+        No weights, or weights that are not finite, or not as many as the features.
     """
 
     features: CoverageFeatures
-    weights: tuple[float, ...]
+    weights: tuple[tuple[float, ...], ...]
     k: int
     titles: bool = False
     parameters: FeatureParameters = FeatureParameters()
@@ -47,11 +47,19 @@ class DiversityModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if len(self.weights) != self.features.n_features:
-            needed = self.features.n_features
-            raise ModelError(f"a diversity model of {needed} features has {len(self.weights)} weights")
-        if not np.isfinite(self.weights).all():
-            raise ModelError("a diversity model's weights have to be finite")
+        if not self.weights:
+            raise ModelError("a diversity model needs one vector of weights or more")
+        for vector in self.weights:
+            if len(vector) != self.features.n_features:
+                needed = self.features.n_features
+                raise ModelError(f"a diversity model of {needed} features has {len(vector)} weights")
+            if not np.isfinite(vector).all():
+                raise ModelError("a diversity model's weights have to be finite")
+
+    @property
+    def members(self) -> tuple[DiversityModel, ...]:
+        """M models with one vector of weights each."""
+        return tuple(replace(self, weights=(vector,)) for vector in self.weights)
 
     @property
     def preset(self) -> str:
@@ -68,7 +76,7 @@ class DiversityModel:
             "document_features": list(self.features.document_features),
             "k": self.k,
             "titles": self.titles,
-            "weights": dict(zip(self.features.names, self.weights, strict=True)),
+            "weights": dict(zip(self.features.names, zip(*self.weights, strict=True), strict=True)),
             "parameters": self.parameters.as_dict(),
             "fingerprint": self.fingerprint,
             "provenance": dict(self.provenance),
@@ -88,9 +96,12 @@ class DiversityModel:
             features = CoverageFeatures(content["criteria"], content["thresholds"], content["document_features"])
             if tuple(content["weights"]) != features.names:
                 raise ModelError("its weights are not those of its criteria, thresholds and document features")
+            if len({len(own) for own in content["weights"].values()}) > 1:
+                raise ModelError("its features' weights are not all of the same number of models")
+            vectors = zip(*content["weights"].values(), strict=True)
             return cls(
                 features=features,
-                weights=tuple(float(weight) for weight in content["weights"].values()),
+                weights=tuple(tuple(float(weight) for weight in vector) for vector in vectors),
                 k=content["k"],
                 titles=content["titles"],
                 parameters=FeatureParameters(**content["parameters"]),

@@ -11,12 +11,13 @@ from greylag.diversity.baselines import ModularGain, random_gain, unweighted_cov
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain, Subtopics, known_subtopics, word_coverage
 from greylag.diversity.essential_pages import EssentialPagesGain
-from greylag.diversity.greedy import GreedyStage
+from greylag.diversity.fusion import reciprocal_rank_fusion
+from greylag.diversity.greedy import GreedyStage, greedy, picked_first
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection
-from greylag.ranking import Ranking
+from greylag.ranking import Composable, Ranking, Run
 from greylag.trec import SubtopicQrels
 
 
@@ -26,7 +27,7 @@ class SVMDiv(GreedyStage):
 
     Parameters
     ----------
-    model : the model.
+    model : the model, of one vector of weights.
     index : the collection.
     titles : titles by docid, which a model that was trained with titles needs.
     depth, k : see `GreedyStage`. The first picks are the same for every k.
@@ -35,7 +36,8 @@ class SVMDiv(GreedyStage):
     Raises
     ------
     ModelError
-        Where the model was trained on another collection and `transfer` is not set, or with titles and there are none.
+        Where the model is an ensemble, was trained on another collection and `transfer` is not set, or was trained with
+        titles and there are none.
     """
 
     model: DiversityModel
@@ -48,6 +50,11 @@ class SVMDiv(GreedyStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.model.weights) > 1:
+            raise ModelError(
+                f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --method cssvm), or one "
+                "of model.members"
+            )
         check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         if self.model.titles and self.titles is None:
             raise ModelError("the model was trained with titles: give the stage the documents' titles, too")
@@ -57,7 +64,58 @@ class SVMDiv(GreedyStage):
 
     def gain(self, candidates: Ranking) -> CoverageGain:
         """The gain in w' Psi."""
-        return word_coverage(self._make(candidates), np.array(self.model.weights))
+        return word_coverage(self._make(candidates), np.array(self.model.weights[0]))
+
+
+@dataclass(frozen=True)
+class CSSVM(Composable):
+    """Diversifies by each member of an ensemble, as `SVMDiv` does, and fuses the M rankings by reciprocal ranks.
+
+    Of documents that come out equal, the one with the better rank before is first.
+
+    Parameters
+    ----------
+    model : the ensemble.
+    index, titles, depth, k, transfer : see `SVMDiv`.
+
+    Raises
+    ------
+    ModelError
+        As `SVMDiv`.
+    """
+
+    model: DiversityModel
+    index: PositionalIndex
+    titles: Mapping[str, str] | None = None
+    depth: int = 100
+    k: int = 20
+    transfer: bool = False
+    _make: CandidateMaker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # What a member's stage checks and makes is the same for all.
+        first = SVMDiv(self.model.members[0], self.index, self.titles, self.depth, self.k, self.transfer)
+        object.__setattr__(self, "_make", first._make)
+
+    def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
+        """One query's documents as each member diversifies them."""
+        x = self._make(ranking.head(self.depth))
+        picks = (greedy(word_coverage(x, np.array(vector)), self.k) for vector in self.model.weights)
+        return tuple(ranking.permute(picked_first(picked, len(ranking))) for picked in picks)
+
+    def member_runs(self, run: Run, *, n_jobs: int = 1, tag: str = "cssvm") -> tuple[Run, ...]:
+        """Each member's rankings as a run, tagged `tag` and its number; the same for any number of threads."""
+        from joblib import Parallel, delayed
+
+        found = Parallel(n_jobs, backend="threading")(delayed(self.member_rankings)(r) for r in run.rankings)
+        members = range(len(self.model.weights))
+        return tuple(Run(tuple(rankings[m] for rankings in found), f"{tag}-{m + 1}") for m in members)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank one query's documents."""
+        fused = reciprocal_rank_fusion(self.member_rankings(ranking))
+        scores = dict(zip(fused.docids, fused.scores, strict=True))
+        return ranking.rescore([scores[docid] for docid in ranking.docids])
 
 
 @dataclass(frozen=True)

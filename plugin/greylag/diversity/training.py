@@ -1,11 +1,11 @@
-"""Training SVM-div: from rankings and judgements by subtopic to a DiversityModel."""
+"""Training SVM-div and ensembles of it: from rankings and judgements by subtopic to a DiversityModel."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, Ranking
+from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
+from greylag.structured.ensemble import Ensemble
 from greylag.trec import SubtopicQrels
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
@@ -64,39 +66,57 @@ def training_examples(
 
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
-    """The mean over the examples of the loss of what the model predicts."""
-    return float(np.mean([model.loss(subtopics, model.infer(x, weights)) for x, subtopics in examples]))
+    """The mean over the examples of the loss of what the model predicts.
+
+    Parameters
+    ----------
+    weights : shape (d,), or (M, d) for the loss of the best of M predictions (pick-best).
+    """
+    members = np.atleast_2d(weights)
+    losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]
+    return float(np.min(losses, axis=1).mean())
 
 
+@overload
 def fit_grid(
     model: CoverageModel, training: Sequence[Example], learner: CuttingPlane, grid: Collection[float] = C_GRID
-) -> dict[float, Solution]:
+) -> dict[float, Solution]: ...
+@overload
+def fit_grid(
+    model: CoverageModel, training: Sequence[Example], learner: Coulomb, grid: Collection[float] = C_GRID
+) -> dict[float, Ensemble]: ...
+def fit_grid(
+    model: CoverageModel, training: Sequence[Example], learner: CuttingPlane | Coulomb, grid: Collection[float] = C_GRID
+) -> Mapping[float, Solution | Ensemble]:
     """What `learner` finds with each C of `grid`, ascending, instead of its own."""
     return {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
 
 
-def choose_cost(model: CoverageModel, solutions: Mapping[float, Solution], validation: Collection[Example]) -> float:
-    """The C whose solution has the least mean loss on `validation`; of equal ones the first."""
+def choose_cost(
+    model: CoverageModel, solutions: Mapping[float, Solution | Ensemble], validation: Collection[Example]
+) -> float:
+    """The C of the least mean loss on `validation` (of an ensemble, pick-best); of equal ones the first."""
     return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
 
 def train(
     training: Mapping[str, Example],
     make: CandidateMaker,
-    learner: CuttingPlane,
+    learner: CuttingPlane | Coulomb,
     *,
     k: int = 5,
     validation: Mapping[str, Example] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> DiversityModel:
-    """SVM-div for sets of k documents.
+    """SVM-div for sets of k documents, or an ensemble of it.
 
     Parameters
     ----------
     training, validation : examples by qid, as `training_examples` gives them. With validation, C is the best of
         `C_GRID` by it, and the learner's is not used.
     make : what made them.
-    provenance : recorded with what is known here: version, queries, C, objective and duality gap.
+    learner : a cutting plane gives one vector of weights, a Coulomb structured SVM M of them.
+    provenance : recorded with what is known here: version, queries, the learner's parameters, and how well it did.
     """
     model = CoverageModel(k)
     solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C])
@@ -104,7 +124,7 @@ def train(
     solution = solutions[C]
     return DiversityModel(
         features=make.features,
-        weights=tuple(solution.weights.tolist()),
+        weights=tuple(tuple(vector) for vector in np.atleast_2d(solution.weights).tolist()),
         k=k,
         titles=make.titles is not None,
         parameters=make.parameters,
@@ -113,11 +133,14 @@ def train(
             "greylag": __version__,
             "queries": list(training),
             "validation": list(validation or ()),
-            "C": C,
-            "epsilon": learner.epsilon,
-            "objective": solution.objective,
-            "gap": solution.gap,
-            "converged": solution.converged,
+            **asdict(replace(learner, C=C)),
+            **_outcome(solution),
             **(provenance or {}),
         },
     )
+
+
+def _outcome(solution: Solution | Ensemble) -> dict[str, Any]:
+    if isinstance(solution, Ensemble):
+        return {"mean_angle": solution.mean_angle, "converged": solution.converged}
+    return {"objective": solution.objective, "gap": solution.gap, "converged": solution.converged}

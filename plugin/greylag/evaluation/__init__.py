@@ -2,12 +2,15 @@
 
 from greylag.evaluation.diversity import evaluate_by_subtopic
 from greylag.evaluation.measures import Measure, Scores, evaluate, expected_reciprocal_rank, parse_measure
-from greylag.evaluation.report import per_query, table, to_dict
+from greylag.evaluation.pick_best import PickBest, RunChoice, pick_best, pick_best_runs
+from greylag.evaluation.report import per_query, table, to_dict, wins_table
 from greylag.evaluation.significance import Comparison, Significance, compare
 
 __all__ = [
     "Comparison",
     "Measure",
+    "PickBest",
+    "RunChoice",
     "Scores",
     "Significance",
     "compare",
@@ -16,6 +19,9 @@ __all__ = [
     "expected_reciprocal_rank",
     "parse_measure",
     "per_query",
+    "pick_best",
+    "pick_best_runs",
     "table",
     "to_dict",
+    "wins_table",
 ]

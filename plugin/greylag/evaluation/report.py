@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from greylag.evaluation.measures import Scores
+from greylag.evaluation.pick_best import RunChoice
 from greylag.evaluation.significance import Comparison, Significance, check_comparable
 
 LEVEL = 0.05
@@ -55,16 +56,35 @@ def per_query(scores: Mapping[str, Scores]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_dict(scores: Mapping[str, Scores], significance: Significance | None = None) -> dict[str, Any]:
-    """All figures, unrounded, as a dictionary that JSON can hold; a statistic that is infinite becomes None."""
-    runs = {name: _run_to_dict(run) for name, run in scores.items()}
-    if significance is None:
-        return {"runs": runs}
-    comparisons = [
-        {**asdict(c), "measure": str(c.measure), "statistic": c.statistic if math.isfinite(c.statistic) else None}
-        for c in significance.comparisons
+def wins_table(choice: RunChoice) -> str:
+    """A row for each run and a column for each measure's share of wins, with notes on the names in `choice`."""
+    best, scores = next(iter(choice.scores.items()))
+    header = ["wins", *map(str, scores.measures)]
+    rows = [header, *([name, *(f"{share:.4f}" for share in wins)] for name, wins in choice.wins.items())]
+    notes = [
+        f"{best}: on each query the best of the runs' scores (an oracle); rank 2: the second best, and so on.",
+        "wins: the share of queries on which a run is the best; equally good ones share a query.",
     ]
-    return {"runs": runs, "significance": {**asdict(significance), "comparisons": comparisons}}
+    return "\n".join([*aligned(rows), "", *notes]) + "\n"
+
+
+def to_dict(
+    scores: Mapping[str, Scores], significance: Significance | None = None, choice: RunChoice | None = None
+) -> dict[str, Any]:
+    """All figures, unrounded, as a dictionary that JSON can hold; a statistic that is infinite becomes None."""
+    content: dict[str, Any] = {"runs": {name: _run_to_dict(run) for name, run in scores.items()}}
+    if choice:
+        picked = {name: _run_to_dict(run) for name, run in choice.scores.items()}
+        columns = next(iter(picked.values()))["means"]
+        wins = {name: dict(zip(columns, shares.tolist(), strict=True)) for name, shares in choice.wins.items()}
+        content["pick_best"] = {"runs": picked, "wins": wins}
+    if significance:
+        comparisons = [
+            {**asdict(c), "measure": str(c.measure), "statistic": c.statistic if math.isfinite(c.statistic) else None}
+            for c in significance.comparisons
+        ]
+        content["significance"] = {**asdict(significance), "comparisons": comparisons}
+    return content
 
 
 def _run_to_dict(run: Scores) -> dict[str, Any]:
