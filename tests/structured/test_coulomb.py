@@ -130,6 +130,36 @@ def test_best_lets_members_specialise() -> None:
     assert losses.shape == (2, 6)
 
 
+def test_best_comes_to_rest_where_each_member_is_the_optimum_of_its_own_examples() -> None:
+    C, examples = 5.0, random_tables(9, n=9, outputs=6, d=5)
+    ensemble = Coulomb(3, 0.0, C, "best", epsilon=1e-6, seed=1).fit(Table(), examples)
+    assert ensemble.converged
+    training = TrainingSet(Table(), examples)
+    owner = np.array([training.hinge_losses(member) for member in ensemble.weights]).argmin(axis=0)
+    assert len(set(owner)) > 1
+    for m in set(owner):
+        own = [example for example, o in zip(examples, owner, strict=True) if o == m]
+        alone = CuttingPlane(C * len(own) / len(examples), 1e-8).fit(Table(), own).weights
+        np.testing.assert_allclose(ensemble.weights[m], alone, atol=5e-3 * np.linalg.norm(alone))
+
+
+@pytest.mark.parametrize("assignment", ["best", "sampled", "stochastic"])
+def test_one_example_is_one_members(assignment: Assignment) -> None:
+    # What is drawn is held after the first epochs.
+    weights = Coulomb(3, 0.0, 5.0, assignment).fit(Table(), random_tables(6, n=1, outputs=10, d=6)).weights
+    lengths = np.linalg.norm(weights, axis=1)
+    assert np.sort(lengths)[1] < 1e-3 * lengths.max()
+
+
+@pytest.mark.parametrize("update", ["subgradient", "stochastic"])
+def test_steps_of_drawn_members_make_each_the_optimum_of_its_share(update: Update) -> None:
+    examples = random_tables(6, n=4, outputs=10, d=6)
+    training, share = TrainingSet(Table(), examples), 5.0 / 3
+    best = CuttingPlane(share, 1e-8).fit(Table(), examples).objective
+    ensemble = Coulomb(3, 0.0, 5.0, "stochastic", update, epochs=2000).fit(Table(), examples)
+    assert max(training.objective(member, share) for member in ensemble.weights) == pytest.approx(best, rel=0.02)
+
+
 def test_one_example_is_enough_for_different_members() -> None:
     examples = random_tables(6, n=1, outputs=10, d=6)
     ensemble = Coulomb(5, 0.3, 5.0).fit(Table(), examples)
