@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from greylag.ranking import FloatArray
 
@@ -57,3 +58,26 @@ def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatAr
     """Examples for `Table`; the least loss is not always 0."""
     rng = np.random.default_rng(seed)
     return [(rng.standard_normal((outputs, d)), rng.random(outputs)) for _ in range(n)]
+
+
+def optimum_around(
+    centre: FloatArray, examples: Sequence[tuple[FloatArray, FloatArray]], C: float, targets: Sequence[int]
+) -> FloatArray:
+    """The w of least ||w - centre||² / 2 + C times the mean hinge loss, all constraints listed, by another solver."""
+    n, d = len(examples), len(centre)
+    rows, bounds = [], []
+    for i, ((x, truth), target) in enumerate(zip(examples, targets, strict=True)):
+        for features, loss in zip(x, truth, strict=True):
+            rows.append(np.concatenate([x[target] - features, np.eye(n)[i]]))
+            bounds.append(loss)
+    A, b, weight = np.array(rows), np.array(bounds), np.concatenate([np.zeros(d), np.full(n, C / n)])
+    found = minimize(
+        lambda v: (v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v,
+        np.concatenate([centre, np.full(n, b.max() + np.abs(A).sum())]),
+        jac=lambda v: np.concatenate([v[:d] - centre, np.zeros(n)]) + weight,
+        constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    assert found.success
+    return np.asarray(found.x[:d])

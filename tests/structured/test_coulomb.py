@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray
 from greylag.structured import Coulomb, CuttingPlane, TrainingSet
 from greylag.structured.coulomb import SETTLED, Assignment, Update
 from greylag.structured.electrostatics import coulomb_energy, displacements
-from tests.structured.models import Table, random_tables
+from tests.structured.models import Table, optimum_around, random_tables
 
 UPDATES: tuple[Update, ...] = ("exact", "subgradient", "stochastic")
 ASSIGNMENTS: tuple[Assignment, ...] = ("all", "best", "sampled", "stochastic")
@@ -68,29 +67,8 @@ def test_members_come_to_rest_where_the_steps_do(alpha: float) -> None:
     ensemble = Coulomb(4, alpha, C, epsilon=1e-6).fit(Table(), examples)
     assert ensemble.converged
     for member, centre in zip(ensemble.weights, displacements(ensemble.weights, alpha), strict=True):
-        expected = optimum_around(centre, examples, C)
+        expected = optimum_around(centre, examples, C, [int(np.argmin(truth)) for _, truth in examples])
         assert np.linalg.norm(member - expected) <= 2 * SETTLED * np.linalg.norm(member)
-
-
-def optimum_around(centre: FloatArray, examples: list[tuple[FloatArray, FloatArray]], C: float) -> FloatArray:
-    """The w of least ||w - centre||² / 2 + C times the mean hinge loss, all constraints listed."""
-    n, d = len(examples), len(centre)
-    rows, bounds = [], []
-    for i, (x, truth) in enumerate(examples):
-        for features, loss in zip(x, truth, strict=True):
-            rows.append(np.concatenate([x[np.argmin(truth)] - features, np.eye(n)[i]]))
-            bounds.append(loss)
-    A, b, weight = np.array(rows), np.array(bounds), np.concatenate([np.zeros(d), np.full(n, C / n)])
-    found = minimize(
-        lambda v: (v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v,
-        np.concatenate([centre, np.full(n, b.max() + np.abs(A).sum())]),
-        jac=lambda v: np.concatenate([v[:d] - centre, np.zeros(n)]) + weight,
-        constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 1000},
-    )
-    assert found.success
-    return np.asarray(found.x[:d])
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -12,7 +12,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray
 from greylag.structured import CuttingPlane, Ensemble, MultipleChoice, TrainingSet
-from tests.structured.models import ComparingTable, Table, random_tables
+from tests.structured.models import ComparingTable, Table, optimum_around, random_tables
 
 
 def objective(ensemble: Ensemble, examples: list[tuple[FloatArray, FloatArray]], C: float) -> float:
@@ -66,6 +66,22 @@ def test_on_one_example_mcl_has_no_choice_but_diversity_has() -> None:
     assert plain.converged
     diverse = MultipleChoice(4, 10.0, diversity=1.0).fit(ComparingTable(6), examples)
     assert diverse.mean_angle > 5.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> None:
+    examples, model, C, reward = random_tables(seed, n=6, outputs=5, d=12), ComparingTable(5), 0.3, 0.4
+    ensemble = MultipleChoice(2, C, reward, rounds=60, epsilon=1e-7).fit(model, examples)
+    assert ensemble.converged
+    training = TrainingSet(model, examples)
+    hinges = np.array([training.hinge_losses(member) for member in ensemble.weights])
+    posed = []
+    for (x, truth), own in zip(examples, hinges.argmin(axis=0) == 1, strict=True):
+        other = model.infer(x, ensemble.weights[0])
+        alike = np.array([model.similarity(y, other) for y in range(5)])
+        posed.append((x, truth + reward * alike) if own else (reward * x, reward * alike))
+    expected = optimum_around(np.zeros(12), posed, C, [int(np.argmin(truth)) for _, truth in examples])
+    np.testing.assert_allclose(ensemble.weights[1], expected, atol=1e-3 * np.linalg.norm(expected))
 
 
 def test_a_reward_for_diversity_makes_outputs_less_alike() -> None:
