@@ -180,6 +180,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["train", "--index", "x"], "Missing option '--topics'"),
         (["evaluate", "--qrels", "{q}", "nowhere.run"], "nowhere.run: cannot be read"),
         (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "measure 'mapp' is unknown; the nearest are AP"),
+        (["evaluate", "--qrels", "{q}", "{r}", "--pick-best"], "bm25.run; give two or more"),
         (["search", "--index", "{t}", "--topics", "{topics}", "--out", "x"], "is not a Lucene index"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "x", "--b", "2"], "b is 2.0"),
@@ -218,6 +219,28 @@ def test_mistakes_get_one_line_and_code_2(
     assert err.startswith("greylag: error: ")
     assert err.count("\n") == 1
     assert reason in err
+
+
+def test_pick_best(command: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--index", made / "index", "--topics", made / "topics.tsv", "--out", tmp_path / "ql.run", "--model", "ql"]
+    assert command("search", *words)[0] == 0
+    runs, judged = [made / "bm25.run", tmp_path / "ql.run"], ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
+    code, out, _ = command(*judged, *runs, "--json")
+    found = [list(run["per_query"].values()) for run in json.loads(out)["runs"].values()]
+    values = np.array([[query["AP"] for query in run] for run in found])
+    code, out, _ = command(*judged, *runs, "--pick-best")
+    assert code == 0
+    shown = {row[0]: row[1] for row in (re.split(r"  +", line) for line in out.splitlines()) if len(row) == 2}
+    assert shown["best of 2"] == f"{values.max(axis=0).mean():.4f}"
+    assert shown["rank 2 of 2"] == f"{values.min(axis=0).mean():.4f}"
+    assert shown["mean of 2"] == f"{values.mean():.4f}"
+    code, out, _ = command(*judged, *runs, "--pick-best", "--per-query")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert [float(ap) for run, _, ap in lines[1:] if run == "best of 2"] == values.max(axis=0).round(4).tolist()
+    # A baseline is compared with, not chosen.
+    assert command(*judged, runs[1], "--pick-best", "--baseline", runs[0])[:2] == (2, "")
+    code, out, _ = command(*judged, *runs, "--pick-best", "--baseline", runs[0])
+    assert re.search(r"^best of 2 +0\.\d+ +\+0\.\d+", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

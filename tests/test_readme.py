@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import greylag
 
@@ -24,6 +26,8 @@ def blocks(language: str) -> list[str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("docs.jsonl", "topics.tsv", "qrels.txt", "qrels.subtopics.txt"):
         shutil.copy(DEMO / name, tmp_path)
+    docids = [json.loads(line)["id"] for line in (tmp_path / "docs.jsonl").read_text().splitlines()]
+    (tmp_path / "pagerank.tsv").write_text("".join(f"{docid}\t{1 / n}\n" for n, docid in enumerate(docids[:600], 1)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -32,7 +36,7 @@ def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "\n".join(blocks("python"))
     exec(compile(code, "README.md", "exec"), {})
     scores = dict(re.findall(r"^(\w+) \[([\d.]+)", capsys.readouterr().out, re.MULTILINE))
-    assert float(scores["mrf"]) > float(scores["bm25"]) > 0.8
+    assert float(scores["trees"]) > float(scores["mrf"]) > float(scores["bm25"]) > 0.8
     assert (folder / "bm25-mmr.run").read_text().startswith("1 Q0 ")
 
 
@@ -45,4 +49,16 @@ def test_commands(folder: Path) -> None:
         assert done.returncode == 0, (line, done.stderr)
         if "--baseline" in line:
             assert re.search(r"mrf.run +0\.9\d+ +\+0\.0", done.stdout)
+        if line.startswith("greylag explain"):
+            shown = next(block for block in blocks("text") if "contribution" in block)
+            assert set(shown.splitlines()) <= set(done.stdout.splitlines())
     assert (folder / "features.txt").read_text().startswith("# 1 FI/term/LM\n")
+
+
+def test_the_studys_scores_are_those_that_its_configs_expect() -> None:
+    collections = ("cacm", "vaswani", "cranfield")
+    expected = [yaml.safe_load((ROOT / "configs" / f"{name}.mrf.yaml").read_text())["expected"] for name in collections]
+    _, _, section = (ROOT / "README.md").read_text().partition("### Selected features")
+    rows = re.findall(r"\| \.(\d{4}) \| \.(\d{4}) \| \.(\d{4}) \|$", section.partition("\n## ")[0], re.MULTILINE)
+    for system, row in zip(expected[0], rows[:-2], strict=True):  # the last two are Anserini's
+        assert [f"{own[system]['AP']:.4f}" for own in expected] == [f"0.{digits}" for digits in row]

@@ -162,20 +162,32 @@ def test_descriptions_beside_the_runs(done: Done) -> None:
 
 
 class Page(HTMLParser):
-    """What a page refers to, and its text."""
+    """What a page refers to, its text, and the rows of its tables."""
 
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
         self.text = ""
         self.tags: list[str] = []
+        self.rows: list[list[str]] = []
+        self.in_cell = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.in_cell = tag == "td"
+        if tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self.rows[-1].append("")
         self.links += [value or "" for name, value in attributes if name in ("src", "href", "xlink:href")]
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if self.in_cell:
+            self.rows[-1][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_cell = False
 
 
 def test_the_report_stands_alone(done: Done) -> None:
@@ -187,6 +199,8 @@ def test_the_report_stands_alone(done: Done) -> None:
     for system in SYSTEMS:
         assert f"{done.result.scores[system]['AP']:.4f}" in page.text
     for text in (
+        "634 documents; 24 judged queries in 3 folds",
+        f"have p < 0.05 as they are, and {sum(c['corrected_p'] < 0.05 for c in done.results['comparisons'])} after",
         "Holm's correction over all 48 comparisons",
         "going from 5 to 6 features",
         "learning, fold 3",
@@ -195,12 +209,38 @@ def test_the_report_stands_alone(done: Done) -> None:
         assert text in page.text
 
 
+def test_the_reports_tables_show_the_models(done: Done) -> None:
+    page = Page()
+    page.feed((done.folder / "out" / "report.html").read_text())
+
+    def models(tag: str) -> list[LinearModel]:
+        return [LinearModel.load(done.folder / "out" / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]
+
+    rm3 = models("rm3")
+    assert ["RM3", "fb_terms", *(str(model.parameters.fb_terms) for model in rm3)] in page.rows
+    assert ["RM3", "FI/expansion/BM25", *(f"{model.weights[1]:.4g}" for model in rm3)] in page.rows
+    assert ["SDM", "AP, training", *(f"{own.provenance['training_score']:.4f}" for own in models("sdm"))] in page.rows
+    ascent = [dict(zip(map(str, own.features), own.weights, strict=True)) for own in models("coordinate-ascent")]
+    assert ["FI/term/LM", *(f"{weights['FI/term/LM']:+.4g}" for weights in ascent)] in page.rows
+    for number, (textual, expanded) in enumerate(zip(models("mrf-fs"), models("mrf-fs-expansion"), strict=True), 1):
+        sizes = [f"{len(own.features)} by AP" for own in (textual, expanded)]
+        assert any(row[:1] == [str(number)] and row[-2:] == sizes for row in page.rows)
+        for place, (feature, weight) in enumerate(zip(expanded.features, expanded.weights, strict=True), 1):
+            cell = f"{place}:\N{NO-BREAK SPACE}{weight:+.4g}"
+            assert any(row[0] == str(feature) and row[number] == cell for row in page.rows if len(row) == 4)
+    at_end = sum(model.parameters.k1 in (0.9, 1.6) for model in models("bm25"))  # k1 has these two values, b has one
+    assert f"; BM25's k1 in {at_end} of 3 folds; SDM's mu" in page.text
+    times = [float(row[1]) for row in page.rows if len(row) == 2 and row[1].replace(".", "").isdigit()]
+    assert times[-1] == pytest.approx(sum(times[:-1]), abs=0.5)
+
+
 @pytest.mark.parametrize("system", ["MRF-FS", "MRF-FS expansion"])
 def test_explain_on_the_command_line(
     done: Done, system: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, tag = done.folder / "out", mrf.file_name(system)
-    qid = done.results["folds"][0]["test"][0]
+    topics = read_topics(DEMO / "topics.tsv")
+    qid = max(done.results["folds"][0]["test"], key=lambda qid: len(topics[qid].split()))
     ranking = read_run(out / f"{tag}.run")[qid]
     model = LinearModel.load(out / "models" / tag / "fold-1.json")
     words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", "--model", out / "models" / tag / "fold-1.json"]
@@ -214,7 +254,13 @@ def test_explain_on_the_command_line(
     assert score == pytest.approx(ranking.scores[2], rel=1e-6)
     assert float(lines[-1].split()[0]) == pytest.approx(score, abs=1e-6)
     ends = [(line.split() or [""])[-1] for line in lines]
-    assert [end for end in ends if end.count("/") == 2] == list(map(str, model.features))
+    places = [place for place, end in enumerate(ends) if end.count("/") == 2]
+    assert [ends[place] for place in places] == list(map(str, model.features))
+    for place, end in zip(places, [*places[1:], len(lines) - 1], strict=True):
+        shares = [float(line.split()[0]) for line in lines[place + 1 : end]]
+        assert shares == sorted(shares, key=abs, reverse=True)
+        assert sum(shares) == pytest.approx(float(lines[place].split()[0]), abs=1e-6)
+        assert all(("(probability 0." in line) == ends[place].startswith("FI/e") for line in lines[place + 1 : end])
 
 
 def test_expansions_cannot_be_explained_without_the_run(

@@ -58,6 +58,15 @@ def test_reads_letors_own_files(tmp_path: Path) -> None:
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
 
+def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_bytes(b"# 1 a\r\n1 qid:7 1:5 \r\n")
+    with pytest.raises(FormatError, match=r":1: the line ends in CR LF; lenient reading"):
+        read_features(path)
+    data = read_features(path, lenient=True)
+    assert (data.names, data.features.tolist(), data.grades.tolist()) == (("a",), [[5.0]], [1])
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -11,6 +11,7 @@ from greylag.cli.options import Field, Index, Lenient, Topics, open_positional
 from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
+    from greylag.features.spec import Feature
     from greylag.ltr.explain import CliqueShare
 
 
@@ -27,7 +28,11 @@ def explain(
     field: Field = "title",
     lenient: Lenient = False,
 ) -> None:
-    """Show a document's score by a model as a sum over features and cliques, with the counts behind each."""
+    """Show a document's score by a model as a sum over features and cliques, with the counts behind each.
+
+    A feature's cliques follow it, those that contribute most first; their weight is the feature's, times how often the
+    query has the clique or, of a feedback term, times its probability.
+    """
     import numpy as np
 
     from greylag.ltr import explain as explaining
@@ -44,26 +49,33 @@ def explain(
         if qid not in rankings:
             raise ParameterError(f"topic {qid!r} has no document in {run}")
         ranking = rankings[qid]
-    elif any("/expansion/" in str(feature) for feature in linear.features):
+    elif any(_expands(feature) for feature in linear.features):
         raise ParameterError(f"{model} has expansion features, which depend on what is reranked: give --run")
     else:
         ranking = Ranking(qid, queries[qid], (docid,), np.zeros(1))
     explanation = explaining.explain(linear, open_positional(index), ranking, docid, transfer=transfer)
     typer.echo(f"query {qid}, document {docid}: score {explanation.score:.12g}\n")
-    typer.echo(f"{'contribution':>16} = {'weight':>12} x {'value':>14}")
+    typer.echo(f"{'contribution':>16} = {'weight':>12} x {'value':>14}  feature, its cliques")
     for share in explanation.features:
         typer.echo(_row(share.contribution, share.weight, share.value, str(share.feature)))
-        for clique in share.cliques:
+        for clique in sorted(share.cliques, key=lambda clique: -abs(clique.contribution)):
             weight = share.weight * clique.multiplicity
-            typer.echo(_row(clique.contribution, weight, clique.value, f"    {_counts(clique)}"))
+            typer.echo(_row(clique.contribution, weight, clique.value, f"    {_counts(clique, share.feature)}"))
     typer.echo(f"{sum(share.contribution for share in explanation.features):16.9f}   sum over features")
 
 
 def _row(contribution: float, weight: float, value: float, name: str) -> str:
-    return f"{contribution:16.9f} = {weight:12.6g} x {value:14.9f}  {name}"
+    return f"{contribution:z16.9f} = {weight:12.6g} x {value:z14.9f}  {name}"
 
 
-def _counts(clique: CliqueShare) -> str:
+def _counts(clique: CliqueShare, feature: Feature) -> str:
     words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
-    times = "" if clique.multiplicity == 1 else f" ({clique.multiplicity:.4g} times)"
-    return f"{words}{times}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"
+    if _expands(feature):
+        words += f" (probability {clique.multiplicity:.4g})"
+    elif clique.multiplicity != 1:
+        words += f" ({clique.multiplicity:.0f} times)"
+    return f"{words}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"
+
+
+def _expands(feature: Feature) -> bool:
+    return str(feature).startswith("FI/expansion/")

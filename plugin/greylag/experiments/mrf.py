@@ -46,7 +46,8 @@ class Features(config.Settings):
     Parameters
     ----------
     pool : the dependence models of the pool.
-    priors : features ``prior:FILE`` beside it, the files below the data folder.
+    priors : features ``prior:FILE[:log][:DEFAULT]`` beside it, the files below the data folder.
+    idf, profile, max_clique : as in `FeatureParameters`.
     """
 
     pool: Literal["sd", "fd", "full"] = "full"
@@ -57,7 +58,7 @@ class Features(config.Settings):
 
 
 class Grid(config.Settings):
-    """The values that training queries choose from."""
+    """The values of `FeatureParameters`' fields that training queries choose from."""
 
     mu: Annotated[tuple[float, ...], Field(min_length=1)] = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
     k1: Annotated[tuple[float, ...], Field(min_length=1)] = (0.6, 0.9, 1.2, 1.6, 2.2)
@@ -71,7 +72,7 @@ class Training(config.Settings):
 
     Parameters
     ----------
-    objective : what is maximised, and what choices within training queries go by.
+    objective : what is maximised, and what choices within training queries go by; as `Objective.parse` reads it.
     cutoffs : the objective at these cut-offs is tried as what selection maximises; without any, the objective itself.
     max_features, epsilon : of greedy selection; the number of features is chosen from 1 to `max_features`.
     restarts : of coordinate ascent.
@@ -136,7 +137,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     experiment = set_up(settings, index, first, qrels, n_jobs)
     if experiment.limited:
         largest = settings.features.max_clique
-        say(f"{experiment.limited} queries have more than {largest} terms: FD's cliques are limited to {largest}")
+        say(f"FD's cliques have {largest} terms at most; queries with more terms: {experiment.limited}")
     models, learned = learn_all(experiment, folds, clock, say)
     with clock.step("ranking and scoring"):
         tested = {qid for fold in folds for qid in fold.test}

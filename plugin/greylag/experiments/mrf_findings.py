@@ -20,7 +20,7 @@ from greylag.ranking import FloatArray
 if TYPE_CHECKING:
     from greylag.experiments.mrf import Settings
 
-FIFTH = 5
+FIFTH = 5  # whether features after the fifth overfit is asked, as in Metzler (2007)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from greylag.trec import Qrels
 
 BASELINES = (LM, BM25, SDM, MRF_LM, MRF_BM25, RM3)
 SELECTED, RETRAINED, EXPANDED, ASCENT = "MRF-FS", "MRF-FS retrained", "MRF-FS expansion", "coordinate ascent"
-HeldOut = tuple[tuple[float, ...], ...]
 LEARNED = (SELECTED, RETRAINED, EXPANDED, ASCENT)
+HeldOut = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)

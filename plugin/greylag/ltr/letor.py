@@ -74,7 +74,7 @@ _NAME = re.compile(r"#\s*(\d+)\s+(\S+)\s*")
 _DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # LETOR's own files have "docid = ..." and more
 
 
-def read_features(path: str | Path, qrels: Qrels | None = None) -> RankingData:
+def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
     """Read LETOR text that `write_features` wrote, or of LETOR and MSLR themselves, as training data.
 
     A feature that a line leaves out is 0; a feature without a name is called by its number, a document by its line's.
@@ -83,15 +83,16 @@ def read_features(path: str | Path, qrels: Qrels | None = None) -> RankingData:
     ----------
     qrels : the judgements, which tell of relevant documents that were not retrieved; without them the file's grades are
         all that is known. Grades of the lines are the file's in either case.
+    lenient : repair what `greylag.trec.text.read_text` can, such as CR LF, with a warning.
 
     Raises
     ------
     FormatError
-        Where a line is not of the form, or a query's lines are apart from each other.
+        Where a line is not of the form, or a query's lines are apart from each other; also what `read_text` refuses.
     """
     names: dict[int, str] = {}
     lines: list[_Line] = []
-    with Faults(path, lenient=False) as faults:
+    with Faults(path, lenient) as faults:
         text = read_text(path, faults).decode()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("#"):

@@ -34,7 +34,7 @@ def training_data(
     limited = sum(extractor.limits(ranking.query) for ranking in rankings)
     if limited:
         largest = extractor.parameters.max_clique
-        _log.info("%d queries have more than %d terms: FD's cliques are limited to %d terms", limited, largest, largest)
+        _log.info("FD's cliques have %d terms at most; queries with more terms: %d", largest, limited)
     return data
 
 
