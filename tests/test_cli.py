@@ -119,9 +119,10 @@ def test_features_as_text_and_arrays_agree(command: Command, made: Path, tmp_pat
     np.testing.assert_array_equal(grades, arrays["grades"])
     np.testing.assert_array_equal(qids, arrays["qids"].astype(int))
     lines = gzip.decompress((tmp_path / "f.txt.gz").read_bytes()).decode().splitlines()
-    assert lines[0] == "# 1 FI/term/LM"
+    assert " 1=FI/term/LM " in lines[0]
     assert arrays["names"][0] == "FI/term/LM"
-    assert lines[len(arrays["names"])].endswith(f"# {arrays['docids'][0]}")
+    assert f"# {arrays['docids'][0]} 1=" in lines[0]
+    assert lines[1].endswith(f"# {arrays['docids'][1]}")
 
 
 def test_one_feature_list(command: Command, made: Path, tmp_path: Path) -> None:
@@ -189,7 +190,11 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
           "--k", "3"], "--k is for --method manifold"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
-          "--method", "manifold"], "--model and --transfer are for --method mrf"),
+          "--method", "manifold"], "--model is for --method mrf"),
+        (["train", *FEATURES[1:-2], "--qrels", "{q}", "--out", "x", "--restarts", "2"],
+          "--restarts is for --learner coordinate-ascent"),
+        (["train", *FEATURES[1:-2], "--qrels", "{q}", "--out", "x", "--learner", "coordinate-ascent", "--max-features",
+          "2"], "--max-features is for --learner greedy"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--method", "manifold",
           "--graph", "ring"], "graph is 'ring'"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--method", "manifold",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastrank import CDataset
 
 from greylag.errors import FormatError
 from greylag.features.extract import FeatureExtractor
@@ -60,7 +61,7 @@ def test_reads_letors_own_files(tmp_path: Path) -> None:
 
 def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
-    path.write_bytes(b"# 1 a\r\n1 qid:7 1:5 \r\n")
+    path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
     with pytest.raises(FormatError, match=r":1: the line ends in CR LF; lenient reading"):
         read_features(path)
     data = read_features(path, lenient=True)
@@ -70,7 +71,7 @@ def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("# 1 a\n", "no line with a document"),
+        ("# nothing\n", "no line with a document"),
         ("1 qid:1 1:2 # d\n\n", ":2: not of the form"),
         ("1 1:2 # d\n", ":1: not of the form"),
         ("x qid:1 1:2 # d\n", ":1: not of the form"),
@@ -85,3 +86,12 @@ def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "f.txt").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_features(tmp_path / "f.txt")
+
+
+def test_fastrank_reads_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    rankings = [Ranking(qid, "x", ("d1", "d2"), np.array([2.0, 1.0])) for qid in ("7", "8")]
+    features = np.array([[1.5, -2.0], [0.0, 1e-9]])
+    write_features(path, ["FI/term/LM", "FI/term/BM25"], [(ranking, features) for ranking in rankings])
+    data = CDataset.open_ranksvm(str(path))
+    assert (data.num_instances(), sorted(data.queries())) == (4, ["7", "8"])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from enum import StrEnum
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -22,6 +21,8 @@ from greylag.cli.options import (
     Preset,
     Tag,
     Topics,
+    check_options,
+    given_options,
     open_positional,
     read_ranked,
 )
@@ -98,15 +99,15 @@ def train_diversity(
     from greylag.trec import has_subtopics, read_subtopic_qrels
 
     own = {"alpha": alpha, "assignment": assignment, "seed": seed}
-    _check_options(_given(models=models, **own), _LEARNER_OPTIONS, method)
+    check_options(given_options(models=models, **own), _LEARNER_OPTIONS, method)
     if validate and cost is not None:
         raise ParameterError("give either --C or --validate, which chooses it")
     if not has_subtopics(qrels):
         raise FormatError(qrels, None, "the judgements are not by subtopic (qid subtopic docid grade)")
     learner = (
-        CuttingPlane(**_given(C=cost))
+        CuttingPlane(**given_options(C=cost))
         if method is DiversityLearner.svmdiv
-        else Coulomb(**_given(M=models, C=cost, **own))
+        else Coulomb(**given_options(M=models, C=cost, **own))
     )
     named = () if document_features is None else tuple(document_features.split(","))
     features = replace(PRESETS[preset.value], document_features=named)
@@ -172,7 +173,7 @@ def diversify(
     from greylag.ranking import Composable, run_step
     from greylag.trec import write_run
 
-    given = _given(
+    given = given_options(
         model=model,
         titles=titles,
         transfer=transfer or None,
@@ -180,7 +181,7 @@ def diversify(
         relevance_weight=relevance_weight,
         seed=seed,
     )
-    _check_options(given, _METHOD_OPTIONS, method)
+    check_options(given, _METHOD_OPTIONS, method)
     given.pop("fuse", None)
     if method in _METHOD_OPTIONS["model"]:
         if model is None:
@@ -209,19 +210,6 @@ def diversify(
         typer.echo(" ".join(map(str, paths)))
     else:
         write_run(run_step(stage, rankings, n_jobs=jobs, tag=tag), out)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """The options that the user gave."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _check_options(given: Iterable[str], owners: Mapping[str, Collection[StrEnum]], method: StrEnum) -> None:
-    """Raise `ParameterError` where an option is for other methods than the one chosen."""
-    for name in given:
-        if method not in owners[name]:
-            methods = " or ".join(owner.value for owner in owners[name])
-            raise ParameterError(f"--{name.replace('_', '-')} is for --method {methods}")
 
 
 def _summary(model: DiversityModel) -> str:

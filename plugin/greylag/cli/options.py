@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
+
+from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
     from greylag.features.spec import Feature
@@ -116,6 +119,21 @@ Profile = Annotated[
 MaxClique = Annotated[int, typer.Option("--max-clique", help="Largest clique of query terms.")]
 FbDocs = Annotated[int, typer.Option("--fb-docs", help="Expansion: the run's first so many documents.")]
 FbTerms = Annotated[int, typer.Option("--fb-terms", help="Expansion: so many terms from them.")]
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    """The options that the user gave."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def check_options(
+    given: Iterable[str], owners: Mapping[str, Collection[StrEnum]], chosen: StrEnum, by: str = "method"
+) -> None:
+    """Raise `ParameterError` where an option is for other choices of ``--method`` (or `by`) than the one made."""
+    for name in given:
+        if chosen not in owners[name]:
+            wanted = " or ".join(owner.value for owner in owners[name])
+            raise ParameterError(f"--{name.replace('_', '-')} is for --{by} {wanted}")
 
 
 def open_positional(index: Path) -> PositionalIndex:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,8 +30,10 @@ from greylag.cli.options import (
     Reranker,
     Tag,
     Topics,
+    check_options,
     chosen_features,
     feature_parameters,
+    given_options,
     open_positional,
     read_ranked,
 )
@@ -40,6 +42,13 @@ from greylag.errors import FormatError, ParameterError
 if TYPE_CHECKING:
     from greylag.ranking import Run
     from greylag.trec import Qrels
+
+_LEARNER_OPTIONS = dict.fromkeys(("max_features", "epsilon", "retrain"), (Learner.greedy,)) | dict.fromkeys(
+    ("restarts", "seed"), (Learner.coordinate_ascent,)
+)
+_RERANKER_OPTIONS = dict.fromkeys(("model", "transfer"), (Reranker.mrf,)) | dict.fromkeys(
+    ("depth", "alpha", "graph", "k", "confidence", "feedback"), (Reranker.manifold,)
+)
 
 
 def index(
@@ -137,11 +146,17 @@ def train(
     learner: Annotated[
         Learner, typer.Option("--learner", help="Select features greedily, or weigh all of them.")
     ] = Learner.greedy,
-    max_features: Annotated[int, typer.Option("--max-features", help="Select at most so many.")] = 5,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Stop at a rise no larger than this.")] = 0.0,
-    retrain: Annotated[bool, typer.Option("--retrain", help="Retrain all weights after each round.")] = False,
-    restarts: Annotated[int, typer.Option("--restarts", help="coordinate-ascent: from so many starts.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="coordinate-ascent: of the starts.")] = 0,
+    max_features: Annotated[
+        int | None, typer.Option("--max-features", help="greedy: select at most so many; 5.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="greedy: stop at a rise no larger than this; 0.")
+    ] = None,
+    retrain: Annotated[bool, typer.Option("--retrain", help="greedy: retrain all weights after each round.")] = False,
+    restarts: Annotated[
+        int | None, typer.Option("--restarts", help="coordinate-ascent: from so many starts; 3.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="coordinate-ascent: of the starts; 0.")] = None,
     mu: Mu = 1000.0,
     k1: K1 = 0.9,
     b: B = 0.4,
@@ -165,11 +180,15 @@ def train(
 
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     objective = Objective.parse(measure)
-    method = (
-        GreedySelection(objective, max_features, epsilon, retrain)
-        if learner is Learner.greedy
-        else CoordinateAscent(objective, restarts, seed)
+    given = given_options(
+        max_features=max_features, epsilon=epsilon, retrain=retrain or None, restarts=restarts, seed=seed
     )
+    check_options(given, _LEARNER_OPTIONS, learner, "learner")
+    learners: dict[Learner, type[GreedySelection | CoordinateAscent]] = {
+        Learner.greedy: GreedySelection,
+        Learner.coordinate_ascent: CoordinateAscent,
+    }
+    method = learners[learner](objective, **given)
     specs = chosen_features(features, Pool.full if features is None and pool is None else pool)
     parameters = feature_parameters(mu, k1, b, profile, max_clique, fb_docs, fb_terms)
     judgements = read_qrels(qrels, lenient=lenient)
@@ -224,19 +243,24 @@ def rerank(
     from greylag.ranking import run_step
     from greylag.trec import read_qrels, write_run
 
-    options = {"depth": depth, "alpha": alpha, "graph": graph, "k": k, "confidence": confidence, "feedback": feedback}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given = given_options(
+        model=model,
+        transfer=transfer or None,
+        depth=depth,
+        alpha=alpha,
+        graph=graph,
+        k=k,
+        confidence=confidence,
+        feedback=feedback,
+    )
+    check_options(given, _RERANKER_OPTIONS, method)
     rankings = read_ranked(run, topics, field, lenient)
     ranker: MRFRanker | ManifoldRanker
     if method is Reranker.mrf:
         if model is None:
             raise ParameterError("give the --model to rerank by, or --method manifold")
-        if given:
-            raise ParameterError(f"--{next(iter(given))} is for --method manifold")
         ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer)
     else:
-        if model is not None or transfer:
-            raise ParameterError("--model and --transfer are for --method mrf")
         if feedback is not None:
             given["feedback"] = read_qrels(feedback, lenient=lenient)
             _check_common(rankings, given["feedback"], feedback)

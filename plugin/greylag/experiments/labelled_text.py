@@ -150,7 +150,7 @@ def _files(path: Path) -> list[Path]:
 def _records(path: Path) -> Iterator[_Record]:
     """The objects of all files, line by line; blank lines are passed over."""
     for file in _files(path):
-        with Faults(file, lenient=False) as faults:
+        with Faults(file, lenient=None) as faults:
             lines = read_text(file, faults).decode().split("\n")
         for number, line in enumerate(lines, 1):
             if line.strip():

@@ -110,6 +110,30 @@ def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 
     return Figure(caption, re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", svg))
 
 
+def line_figure(
+    caption: str,
+    xlabel: str,
+    ylabel: str,
+    panels: Mapping[str, tuple[Mapping[str, Mapping[float, float]], Mapping[str, float]]],
+    *,
+    log: bool = False,
+) -> Figure:
+    """A panel by name, each with curves (x to y) and level lines, by name; `log` for a logarithmic x."""
+
+    def draw(canvas: Canvas) -> None:
+        grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
+        for axes, (name, (curves, levels)) in zip(grid, panels.items(), strict=True):
+            for curve, points in curves.items():
+                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=curve)
+            for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
+                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=level)
+            axes.set(title=name, xlabel=xlabel, xscale="log" if log else "linear")
+            axes.legend(fontsize="small")
+        canvas.supylabel(ylabel)
+
+    return draw_figure(caption, draw)
+
+
 def provenance(settings: Experiment, **more: Any) -> dict[str, Any]:
     """What a result depends on: the settings, the versions, and `more`, such as an index's fingerprint."""
     versions = {name: version(name) for name in ("greylag", "numpy", "scipy")}
@@ -140,6 +164,8 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
 def _cell(value: str | float | None, decimals: int) -> str:
     if value is None:
         return ""
+    if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
+        return f"<{10**-decimals:.{decimals}f}"  # a p of 0 would be a false claim
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
@@ -160,7 +186,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption, figcaption { text-align: left; color: #555; font-size: 0.9rem; padding: 0.3rem 0; }
 th, td { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; border-bottom: 1px solid #ddd; vertical-align: top; }
-td.number { text-align: right; }
+.number { text-align: right; }
 figure { margin: 1rem 0; }
 svg { max-width: 100%; height: auto; }
 pre { margin: 0; white-space: pre-wrap; font-size: 0.8rem; }
@@ -184,7 +210,8 @@ pre { margin: 0; white-space: pre-wrap; font-size: 0.8rem; }
 {% else %}
 <div class="wide"><table>
 <caption>{{ part.caption }}</caption>
-<thead><tr>{% for name in part.header %}<th>{{ name }}</th>{% endfor %}</tr></thead>
+<thead><tr>{% for name in part.header %}<th{% if part.rows | map(attribute=loop.index0) | select("number") | list %} \
+class="number"{% endif %}>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>
 {% for row in part.rows %}
 <tr>{% for value in row %}<td{% if value is number %} class="number"{% endif %}>{{ value | cell(part.decimals) }}</td>\

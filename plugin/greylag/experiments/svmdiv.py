@@ -1,7 +1,7 @@
 """SVM-div against its baselines (Yue & Joachims 2008, section 7): from candidates to tables of losses.
 
 Pure functions; reading collections and reporting are others' business. A study's queries come from `index_queries` or
-`synthetic_queries`, their splits from `rotations` or the caller; `study` makes the table.
+`synthetic_queries`, their splits from `first_split` or `rotations`; `study` makes the table.
 """
 
 from __future__ import annotations
@@ -165,6 +165,20 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
             )
         )
     return queries
+
+
+def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> Split:
+    """The first queries to train on, the next to validate, and the others to test.
+
+    Raises
+    ------
+    ParameterError
+        Where none is left to test.
+    """
+    end = n_training + n_validation
+    if end >= len(queries):
+        raise ParameterError(f"{len(queries)} sets leave none to test after {end} to train on and validate")
+    return Split(tuple(queries[:n_training]), tuple(queries[n_training:end]), tuple(queries[end:]))
 
 
 def rotations(queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4) -> list[Split]:

@@ -19,15 +19,23 @@ from greylag.diversity.titles import read_titles
 from greylag.diversity.training import C_GRID, fit_grid, mean_loss
 from greylag.evaluation import Significance, to_dict
 from greylag.experiments.collection import open_collection
-from greylag.experiments.report import Figure, Section, as_text, check_dependencies, provenance, write_report
+from greylag.experiments.report import (
+    Figure,
+    Section,
+    as_text,
+    check_dependencies,
+    line_figure,
+    provenance,
+    write_report,
+)
 from greylag.experiments.study import Result, Say
 from greylag.experiments.svmdiv import LEARNER, LossTable, StudyQuery, index_queries, rotations, study
 from greylag.experiments.svmdiv_report import (
     BOUND,
+    LOSS,
     METHODS,
     compare_losses,
     comparison_table,
-    line_figure,
     loss_scores,
     loss_table,
 )
@@ -52,8 +60,8 @@ _COST = """\
 "test": scored on queries that were not trained on, with one C for all rotations."""
 
 
-class Settings(config.Experiment):
-    """A collection with candidates and subtopics, and how it is learned from.
+class CandidateFiles(config.Experiment):
+    """A collection with candidates and subtopics.
 
     Parameters
     ----------
@@ -61,11 +69,6 @@ class Settings(config.Experiment):
     topics, subtopic_qrels : as elsewhere.
     run : the candidates; BM25's where it is not given.
     depth : candidates are the first so many documents.
-    k : how many of them are picked.
-    spaces : SVM-div's feature spaces; figures show the first.
-    grid : values of C.
-    n_training, n_validation : queries to train on, and to choose C by.
-    training_sizes : numbers of training queries that are compared.
     """
 
     docs: str
@@ -73,6 +76,20 @@ class Settings(config.Experiment):
     subtopic_qrels: str
     run: str | None = None
     depth: config.Positive = 100
+
+
+class Settings(CandidateFiles):
+    """How the collection is learned from.
+
+    Parameters
+    ----------
+    k : how many of the candidates are picked.
+    spaces : SVM-div's feature spaces; figures show the first.
+    grid : values of C.
+    n_training, n_validation : queries to train on, and to choose C by.
+    training_sizes : numbers of training queries that are compared.
+    """
+
     k: config.Positive = 5
     spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = ("svmdiv", "svmdiv2")
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
@@ -113,7 +130,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     return write(settings, found, index.fingerprint, out)
 
 
-def read_candidates(settings: Settings, out: Path, n_jobs: int, say: Say) -> tuple[PositionalIndex, list[Ranking]]:
+def read_candidates(
+    settings: CandidateFiles, out: Path, n_jobs: int, say: Say
+) -> tuple[PositionalIndex, list[Ranking]]:
     """The index, and the first documents of the run or of BM25."""
     topics = read_topics(settings.path(settings.topics))
     lucene = open_collection(settings.path(settings.docs), "JsonCollection", out / "index", say)
@@ -186,7 +205,7 @@ def size_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
         )
         for name, part in found.items()
     }
-    return line_figure("Test loss by number of training queries", "training queries", panels)
+    return line_figure("Test loss by number of training queries", "training queries", LOSS, panels)
 
 
 def cost_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
@@ -201,4 +220,4 @@ def cost_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
         )
         for name, part in found.items()
     }
-    return line_figure(f"Loss of {settings.spaces[0]} by C", "C", panels, log=True)
+    return line_figure(f"Loss of {settings.spaces[0]} by C", "C", LOSS, panels, log=True)

@@ -1,20 +1,17 @@
-"""Tables and figures of losses, as in Yue & Joachims (2008): their Tables 3 and 4, and Figures 2 to 4."""
+"""Tables of losses, as in Yue & Joachims (2008): their Tables 3 and 4."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from greylag.evaluation import Scores, Significance, compare, parse_measure
-from greylag.experiments.report import Figure, Table, draw_figure
+from greylag.experiments.report import Table
 from greylag.experiments.svmdiv import BASELINES, LossTable
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 BOUND = "known-subtopics"
+LOSS = "weighted subtopic loss"  # as figures' axes name it
 METHODS = ("random", *BASELINES)
 
 
@@ -50,26 +47,3 @@ def comparison_table(caption: str, significance: Significance) -> Table:
     ]
     against = f"{significance.baseline} against"
     return Table(caption, (against, "wins", "ties", "losses", "p", "p, corrected"), rows)
-
-
-def line_figure(
-    caption: str,
-    xlabel: str,
-    panels: Mapping[str, tuple[Mapping[str, Mapping[float, float]], Mapping[str, float]]],
-    *,
-    log: bool = False,
-) -> Figure:
-    """A panel by name, each with curves (x to mean loss) and level lines, by name."""
-
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
-        for axes, (name, (curves, levels)) in zip(grid, panels.items(), strict=True):
-            for curve, points in curves.items():
-                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=curve)
-            for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
-                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=level)
-            axes.set(title=name, xlabel=xlabel, xscale="log" if log else "linear")
-            axes.legend(fontsize="small")
-        canvas.supylabel("weighted subtopic loss")
-
-    return draw_figure(caption, draw)

@@ -11,11 +11,18 @@ from pydantic import Field
 
 from greylag import config
 from greylag.diversity.training import C_GRID
-from greylag.errors import ParameterError
-from greylag.experiments.report import Section, Table, as_text, check_dependencies, provenance, write_report
+from greylag.experiments.report import (
+    Section,
+    Table,
+    as_text,
+    check_dependencies,
+    line_figure,
+    provenance,
+    write_report,
+)
 from greylag.experiments.study import Result, Say
-from greylag.experiments.svmdiv import Split, study, synthetic_queries
-from greylag.experiments.svmdiv_report import METHODS, line_figure
+from greylag.experiments.svmdiv import first_split, study, synthetic_queries
+from greylag.experiments.svmdiv_report import LOSS, METHODS
 from greylag.experiments.synthetic_subtopics import SyntheticSubtopics
 from greylag.trec.text import write_text
 
@@ -50,12 +57,8 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     """Run the study; write ``results.json`` and ``report.html`` to `out`."""
     check_dependencies()
     data = SyntheticSubtopics(n_sets=settings.n_sets, seed=settings.synthetic_seed)
-    queries = tuple(synthetic_queries(data))
-    first, end = settings.n_training, settings.n_training + settings.n_validation
-    if end >= len(queries):
-        raise ParameterError(f"{len(queries)} sets leave none to test after {end} to train on and validate")
-    split = Split(queries[:first], queries[first:end], queries[end:])
-    say(f"synthetic: {first} sets to train on, {end - first} to validate, {len(split.test)} to test")
+    split = first_split(synthetic_queries(data), settings.n_training, settings.n_validation)
+    say("synthetic sets: " + ", ".join(f"{len(part)} {use}" for use, part in split._asdict().items()))
     table = study([split], settings.ks, spaces=settings.spaces, grid=settings.grid, n_jobs=n_jobs)
     methods = (*METHODS, *settings.spaces)
     means = {method: {str(k): table.mean(method, k) for k in settings.ks} for method in methods}
@@ -64,7 +67,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     rows: list[tuple[str | float, ...]] = [(method, *by_k.values()) for method, by_k in means.items()]
     shown = Table(f"Mean weighted subtopic loss on {len(split.test)} sets", ("K", *map(str, settings.ks)), rows, 3)
     curves = {method: {float(k): loss for k, loss in by_k.items()} for method, by_k in means.items()}
-    figure = line_figure("Loss by K (after their Figure 4)", "K", {"synthetic sets": (curves, {})})
+    figure = line_figure("Loss by K (after their Figure 4)", "K", LOSS, {"synthetic sets": (curves, {})})
     sections = [Section("Loss", _TEXT, [shown, figure])]
     write_report(out / "report.html", f"SVM-div: {settings.name}", sections, provenance(settings, data=asdict(data)))
     return Result(means, f"{as_text(shown)}\nThe report is {out / 'report.html'}\n")

@@ -72,7 +72,7 @@ class Prior:
 
     def _read(self) -> dict[str, float]:
         values: dict[str, float] = {}
-        with Faults(self.file, lenient=False) as faults:
+        with Faults(self.file, lenient=None) as faults:
             for line, (docid, text) in read_rows(self.file, "docid value", faults):
                 name = docid.decode()
                 try:

@@ -22,8 +22,9 @@ def write_features(
 ) -> None:
     """Write rankings' features, query by query; a name in .npz gives NumPy's form, any other LETOR text.
 
-    LETOR: a comment line ``# NUMBER NAME`` for each feature, then a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID``
-    for each document, values with all their digits. The grade is 0 without `qrels`, and where a document is not judged.
+    LETOR: a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, values with all their digits; the
+    features' names, ``1=NAME 2=NAME ...``, follow the first one's docid, since not all programs take lines of comment.
+    The grade is 0 without `qrels`, and where a document is not judged.
     .npz: arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades`` (n,).
     """
     if Path(path).suffix == ".npz":
@@ -34,13 +35,13 @@ def write_features(
 
 
 def _letor_lines(names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
-    for number, name in enumerate(names, 1):
-        yield f"# {number} {name}\n"
+    legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
     for ranking, features in rows:
         grades = qrels.get(ranking.qid, {})
         for docid, values in zip(ranking.docids, features.tolist(), strict=True):
             cells = " ".join(f"{number}:{value!r}" for number, value in enumerate(values, 1))
-            yield f"{grades.get(docid, 0)} qid:{ranking.qid} {cells} # {docid}\n"
+            yield f"{grades.get(docid, 0)} qid:{ranking.qid} {cells} # {docid}{legend}\n"
+            legend = ""
 
 
 def _write_npz(
@@ -70,7 +71,7 @@ class _Line(NamedTuple):
     values: list[float]
 
 
-_NAME = re.compile(r"#\s*(\d+)\s+(\S+)\s*")
+_NAME = re.compile(r"\s(\d+)=(\S+)")
 _DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # LETOR's own files have "docid = ..." and more
 
 
@@ -90,17 +91,13 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     FormatError
         Where a line is not of the form, or a query's lines are apart from each other; also what `read_text` refuses.
     """
-    names: dict[int, str] = {}
-    lines: list[_Line] = []
     with Faults(path, lenient) as faults:
         text = read_text(path, faults).decode()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.startswith("#"):
-            lines.append(_parse(path, number, line))
-        elif (name := _NAME.fullmatch(line)) is not None:
-            names[int(name[1])] = name[2]
-    if not lines:
+    numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
+    if not numbered:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
+    lines = [_parse(path, number, line) for number, line in numbered]
+    names = {int(number): name for number, name in _NAME.findall(numbered[0][1].partition("#")[2])}
     return _assemble(path, names, lines, qrels)
 
 

@@ -30,10 +30,10 @@ class Faults:
     Parameters
     ----------
     path : the file.
-    lenient : repair instead of raising.
+    lenient : repair instead of raising; None for a file that is never read leniently.
     """
 
-    def __init__(self, path: str | Path, lenient: bool) -> None:
+    def __init__(self, path: str | Path, lenient: bool | None) -> None:
         self.path, self.lenient = path, lenient
         self._first: dict[str, tuple[int | None, str]] = {}
         self._count: dict[str, int] = {}
@@ -53,7 +53,8 @@ class Faults:
             In strict reading, always.
         """
         if not self.lenient:
-            raise FormatError(self.path, line, f"{reason}; lenient reading (--lenient) {remedy}")
+            hint = "" if self.lenient is None else f"; lenient reading (--lenient) {remedy}"
+            raise FormatError(self.path, line, reason + hint)
         self._first.setdefault(remedy, (line, reason))
         self._count[remedy] = self._count.get(remedy, 0) + count
 
