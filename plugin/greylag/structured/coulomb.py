@@ -35,7 +35,7 @@ Update = Literal["exact", "subgradient", "stochastic"]
 PERTURBATION = 0.1  # of the single optimum's length
 LONGEST_STEP = 0.5  # of a centre's way to G
 DRAWS = 10  # epochs after which an exact update holds what it drew
-SETTLED = 1e-3  # of the weights' mean length
+SETTLED = 1e-2  # of the weights' mean length: half a degree
 
 _log = logging.getLogger("greylag")
 
@@ -64,7 +64,7 @@ class Coulomb:
         - "exact": w_m is the optimum for ||w - c_m||² / 2 in place of ||w||² / 2, where the centre c_m, at first the
           random vector, goes half the way to G_m after each epoch, or less where that swings to and fro. What is drawn
           is held after `DRAWS` epochs. It stops when no constraint is violated by more than epsilon beyond those known,
-          no assignment changes, and no centre is further from G_m than 0.001 of the members' mean length.
+          no assignment changes, and no centre is further from G_m than 0.01 of the members' mean length.
         - "subgradient": eq. 8 once an epoch. - "stochastic": eq. 9 for each example, in random order, each epoch. Step
           t has eta = 1 / (t + t_0), where t_0 makes the first step no longer than the random vector. The result is the
           mean over the second half of all steps (suffix averaging). There is no stopping before `epochs`, and hundreds
