@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 CAPACITY = 2**30 - 2**20
-"""What a network's capacities sum to before they are rounded; scipy's are 32 bits wide."""
+"""What a network's capacities sum to before they are rounded: less than 2^30 after, as scipy has 32 bits for flows."""
 N_FEATURES = 13
 """How many features `Superpixels.from_colours` makes."""
 
@@ -165,7 +165,8 @@ def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray)
 
     Capacities are whole numbers, so that E(y) is less than the largest by at most B (P + edges) / `CAPACITY`, where B
     is the sum of all absolute values of `unary` and `pairwise` (each edge twice), and P + edges counts the capacities
-    that a cut can hold. Of equally good y, the one with least labels 1 (for a negative `pairwise`: on black squares).
+    that a cut can hold. Of equally good y, the one with fewest labels 1 (where `pairwise` is negative: with fewest on
+    black squares and most on white ones).
 
     Parameters
     ----------

@@ -17,6 +17,9 @@ from greylag.errors import FormatError, ParameterError
 
 STUDIES = {
     "categorisation": "greylag.experiments.categorisation",
+    "cssvm_images": "greylag.experiments.cssvm_images",
+    "cssvm_subsets_collection": "greylag.experiments.cssvm_subsets_collection",
+    "cssvm_subsets_synthetic": "greylag.experiments.cssvm_subsets_synthetic",
     "manifold_newsgroups": "greylag.experiments.manifold_newsgroups",
     "manifold_stage": "greylag.experiments.manifold_stage",
     "manifold_two_moons": "greylag.experiments.manifold_two_moons",

