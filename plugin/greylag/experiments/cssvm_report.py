@@ -59,7 +59,10 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
             key = trial.method, trial.learner.C, trial.learner.alpha
             losses = trial.losses
             found.setdefault(key, []).append((trial.mean_angle, losses.min(axis=0).mean(), losses.mean()))
-    rows = [(*key, *np.mean(values, axis=0).tolist()) for key, values in found.items()]
+    rows = [
+        (method, f"{C:g}", f"{alpha:g}", *np.mean(values, axis=0).tolist())
+        for (method, C, alpha), values in found.items()
+    ]
     return Table(caption, ("", "C", "alpha", "mean angle", "pick-best", "mean"), rows)
 
 
