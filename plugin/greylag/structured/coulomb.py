@@ -50,9 +50,8 @@ class Coulomb:
     Parameters
     ----------
     M : the number of members, >= 1.
-    alpha : how strongly they repel each other, >= 0: the sphere of directions has radius 1. G is bounded
-        however large alpha is, and with it the angles between members that learn from the same examples: 45 degrees on
-        average in our studies.
+    alpha : how strongly they repel each other, >= 0; directions have length 1. G is bounded however large alpha is, and
+        with it the angles between members that learn from the same examples: 45 degrees on average in our studies.
     C : weight of the mean hinge loss against ||w||² / 2, > 0.
     assignment : which members learn from an example, sigma, decided anew in each epoch (section 3.4; of Table 1's
         choices, the paper's names are kept, and what they mean is our reading).
@@ -69,8 +68,8 @@ class Coulomb:
           no assignment changes, and no centre is further from G_m than 0.01 of the members' mean length.
         - "subgradient": eq. 8 once an epoch. - "stochastic": eq. 9 for each example, in random order, each epoch. Step
           t has eta = 1 / (t + t_0), where t_0 makes the first step no longer than the random vector. The result is the
-          mean over the second half of all steps (suffix averaging). There is no stopping before `epochs`, and hundreds
-          may be needed.
+          mean over the second half of all steps (suffix averaging). It takes all `epochs`, of which hundreds may be
+          needed, and never calls itself converged.
     epochs : passes over the examples at most, >= 1.
     epsilon : by how much a constraint may be violated at the end, > 0, in units of the loss ("exact", and the start).
     seed : of the random vectors and of what is drawn, >= 0.
@@ -152,7 +151,7 @@ class Coulomb:
                 step += 1
                 if 2 * step > visits:
                     total += weights
-        return Ensemble(total / (visits - visits // 2), self.epochs, converged=True)
+        return Ensemble(total / (visits - visits // 2), self.epochs, converged=False)
 
     def _slope(
         self, training: TrainingSet[Any, Any, Any], weights: FloatArray, batch: IntArray, rng: np.random.Generator

@@ -20,7 +20,7 @@ class Ensemble:
     ----------
     weights : shape (M, d).
     epochs : passes over the examples (Coulomb), or rounds of assigning them (multiple choice).
-    converged : False where the learner stopped at its limit of these.
+    converged : whether the learner came to rest; False where it stopped at its limit of these.
     """
 
     weights: FloatArray
