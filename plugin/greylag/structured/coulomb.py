@@ -85,8 +85,10 @@ class Coulomb:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.M, self.epochs) < 1:
-            raise ParameterError(f"M and epochs have to be at least 1, not {self.M} and {self.epochs}")
+        if self.M < 1:
+            raise ParameterError(f"M, the number of models, has to be at least 1, not {self.M}")
+        if self.epochs < 1:
+            raise ParameterError(f"epochs has to be at least 1, not {self.epochs}")
         if not 0 <= self.alpha < np.inf:
             raise ParameterError(f"alpha has to be a number from 0, not {self.alpha}")
         for name, choices in (("assignment", Assignment), ("update", Update)):

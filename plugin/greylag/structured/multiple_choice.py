@@ -78,8 +78,10 @@ class MultipleChoice:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.M, self.rounds) < 1:
-            raise ParameterError(f"M and rounds have to be at least 1, not {self.M} and {self.rounds}")
+        if self.M < 1:
+            raise ParameterError(f"M, the number of models, has to be at least 1, not {self.M}")
+        if self.rounds < 1:
+            raise ParameterError(f"rounds has to be at least 1, not {self.rounds}")
         if not 0 <= self.diversity < np.inf:
             raise ParameterError(f"diversity has to be a number from 0, not {self.diversity}")
         if self.seed < 0:
