@@ -276,7 +276,7 @@ def test_models_bring_their_preset(command: Command, made: Path, shared: list[st
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--seed", "0"], "--seed is for --method cssvm"),
         (
             ["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--models", "0"],
-            "M and epochs have to be",
+            "M, the number of models, has to be at least 1",
         ),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--alpha", "-1"], "alpha has to be"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--assignment", "tea"], "not one of"),
