@@ -219,19 +219,29 @@ def test_an_interrupt_stops_java() -> None:
 
 
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C while Anserini waits for the text of a named pipe."""
+    """Ctrl-C while Anserini waits for the text of a named pipe, in a process that goes on."""
     os.mkfifo(tmp_path / "pipe.html")
     code = (
-        "import sys; from pathlib import Path; from greylag.index import documents\n"
+        "import signal, sys, threading; from pathlib import Path; from greylag.index import documents\n"
         "from greylag.index.build import build_index\n"
+        "def interrupt(*_):\n"
+        "    print('caught', file=sys.stderr, flush=True)\n"
+        "    raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGINT, interrupt)\n"
         "documents._paths = lambda docs: [docs]\n"
-        "build_index(Path(sys.argv[1], 'pipe.html'), Path(sys.argv[1], 'out', 'index'), collection='HtmlCollection')"
+        "try:\n"
+        "    here = Path(sys.argv[1])\n"
+        "    build_index(here / 'pipe.html', here / 'out' / 'index', collection='HtmlCollection')\n"
+        "except KeyboardInterrupt:\n"
+        "    left = [thread.name for thread in threading.enumerate() if thread.name == 'indexing']\n"
+        "    sys.exit(f'interrupted; left: {left}, {[*here.joinpath(\"out\").iterdir()]}')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
+    assert process.stderr is not None
     with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
         assert list(tmp_path.glob("out/.index-*/index"))
         process.send_signal(signal.SIGINT)
-        told = process.communicate(timeout=60)[1].decode()  # the pipe stays open, so that nothing else can end it
-    assert told.splitlines()[-1] == "KeyboardInterrupt"
-    assert list((tmp_path / "out").iterdir()) == []
+        while b"caught" not in (line := process.stderr.readline()):
+            assert line
+    assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], []"

@@ -120,6 +120,8 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
     failures: list[Exception] = []
     java_threads: list[Any] = []
     java_thread = java_class("java.lang.Thread")
+    # Waited for in place of the thread, which Python 3.11 takes for ended when a join is interrupted.
+    finished = threading.Event()
 
     @calls_java
     def target() -> None:
@@ -128,18 +130,21 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
             work()
         except Exception as error:
             failures.append(error)
+        finally:
+            finished.set()
 
-    thread = threading.Thread(target=target, daemon=True)
+    thread = threading.Thread(target=target, name="indexing", daemon=True)
     thread.start()
     try:
         with tqdm(desc="indexing", unit="document", disable=None) as bar:
-            while thread.is_alive():
-                thread.join(0.1)
+            while not finished.wait(0.1):
                 bar.update(done() - bar.n)
+            bar.update(done() - bar.n)
     except KeyboardInterrupt:
         _interrupt(java_threads)
         thread.join(5)
         raise
+    thread.join()
     if failures:
         raise failures[0]
 
