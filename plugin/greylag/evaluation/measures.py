@@ -137,6 +137,11 @@ class Scores:
     missing: tuple[str, ...]
     unjudged: tuple[str, ...]
 
+    @classmethod
+    def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
+        """Scores by one measure that were computed elsewhere."""
+        return cls((measure,), tuple(by_query), np.array([*by_query.values()])[:, None], (), ())
+
     @property
     def means(self) -> FloatArray:
         """The mean over the queries for each measure, shape (measures,)."""

@@ -22,8 +22,7 @@ from greylag.evaluation import pick_best
 from greylag.ranking import FloatArray
 from greylag.structured import ComparingModel, Coulomb, CuttingPlane, Ensemble, MultipleChoice
 from greylag.structured.coulomb import Assignment
-from greylag.structured.electrostatics import directions
-from greylag.structured.model import inner
+from greylag.structured.electrostatics import directions, lengths
 
 Example = tuple[Any, Any]
 Quantity = Literal["pick-best", "mean"]
@@ -64,7 +63,7 @@ class Perturbed:
         """Train the SSVM and draw the members."""
         weights = CuttingPlane(self.C).fit(model, examples).weights
         noise = directions(np.random.default_rng(self.seed).standard_normal((self.M, len(weights))))
-        return Ensemble(weights + self.spread * np.sqrt(inner(weights, weights)) * noise, epochs=0, converged=True)
+        return Ensemble(weights + self.spread * lengths(weights) * noise, epochs=0, converged=True)
 
 
 @dataclass(frozen=True)
@@ -257,6 +256,10 @@ class TrialTable:
         """The values of M of a method, ascending."""
         return sorted({trial.M for trial in self.trials if trial.method == method})
 
+    def largest(self, method: str) -> int:
+        """The largest M of a method."""
+        return self.sizes(method)[-1]
+
     def ordered(self, method: str, M: int) -> dict[str, FloatArray]:
         """Each test example's losses, least first, shape (M,): means over the tasks that test it."""
         rows: dict[str, list[FloatArray]] = {}
@@ -272,6 +275,12 @@ class TrialTable:
     def score(self, method: str, M: int, quantity: Quantity = "pick-best") -> float:
         """The mean of `by_example`."""
         return float(np.mean([*self.by_example(method, M, quantity).values()]))
+
+    def scores(self, method: str) -> dict[str, float]:
+        """``pick-best@M`` and ``mean@M`` at each M."""
+        return {
+            f"{quantity}@{M}": self.score(method, M, quantity) for quantity in QUANTITIES for M in self.sizes(method)
+        }
 
     def wins(self, method: str, M: int) -> FloatArray:
         """The share of test examples that the members win, from the most winning to the least, shape (M,).

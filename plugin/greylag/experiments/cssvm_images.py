@@ -150,7 +150,7 @@ def write(
 ) -> Result:
     """Write what was found to `out`, and summarise it; the scores are over all categories."""
     table, about = tables[TOGETHER], provenance(settings, data=asdict(data))
-    scores = {method: method_scores(table, method) for method in METHODS}
+    scores = {method: table.scores(method) for method in METHODS}
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
     content = {
@@ -158,7 +158,7 @@ def write(
         "scores": scores,
         "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
         "chosen": {
-            method: {trial.task: str(trial.learner) for trial in table.chosen(method, largest(table, method))}
+            method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
             for method in METHODS
         },
     }
@@ -184,7 +184,7 @@ def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
     """Pick-best by M and by category."""
     table = tables[TOGETHER]
     rows: list[Row] = [
-        (method, *(part.score(method, largest(part, method)) for part in tables.values())) for method in METHODS
+        (method, *(part.score(method, part.largest(method)) for part in tables.values())) for method in METHODS
     ]
     return [
         size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figures 3 and 4)", UNIT),
@@ -200,7 +200,7 @@ def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
         size_table(table, METHODS, "Mean loss of all members by M, over all categories", "mean"),
         rank_table(table, METHODS, "Mean and ordered losses at the largest M, over all categories"),
         wins_table(table, ENSEMBLES, "Shares of test images that the members win, at the largest M"),
-        angle_table(table, largest(table, CSSVM), "By C and alpha, at the largest M, unchosen ones too"),
+        angle_table(table, table.largest(CSSVM), "By C and alpha, at the largest M, unchosen ones too"),
         limit_table(table, METHODS, "Ensembles trained, and how many stopped at their learner's limit"),
         spread_figure(_panels(tables), METHODS, "Losses of all members on all test images, at the largest M", UNIT),
     ]
@@ -216,24 +216,15 @@ def restrict(table: TrialTable, tasks: Collection[str]) -> TrialTable:
     return TrialTable(tuple(trial for trial in table.trials if trial.task in tasks))
 
 
-def largest(table: TrialTable, method: str) -> int:
-    """The largest M of a method."""
-    return table.sizes(method)[-1]
-
-
-def method_scores(table: TrialTable, method: str) -> dict[str, float]:
-    """``pick-best@M`` and ``mean@M`` at each M."""
-    return {f"{quantity}@{M}": table.score(method, M, quantity) for quantity in QUANTITIES for M in table.sizes(method)}
-
-
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
     """By method, at its largest M: each training image's mean over its test images, in the place of a query's score."""
     alone = {task: restrict(table, [task]) for task in dict.fromkeys(trial.task for trial in table.trials)}
-    scores = {}
-    for method in METHODS:
-        means = [[own.score(method, largest(table, method), quantity)] for own in alone.values()]
-        scores[method] = Scores((LOSS,), tuple(alone), np.array(means), (), ())
-    return scores
+    return {
+        method: Scores.single(
+            LOSS, {task: own.score(method, table.largest(method), quantity) for task, own in alone.items()}
+        )
+        for method in METHODS
+    }
 
 
 def draw_gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
@@ -245,7 +236,7 @@ def draw_gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
 
     rows = {"image, labels": [image.colours, tile(truth)]}
     for method in METHODS:
-        (trial,) = restrict(table, [task.name]).chosen(method, largest(table, method))
+        (trial,) = restrict(table, [task.name]).chosen(method, table.largest(method))
         members = cast(EnsembleLearner, trial.learner).fit(MODEL, task.training).weights
         found = sorted((MODEL.infer(x, weights) for weights in members), key=lambda y: MODEL.loss(truth, y))
         rows[method] = [tile(y) for y in found]

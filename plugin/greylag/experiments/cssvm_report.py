@@ -35,7 +35,7 @@ def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table
     """By method, at its largest M: the members' mean angle and loss, then pick-best, the second best, and so on."""
     rows: list[Row] = []
     for method in methods:
-        M = table.sizes(method)[-1]
+        M = table.largest(method)
         angle = float(np.mean([trial.mean_angle for trial in table.chosen(method, M)]))
         ordered = np.mean([*table.ordered(method, M).values()], axis=0)
         rows.append((method, angle if angle else None, float(ordered.mean()), *ordered.tolist()))
@@ -46,7 +46,7 @@ def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table
 
 def wins_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
     """By method, at its largest M: the members' shares of wins, from the most winning one to the least."""
-    shares = {method: table.wins(method, table.sizes(method)[-1]).tolist() for method in methods}
+    shares = {method: table.wins(method, table.largest(method)).tolist() for method in methods}
     columns = range(1, max(map(len, shares.values())) + 1)
     return Table(caption, ("member", *map(str, columns)), [(method, *wins) for method, wins in shares.items()], 3)
 
@@ -86,8 +86,8 @@ def compare_methods(
     """
     scores = {}
     for method in dict.fromkeys((*baselines, *methods)):
-        losses = table.by_example(method, table.sizes(method)[-1], quantity)
-        scores[method] = Scores((LOSS,), tuple(losses), np.array([*losses.values()])[:, None], (), ())
+        losses = table.by_example(method, table.largest(method), quantity)
+        scores[method] = Scores.single(LOSS, losses)
     tests = []
     for baseline in baselines:
         others = [name for name in methods if name in COULOMB or baseline == baselines[0]]
@@ -123,7 +123,7 @@ def spread_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], capt
     def draw(canvas: Canvas) -> None:
         grid = canvas.subplots(1, len(tables), sharey=True, squeeze=False).ravel()
         for axes, (name, table) in zip(grid, tables.items(), strict=True):
-            chosen = [table.chosen(method, table.sizes(method)[-1]) for method in methods]
+            chosen = [table.chosen(method, table.largest(method)) for method in methods]
             losses = [np.concatenate([trial.losses.ravel() for trial in trials]) for trials in chosen]
             axes.boxplot(losses, showmeans=True, flierprops={"markersize": 2})
             axes.set(title=name, xticks=range(1, len(methods) + 1))

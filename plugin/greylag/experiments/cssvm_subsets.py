@@ -260,10 +260,7 @@ def scores(tables: Mapping[str, TrialTable]) -> dict[str, dict[str, float]]:
     """By method: ``pick-best@M from 1 query`` and its like, at each M."""
     return {
         method: {
-            f"{quantity}@{M} from {name}": table.score(method, M, quantity)
-            for name, table in tables.items()
-            for M in table.sizes(method)
-            for quantity in QUANTITIES
+            f"{key} from {name}": score for name, table in tables.items() for key, score in table.scores(method).items()
         }
         for method in SHOWN
     }

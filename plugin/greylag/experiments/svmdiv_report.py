@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from greylag.evaluation import Scores, Significance, compare, parse_measure
 from greylag.experiments.report import Table
 from greylag.experiments.svmdiv import BASELINES, LossTable
@@ -19,10 +17,7 @@ def loss_scores(table: LossTable, k: int, methods: Sequence[str]) -> dict[str, S
     """The methods' losses as scores by ``subtopic-loss@k``."""
     measure = parse_measure(f"subtopic-loss@{k}")
     found = {method: table.losses(method, k) for method in methods}
-    return {
-        method: Scores((measure,), tuple(losses), np.array([*losses.values()])[:, None], (), ())
-        for method, losses in found.items()
-    }
+    return {method: Scores.single(measure, losses) for method, losses in found.items()}
 
 
 def loss_table(tables: Mapping[str, LossTable], k: int, methods: Sequence[str]) -> Table:

@@ -25,7 +25,7 @@ from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 from greylag.structured.constraint_pool import ConstraintPool
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.structured.electrostatics import directions, displacements
+from greylag.structured.electrostatics import directions, displacements, lengths
 from greylag.structured.ensemble import Ensemble
 from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
 
@@ -110,7 +110,7 @@ class Coulomb:
         training = TrainingSet(model, examples)
         optimum = CuttingPlane(self.C, self.epsilon).fit(model, examples).weights
         rng = np.random.default_rng(self.seed)
-        reach = PERTURBATION * (float(np.sqrt(np.einsum("d,d->", optimum, optimum))) or 1.0)
+        reach = PERTURBATION * (float(lengths(optimum)) or 1.0)
         away = reach * directions(rng.standard_normal((self.M, len(optimum))))
         if self.update == "exact":
             return self._exact(training, optimum, away, rng)
@@ -128,7 +128,7 @@ class Coulomb:
                 assigned = self.assign(pool.hinge_losses(weights), rng)
             weights = pool.solve(centres, self.C * assigned / len(training.examples), self.epsilon / 10)
             before, pull = pull, displacements(weights, self.alpha) - centres
-            distance = float(_lengths(pull).max() / max(_lengths(weights).mean(), 1e-300))
+            distance = float(lengths(pull).max() / max(lengths(weights).mean(), 1e-300))
             if not found and distance <= SETTLED and np.array_equal(assigned, last):
                 return Ensemble(weights, epoch, converged=True)
             steps = _adapt(steps, pull, before)
@@ -148,7 +148,7 @@ class Coulomb:
         for _ in range(self.epochs):
             for batch in rng.permutation(n)[:, None] if self.update == "stochastic" else [np.arange(n)]:
                 slope = self._slope(training, weights, batch, rng) + displacements(weights, self.alpha) - weights
-                delay = delay or max(1.0, float(_lengths(slope).max()) / reach)
+                delay = delay or max(1.0, float(lengths(slope).max()) / reach)
                 weights = weights + slope / (step + delay)
                 step += 1
                 if 2 * step > visits:
@@ -185,9 +185,5 @@ def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArra
 
     At a kink of the hinge losses two members can have the same optimum until their centres have moved far apart.
     """
-    swings = (np.einsum("md,md->m", pull, before) < 0) & (_lengths(pull) > 0.7 * _lengths(before))
+    swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
     return np.where(swings, steps / 2, np.minimum(LONGEST_STEP, 1.2 * steps))
-
-
-def _lengths(vectors: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.einsum("md,md->m", vectors, vectors)))

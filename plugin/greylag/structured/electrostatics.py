@@ -14,12 +14,17 @@ import numpy as np
 from greylag.ranking import FloatArray
 
 
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Euclidean lengths over the last axis; like `greylag.structured.model.inner`, not by BLAS."""
+    return np.asarray(np.sqrt(np.einsum("...d,...d->...", vectors, vectors)))
+
+
 def directions(weights: FloatArray) -> FloatArray:
     """u, shape (M, d), of weights of shape (M, d); 0 where they are 0."""
     scale = np.abs(weights).max(axis=1, keepdims=True)  # lest small weights' squares vanish
     scaled = np.divide(weights, scale, out=np.zeros_like(weights), where=scale > 0)
-    lengths = np.sqrt(np.einsum("md,md->m", scaled, scaled))[:, None]
-    return np.asarray(np.divide(scaled, lengths, out=np.zeros_like(weights), where=lengths > 0))
+    divisors = lengths(scaled)[:, None]
+    return np.asarray(np.divide(scaled, divisors, out=np.zeros_like(weights), where=divisors > 0))
 
 
 def coulomb_energy(weights: FloatArray) -> float:
@@ -48,8 +53,8 @@ def displacements(weights: FloatArray, alpha: float) -> FloatArray:
     the displacement of the direction, brought back to the weights' length by the intercept theorem, as the text says.
     """
     units = directions(weights)
-    lengths = np.sqrt(np.einsum("md,md->m", weights, weights))[:, None]
-    return np.asarray(lengths * (directions(units + alpha * coulomb_forces(weights)) - units))
+    moved = directions(units + alpha * coulomb_forces(weights)) - units
+    return np.asarray(lengths(weights)[:, None] * moved)
 
 
 def mean_angle(weights: FloatArray) -> float:
@@ -65,4 +70,4 @@ def _pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """u_m - u_k, shape (M, M, d), and the lengths of these."""
     units = directions(weights)
     differences = units[:, None, :] - units[None, :, :]
-    return differences, np.sqrt(np.einsum("mkd,mkd->mk", differences, differences))
+    return differences, lengths(differences)
