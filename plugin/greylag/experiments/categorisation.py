@@ -7,7 +7,6 @@ their accuracies, and `categorisation_report` shows it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
@@ -25,7 +24,6 @@ from greylag.experiments.categorisation_report import sections, summary
 from greylag.experiments.labelled_text import Documents, LabelledTexts, read_labelled_texts
 from greylag.experiments.study import Result, Say
 from greylag.ranking import FloatArray, IntArray
-from greylag.trec.text import write_text
 
 WORD = r"[^\W\d_]+"  # letters in a row; no word is stopped or stemmed
 Split = tuple[IntArray, IntArray]
@@ -77,8 +75,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     }
     origin = report.provenance(settings, **{"scikit-learn": version("scikit-learn")})
     results = {**origin, "documents": counts, "accuracies": accuracies.to_dict()}
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    report.write_results(out, results)
     parts = sections(accuracies, counts)
     report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, origin)
     return Result(accuracies.means(), f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")

@@ -7,7 +7,6 @@ Coulomb structured SVM has to learn from that image: of its assignments only "al
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -50,12 +49,12 @@ from greylag.experiments.report import (
     draw_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.experiments.svmdiv_report import comparison_table
 from greylag.experiments.synthetic_images import LabelledImage, SyntheticImages
 from greylag.ranking import FloatArray, IntArray
-from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -162,8 +161,7 @@ def write(
             for method in METHODS
         },
     }
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(content, indent=1) + "\n")
+    write_results(out, content)
     sections = [
         Section("Pick-best", _LOSS, loss_parts(tables)),
         Section("Members", _MEMBERS, member_parts(tables)),

@@ -6,7 +6,6 @@ Reading queries is others' business (`cssvm_subsets_collection`, `cssvm_subsets_
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +41,11 @@ from greylag.experiments.cssvm_report import (
     spread_figure,
     wins_table,
 )
-from greylag.experiments.report import Section, Table, as_text, provenance, write_report
+from greylag.experiments.report import Section, Table, as_text, provenance, write_report, write_results
 from greylag.experiments.study import Result, Say
 from greylag.experiments.svmdiv import RANDOM_SEEDS, Split, StudyQuery
 from greylag.experiments.svmdiv_report import LOSS
 from greylag.structured import Coulomb
-from greylag.trec.text import write_text
 
 SPACE = "svmdiv"  # of SVM-div's feature spaces, the one without TF-IDF
 RANDOM = "random"
@@ -190,8 +188,7 @@ def write(settings: SubsetSettings, found: Findings, out: Path, more: Mapping[st
     curve = angle_table(found.curve, M, f"Mean angle in degrees and losses by alpha, M = {M}")
     content = {name: results(table) for name, table in tables.items()} | {"alpha": [curve.header, *curve.rows]}
     about = provenance(settings, **more)
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps({**about, **content}, indent=1) + "\n")
+    write_results(out, {**about, **content})
     main = {name: main_tables(table, M, f"trained on {name}") for name, table in tables.items()}
     spread = spread_figure(tables, SHOWN, f"Losses of all members on all test queries, M = {M}", LOSS)
     sections = [

@@ -5,7 +5,6 @@ Manifold ranking against the inner product of TF-IDF vectors, which is also the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +26,7 @@ from greylag.experiments.report import (
     draw_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.index.analysis import stem
@@ -34,7 +34,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray
-from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -79,9 +78,8 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         areas[f"manifold, {graph}"] = _areas(spread(X, queries.ravel(), graph, settings), groups, queries)
         say(f"{queries.size} queries ranked on the graph {graph!r}")
     results = {name: dict(zip(names, area.mean(axis=1).tolist(), strict=True)) for name, area in areas.items()}
-    out.mkdir(parents=True, exist_ok=True)
     each = {name: area.tolist() for name, area in areas.items()}
-    write_text(out / "results.json", json.dumps({"means": results, "by newsgroup and query": each}) + "\n")
+    write_results(out, {"means": results, "by newsgroup and query": each}, indent=None)
     tables = areas_tables(names, areas)
     figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT]
     more = {"messages": X.shape[0], "words": words}

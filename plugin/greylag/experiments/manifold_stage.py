@@ -6,7 +6,6 @@ fold's alpha is chosen on the other folds, each of them ranked by a model that w
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from greylag.experiments.report import (
     draw_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say, load
 from greylag.index.positional import PositionalIndex
@@ -38,7 +38,6 @@ from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
 from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import Qrels, read_qrels, read_topics
-from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -96,14 +95,13 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         say(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
     scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
-    out.mkdir(parents=True, exist_ok=True)
     content = {
         "fingerprint": index.fingerprint,
         "alphas": {found.run.tag: found.alphas for found in tuned},
         "AP by alpha": {found.run.tag: found.curve for found in tuned},
         **to_dict(scores),
     }
-    write_text(out / "results.json", json.dumps(content, indent=1) + "\n")
+    write_results(out, content)
     tables = [ap_table(baseline.tag, scores, tuned) for baseline in baselines]
     times = times_table(index, baselines[0], settings)
     sections = [

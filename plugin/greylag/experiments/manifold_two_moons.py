@@ -5,7 +5,6 @@ The graph and the iteration at work where they can be seen, beside the ranking b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -24,11 +23,11 @@ from greylag.experiments.report import (
     draw_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.manifold import affinity_graph, iterates, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -74,8 +73,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         ("ranked by", "separated", "ROC area"),
         [(name, *measures.values()) for name, measures in results.items()],
     )
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_results(out, results)
     query = int(np.argmin(X[:, 0]))
     shown = {name: columns[:, query] for name, columns in scores.items()}
     limits = {name: shown.pop(name) for name in (DISTANCE, LIMIT)}

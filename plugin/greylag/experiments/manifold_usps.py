@@ -6,7 +6,6 @@ together take one factor of the graph's matrix and a column of f* for each image
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,12 +25,12 @@ from greylag.experiments.report import (
     draw_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray
-from greylag.trec.text import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -82,10 +81,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
         by_width[sigma] = areas_by_queries(f, digits, queries[..., :1])
         say(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
     results = {name: _by_digit(area, settings) for name, area in areas.items()}
-    out.mkdir(parents=True, exist_ok=True)
     each = {name: area.tolist() for name, area in areas.items()}
     content = {"means": results, "by digit, trial and number of queries": each}
-    write_text(out / "results.json", json.dumps(content) + "\n")
+    write_results(out, content, indent=None)
     tables = [areas_table(areas, settings), widths_table(by_width, areas[DISTANCE][..., :1], settings)]
     best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
     sections = [

@@ -12,7 +12,7 @@ from greylag.experiments import mrf_report
 from greylag.experiments.ir_metadata import command, write_described_run
 from greylag.experiments.mrf_findings import Findings
 from greylag.experiments.mrf_learning import BASELINES
-from greylag.experiments.report import provenance, write_report
+from greylag.experiments.report import provenance, write_report, write_results
 from greylag.ranking import Run
 from greylag.trec.text import write_text
 
@@ -43,7 +43,7 @@ def write(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, flo
             model.save(folder / f"fold-{fold.number}.json")
     more = {"fingerprint": findings.index.fingerprint, "command": command()}
     results = {**provenance(settings, **more), **findings.as_dict(), **to_dict(findings.scores)}
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_results(out, results)
     write_text(out / "times.json", json.dumps(seconds, indent=1) + "\n")
     title = f"Selected features against hand-picked ones: {settings.name}"
     write_report(out / "report.html", title, mrf_report.sections(findings, seconds), provenance(settings, **more))

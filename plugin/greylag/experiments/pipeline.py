@@ -5,7 +5,6 @@ Each step is scored against the one before. Runs, models and results go to one f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from greylag import config
 from greylag.diversity.mmr import MMR
 from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments.collection import open_collection
+from greylag.experiments.report import write_results
 from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
@@ -29,7 +29,6 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds, train, training_data
 from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import Qrels, read_qrels, read_subtopic_qrels, read_topics, write_run
-from greylag.trec.text import write_text
 
 
 class FirstStage(config.Settings):
@@ -180,4 +179,4 @@ def _write(
         "fingerprint": index.fingerprint,
         **{kind: to_dict(part) for kind, part in scores.items()},
     }
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_results(out, results)

@@ -19,7 +19,15 @@ from greylag import config
 from greylag.evaluation import Scores, Significance, compare, evaluate, table, to_dict
 from greylag.experiments.collection import open_collection
 from greylag.experiments.pipeline import Features, FirstStage, Training
-from greylag.experiments.report import Section, Table, as_text, check_dependencies, provenance, write_report
+from greylag.experiments.report import (
+    Section,
+    Table,
+    as_text,
+    check_dependencies,
+    provenance,
+    write_report,
+    write_results,
+)
 from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
@@ -155,8 +163,7 @@ def write(
     seconds = {name: {"narrowing": trial.narrowing, "training": trial.training} for name, trial in trials.items()}
     more = {"fingerprint": fingerprint, "queries": len(next(iter(scores.values())).qids)}
     results = {**provenance(settings, **more), "features": chosen, **to_dict(scores, significance)}
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_results(out, results)
     write_text(out / "times.json", json.dumps(seconds, indent=1) + "\n")
     sections = [
         Section("Effectiveness", _EFFECTIVENESS, [score_table(scores, significance)]),

@@ -140,6 +140,18 @@ def provenance(settings: Experiment, **more: Any) -> dict[str, Any]:
     return {"settings": settings.model_dump(mode="json"), **more, "Python": platform.python_version(), **versions}
 
 
+def write_results(out: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
+    """Write ``results.json`` to `out`, atomically; the folder is made where it is not there.
+
+    Parameters
+    ----------
+    content : whatever JSON can hold.
+    indent : of the JSON; None for one line, where numbers are many.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "results.json", json.dumps(content, indent=indent) + "\n")
+
+
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
     """Write a report, atomically.
 

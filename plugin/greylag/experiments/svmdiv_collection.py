@@ -5,7 +5,6 @@ Twice: with the documents that cover a subtopic as the only candidates, as in th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from greylag.experiments.report import (
     line_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.experiments.svmdiv import LEARNER, LossTable, StudyQuery, index_queries, rotations, study
@@ -42,7 +42,6 @@ from greylag.experiments.svmdiv_report import (
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, run_step
 from greylag.trec import read_run, read_subtopic_qrels, read_topics
-from greylag.trec.text import write_text
 
 Space = Literal["svmdiv", "svmdiv2"]
 LISTS = {"relevant": True, "all": False}  # by whether only documents that cover a subtopic are candidates
@@ -176,7 +175,7 @@ def write(settings: Settings, found: Mapping[str, Findings], fingerprint: str, o
         for name, part in found.items()
     }
     more = {"fingerprint": fingerprint}
-    write_text(out / "results.json", json.dumps({**provenance(settings, **more), **content}, indent=1) + "\n")
+    write_results(out, {**provenance(settings, **more), **content})
     means = loss_table({name: part.table for name, part in found.items()}, k, methods)
     tests = [
         comparison_table(f"{test.baseline} on {name} candidates", test)

@@ -7,7 +7,6 @@ learned has seen a judgement of the queries that it is tested on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,15 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, to_dict
 from greylag.experiments import pipeline
 from greylag.experiments.collection import open_collection
-from greylag.experiments.report import Section, Table, as_text, check_dependencies, provenance, write_report
+from greylag.experiments.report import (
+    Section,
+    Table,
+    as_text,
+    check_dependencies,
+    provenance,
+    write_report,
+    write_results,
+)
 from greylag.experiments.study import Result, Say, load
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import MRFRanker
@@ -34,7 +41,6 @@ from greylag.ltr.training import split_folds
 from greylag.ranking import Ranking, Run, run_step
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_qrels, read_subtopic_qrels, read_topics, write_run
-from greylag.trec.text import write_text
 
 _TEXT = """\
 BM25, the MRF model after it, and diversifiers after that. svmdiv and svmdiv2 are the paper's two feature spaces; "+"
@@ -170,7 +176,7 @@ def write(
         for kind, part in scores.items()
     }
     content = {kind: to_dict(part, tests[kind]) for kind, part in scores.items()}
-    write_text(out / "results.json", json.dumps({**provenance(settings, **more), **content}, indent=1) + "\n")
+    write_results(out, {**provenance(settings, **more), **content})
     means = {
         name: {
             str(measure): mean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,12 +18,12 @@ from greylag.experiments.report import (
     line_figure,
     provenance,
     write_report,
+    write_results,
 )
 from greylag.experiments.study import Result, Say
 from greylag.experiments.svmdiv import first_split, study, synthetic_queries
 from greylag.experiments.svmdiv_report import LOSS, METHODS
 from greylag.experiments.synthetic_subtopics import SyntheticSubtopics
-from greylag.trec.text import write_text
 
 _TEXT = """\
 Each method picks K of a set's documents; the loss is the weight of the subtopics that these do not cover. SVM-div is
@@ -62,8 +61,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     table = study([split], settings.ks, spaces=settings.spaces, grid=settings.grid, n_jobs=n_jobs)
     methods = (*METHODS, *settings.spaces)
     means = {method: {str(k): table.mean(method, k) for k in settings.ks} for method in methods}
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps({"data": asdict(data), "means": means}, indent=1) + "\n")
+    write_results(out, {"data": asdict(data), "means": means})
     rows: list[tuple[str | float, ...]] = [(method, *by_k.values()) for method, by_k in means.items()]
     shown = Table(f"Mean weighted subtopic loss on {len(split.test)} sets", ("K", *map(str, settings.ks)), rows, 3)
     curves = {method: {float(k): loss for k, loss in by_k.items()} for method, by_k in means.items()}
