@@ -108,7 +108,7 @@ class Coulomb:
             Where there is no example.
         """
         training = TrainingSet(model, examples)
-        optimum = CuttingPlane(self.C, self.epsilon).fit(model, examples).weights
+        optimum = CuttingPlane(self.C, self.epsilon).solve(training).weights
         rng = np.random.default_rng(self.seed)
         reach = PERTURBATION * (float(lengths(optimum)) or 1.0)
         away = reach * directions(rng.standard_normal((self.M, len(optimum))))

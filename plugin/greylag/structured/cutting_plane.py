@@ -98,7 +98,10 @@ class CuttingPlane:
         ParameterError
             Where there is no example.
         """
-        training = TrainingSet(model, examples)
+        return self.solve(TrainingSet(model, examples))
+
+    def solve(self, training: TrainingSet[Any, Any, Any]) -> Solution:
+        """`fit` to a training set, whose targets are found once, whoever else uses it."""
         solution = self._one_slack(training) if self.slack == "one" else self._n_slack(training)
         if not solution.converged:
             _log.warning(

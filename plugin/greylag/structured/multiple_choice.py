@@ -97,7 +97,7 @@ class MultipleChoice:
             Where there is no example.
         """
         training = TrainingSet(model, examples)
-        start = CuttingPlane(self.C, self.epsilon).fit(model, examples).weights
+        start = CuttingPlane(self.C, self.epsilon).solve(training).weights
         weights = np.tile(start, (self.M, 1))
         assigned = np.random.default_rng(self.seed).permutation(len(examples)) % self.M
         outputs = [[model.infer(x, start) for x, _ in examples] for _ in weights]
