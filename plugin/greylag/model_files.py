@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import ModelError, ParameterError
+from greylag.files import write_text
 from greylag.index.positional import PositionalIndex
-from greylag.trec.text import write_text
 
 
 def write_model(path: str | Path, kind: str, schema: int, content: Mapping[str, Any]) -> None:

@@ -15,8 +15,8 @@ from greylag.experiments.collection import open_collection
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.index.lucene import LuceneIndex
 from greylag.index.positional import PositionalIndex
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.trec import read_topics
 from tests.benchmarks.harness import DATA, Row, once
 

@@ -11,19 +11,19 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
-from greylag.experiments.labelled_text import Documents, read_labelled_texts
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
-from greylag.index.build import build_index
-from greylag.index.lucene import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.dataset import distinct_features
+from greylag.ltr.data import distinct_features
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import training_data
+from greylag.lucene.build import build_index
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.selection import MMRFeatureSelection, information_gain
 from greylag.trec import read_qrels, read_topics
+from greylag_papers.labelled_text import Documents, read_labelled_texts
 from tests.benchmarks.harness import DATA, Row, once, seconds
 
 N_DOCUMENTS, N_WORDS = 4200, 40_000

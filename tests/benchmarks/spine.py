@@ -13,14 +13,14 @@ import numpy as np
 from greylag.diversity.mmr import MMR
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
-from greylag.index.build import build_index
-from greylag.index.jvm import java_class
-from greylag.index.lucene import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.dataset import RankingData
+from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import CoordinateAscent, GreedySelection
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds, training_data
+from greylag.lucene.build import build_index
+from greylag.lucene.jvm import java_class
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, Run
 from greylag.trec import Qrels, read_qrels, read_topics
 from tests.benchmarks.harness import DATA, Row, once, seconds

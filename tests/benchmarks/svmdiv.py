@@ -9,11 +9,11 @@ import numpy as np
 
 from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
 from greylag.diversity.training import C_GRID
-from greylag.experiments.svmdiv import StudyQuery, rotations, study, synthetic_queries
-from greylag.experiments.synthetic_subtopics import SyntheticSubtopics
 from greylag.ranking import IntArray
 from greylag.structured import CuttingPlane
 from greylag.structured.model import TrainingSet
+from greylag_papers.yue_joachims_2008.comparison import StudyQuery, rotations, study, synthetic_queries
+from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from tests.benchmarks.harness import Row, once, seconds
 
 SPACE = "svmdiv"

@@ -60,8 +60,8 @@ def index(
     threads: Annotated[int, typer.Option("--threads", help="Indexing threads.")] = 1,
 ) -> None:
     """Index documents with positions, and export the positions."""
-    from greylag.index.build import build_index
     from greylag.index.positional import PositionalIndex
+    from greylag.lucene.build import build_index
 
     n = build_index(docs, out, collection=None if collection is None else collection.value, threads=threads)
     positional = PositionalIndex.from_lucene(out)
@@ -83,7 +83,7 @@ def search(
     lenient: Lenient = False,
 ) -> None:
     """Search with BM25 or query likelihood, and write a run."""
-    from greylag.index.lucene import LuceneIndex
+    from greylag.lucene.lucene_index import LuceneIndex
     from greylag.ranking import run_step
     from greylag.trec import read_topics, write_run
 
@@ -170,11 +170,11 @@ def train(
 ) -> None:
     """Learn a linear model of a pool's features (the full one, where none are named), and write it as JSON."""
     from greylag.features.extract import FeatureExtractor
-    from greylag.index.lucene import LuceneIndex
     from greylag.ltr import training
     from greylag.ltr.greedy import CoordinateAscent, GreedySelection
     from greylag.ltr.objectives import Objective
     from greylag.ltr.preselect import MMRPreselection
+    from greylag.lucene.lucene_index import LuceneIndex
     from greylag.ranking import run_step
     from greylag.trec import read_qrels, read_topics
 

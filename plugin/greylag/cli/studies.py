@@ -97,7 +97,7 @@ def experiment(
 
 def doctor(index: Annotated[Path | None, typer.Option("--index", help="An index to look at.")] = None) -> None:
     """Check Java, Pyserini and an index; say what to do where something is missing."""
-    from greylag.index.doctor import diagnose
+    from greylag.lucene.doctor import diagnose
 
     checks = diagnose(index)
     for check in checks:

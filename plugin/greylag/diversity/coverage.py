@@ -22,8 +22,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.greedy import Gain, greedy
 from greylag.errors import ModelError, ParameterError
+from greylag.greedy import Gain, greedy
 from greylag.ranking import FloatArray, IntArray
 
 Kind = Literal["count", "frequency", "title", "tfidf"]

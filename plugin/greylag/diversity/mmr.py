@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.greedy import GreedyStage
 from greylag.errors import ParameterError
+from greylag.greedy import GreedyStage
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 

@@ -12,9 +12,9 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain, Subtopics, known_subtopics, word_coverage
 from greylag.diversity.essential_pages import EssentialPagesGain
 from greylag.diversity.fusion import reciprocal_rank_fusion
-from greylag.diversity.greedy import GreedyStage, greedy, picked_first
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ModelError, ParameterError
+from greylag.greedy import GreedyStage, greedy, picked_first
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection
 from greylag.ranking import Composable, Ranking, Run

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from greylag.errors import FormatError
-from greylag.trec.text import Faults, read_text
+from greylag.files import Faults, read_text
 
 
 def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
@@ -16,7 +16,7 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
     Raises
     ------
     FormatError
-        A line that is no such object, or that has a document's title again. Also what `greylag.trec.text.read_text`
+        A line that is no such object, or that has a document's title again. Also what `greylag.files.read_text`
         refuses.
     """
     titles: dict[str, str] = {}

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from greylag.errors import CollectionError
-from greylag.index.build import build_index
-from greylag.index.lucene import LuceneIndex
-from greylag.trec.text import write_text
+from greylag.files import write_text
+from greylag.lucene.build import build_index
+from greylag.lucene.lucene_index import LuceneIndex
 
 
 def open_collection(docs: Path, form: str | None, folder: Path, say: Callable[[str], None]) -> LuceneIndex:

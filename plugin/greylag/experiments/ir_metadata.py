@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 
 from greylag.evaluation import parse_measure
+from greylag.files import write_text
 from greylag.ranking import Run
 from greylag.trec import write_run
-from greylag.trec.text import write_text
 
 LIBRARIES = ("greylag", "numba", "numpy", "scipy")
 

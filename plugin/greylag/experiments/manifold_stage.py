@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from greylag import config
 from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, evaluate, to_dict
-from greylag.experiments import pipeline
+from greylag.experiments import config, pipeline
 from greylag.experiments.collection import open_collection
 from greylag.experiments.report import (
     Figure,

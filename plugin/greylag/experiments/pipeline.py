@@ -12,21 +12,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from greylag import config
 from greylag.diversity.mmr import MMR
 from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
+from greylag.experiments import config
 from greylag.experiments.collection import open_collection
 from greylag.experiments.report import write_results
 from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds, train, training_data
+from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import Qrels, read_qrels, read_subtopic_qrels, read_topics, write_run
 

@@ -15,8 +15,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from greylag import config
 from greylag.evaluation import Scores, Significance, compare, evaluate, table, to_dict
+from greylag.experiments import config
 from greylag.experiments.collection import open_collection
 from greylag.experiments.pipeline import Features, FirstStage, Training
 from greylag.experiments.report import (
@@ -32,8 +32,9 @@ from greylag.experiments.study import Result, Say
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
+from greylag.files import write_text
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.dataset import RankingData
+from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ltr.objectives import Objective
@@ -41,7 +42,6 @@ from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import split_folds, train, training_data
 from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import read_qrels, read_topics
-from greylag.trec.text import write_text
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\

@@ -16,10 +16,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greylag.config import Experiment
 from greylag.errors import DependencyError
 from greylag.evaluation.report import aligned
-from greylag.trec.text import write_text
+from greylag.experiments.config import Experiment
+from greylag.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -12,24 +12,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from greylag.config import Experiment, check_fields, read_yaml
 from greylag.errors import FormatError, ParameterError
+from greylag.experiments.config import Experiment, check_fields, read_yaml
 
 STUDIES = {
-    "categorisation": "greylag.experiments.categorisation",
-    "cssvm_images": "greylag.experiments.cssvm_images",
-    "cssvm_subsets_collection": "greylag.experiments.cssvm_subsets_collection",
-    "cssvm_subsets_synthetic": "greylag.experiments.cssvm_subsets_synthetic",
-    "manifold_newsgroups": "greylag.experiments.manifold_newsgroups",
+    "categorisation": "greylag_papers.lee_lee_2004.categorisation",
+    "cssvm_images": "greylag_papers.schiegg_2016.images",
+    "cssvm_subsets_collection": "greylag_papers.schiegg_2016.subsets_collection",
+    "cssvm_subsets_synthetic": "greylag_papers.schiegg_2016.subsets_synthetic",
+    "manifold_newsgroups": "greylag_papers.zhou_2003.newsgroups",
     "manifold_stage": "greylag.experiments.manifold_stage",
-    "manifold_two_moons": "greylag.experiments.manifold_two_moons",
-    "manifold_usps": "greylag.experiments.manifold_usps",
-    "mrf": "greylag.experiments.mrf",
+    "manifold_two_moons": "greylag_papers.zhou_2003.two_moons",
+    "manifold_usps": "greylag_papers.zhou_2003.usps",
+    "mrf": "greylag_papers.metzler_2007.study",
     "pipeline": "greylag.experiments.pipeline",
     "preselection": "greylag.experiments.preselection",
-    "svmdiv_collection": "greylag.experiments.svmdiv_collection",
-    "svmdiv_pipeline": "greylag.experiments.svmdiv_pipeline",
-    "svmdiv_synthetic": "greylag.experiments.svmdiv_synthetic",
+    "svmdiv_collection": "greylag_papers.yue_joachims_2008.collection",
+    "svmdiv_pipeline": "greylag.experiments.learned_diversity",
+    "svmdiv_synthetic": "greylag_papers.yue_joachims_2008.synthetic",
 }
 
 Say = Callable[[str], None]

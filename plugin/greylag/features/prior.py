@@ -10,9 +10,9 @@ from typing import Literal, cast
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
+from greylag.files import Faults, read_rows
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray
-from greylag.trec.text import Faults, read_rows
 
 _SPELLING = re.compile(r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?")
 

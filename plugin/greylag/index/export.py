@@ -21,8 +21,8 @@ from typing import IO, Any
 import numpy as np
 
 from greylag.errors import CollectionError
-from greylag.index.lucene import LuceneIndex, PostingsBlock
 from greylag.index.positional import PositionalIndex, fingerprint
+from greylag.lucene.lucene_index import LuceneIndex, PostingsBlock
 
 SCHEMA = 1
 _DTYPES = {

@@ -24,7 +24,7 @@ from greylag.ranking import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from greylag.index.lucene import LuceneIndex
+    from greylag.lucene.lucene_index import LuceneIndex
 
 Int32Array = NDArray[np.int32]
 _REMEMBERED = 1 << 20  # documents

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.ltr.dataset import RankingData, centred
+from greylag.ltr.data import RankingData, centred
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.errors import FormatError
-from greylag.ltr.dataset import RankingData, positive_grades
+from greylag.files import Faults, open_atomically, read_text
+from greylag.ltr.data import RankingData, positive_grades
 from greylag.ranking import FloatArray, Ranking
-from greylag.trec.text import Faults, open_atomically, read_text
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -84,7 +84,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     ----------
     qrels : the judgements, which tell of relevant documents that were not retrieved; without them the file's grades are
         all that is known. Grades of the lines are the file's in either case.
-    lenient : repair what `greylag.trec.text.read_text` can, such as CR LF, with a warning.
+    lenient : repair what `greylag.files.read_text` can, such as CR LF, with a warning.
 
     Raises
     ------

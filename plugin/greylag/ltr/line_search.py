@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from greylag.ltr.dataset import RankingData
+from greylag.ltr.data import RankingData
 from greylag.ltr.objectives import AP, ERR, NDCG, RR, Objective, P
 from greylag.ranking import FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.ltr.dataset import RankingData
+from greylag.ltr.data import RankingData
 from greylag.ranking import FloatArray, IntArray
 
 AP, NDCG, RR, P, ERR = range(5)  # how the compiled functions know them

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
-from greylag.ltr.dataset import RankingData, distinct_features
+from greylag.ltr.data import RankingData, distinct_features
 
 EQUAL_WEIGHTS = 0.5
 # A feature holds for one in so many documents. Of seven rules (above the mean, the median, the highest 20, 10, 5 or 2

@@ -15,7 +15,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.dataset import RankingData, distinct_features
+from greylag.ltr.data import RankingData, distinct_features
 from greylag.ltr.greedy import Learner, Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from greylag.features.weighting import FeatureParameters
-from greylag.ltr.dataset import RankingData
+from greylag.ltr.baselines import HandPicked
+from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection, Selection, linear_scores
-from greylag.ltr.handpicked import HandPicked
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds
 from greylag.ranking import FloatArray

@@ -10,8 +10,8 @@ from numbers import Real
 
 import numpy as np
 
-from greylag.diversity.greedy import greedy
 from greylag.errors import ParameterError
+from greylag.greedy import greedy
 from greylag.ranking import FloatArray, IntArray
 from greylag.selection.information_gain import (
     TIE_DECIMALS,

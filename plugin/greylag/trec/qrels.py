@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from greylag.errors import FormatError
-from greylag.trec.text import Faults, check_names, read_rows, write_text
+from greylag.files import Faults, check_names, read_rows, write_text
 
 Qrels = dict[str, dict[str, int]]
 """qid to docid to grade."""
@@ -35,7 +35,7 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     FormatError
         Each with lenient reading's remedy in brackets: a line that does not have four columns (left out), a grade that
         is not a whole number from -10000 to 10000 (cut to one, or else left out), a document judged twice for a query
-        (the first holds). Also what `greylag.trec.text.read_text` refuses.
+        (the first holds). Also what `greylag.files.read_text` refuses.
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:

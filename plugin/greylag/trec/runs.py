@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
+from greylag.files import Faults, check_names, read_rows, write_text
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.trec.text import Faults, check_names, read_rows, write_text
 
 Float32Array = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         Each with lenient reading's remedy in brackets: a line that does not have six columns (left out); a rank that is
         not a whole number (not needed); a score that is not a number (left out), or infinite or beyond float32 (the
         largest float32); a document twice (the first holds); a score above the one before it (sorted); a query's lines
-        apart from each other (joined); a query that `topics` lacks (left out). Also what `greylag.trec.text.read_text`
+        apart from each other (joined); a query that `topics` lacks (left out). Also what `greylag.files.read_text`
         refuses, and a file that leaves nothing.
     """
     with Faults(path, lenient) as faults:

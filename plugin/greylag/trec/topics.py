@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from greylag.errors import FormatError, ParameterError
-from greylag.trec.text import Faults, read_text
+from greylag.files import Faults, read_text
 
 FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
 """A field's tags in the TREC and in the XML form."""
@@ -49,7 +49,7 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
         A qid that is empty or has white space, a topic without the field, XML that is not well-formed, or no topic at
         all. With lenient reading's remedy in brackets: a qid twice (the first holds), an empty text (left out), a
         table's line that is empty (left out), without a tab (the first white space separates) or with several (joined).
-        Also what `greylag.trec.text.read_text` refuses.
+        Also what `greylag.files.read_text` refuses.
     ParameterError
         A field that the form does not have.
     """

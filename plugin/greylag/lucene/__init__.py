@@ -1,0 +1,1 @@
+"""Lucene, through Java: search, indexing, and what the export reads."""

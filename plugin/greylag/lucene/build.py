@@ -1,0 +1,186 @@
+"""Building a Lucene index through Anserini: positions kept, one segment, whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
+from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.method_handles import method, run
+
+_log = logging.getLogger("greylag")
+
+
+def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1) -> int:
+    """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
+
+    The index is built in a temporary folder beside `out` and renamed when it is complete.
+
+    Parameters
+    ----------
+    docs : a file or a folder, plain, gzipped or in tar archives.
+    out : the index's folder, which must not exist yet, or be empty.
+    collection : ``JsonCollection`` (objects with ``id``, ``contents`` and perhaps ``title``, which is indexed too; one
+        a line, or a list), ``TrecCollection``, or ``HtmlCollection`` (one document a file, its name the id). None
+        tells it from the first characters of the first file.
+    threads : Anserini's indexing threads, at least 1.
+
+    Returns
+    -------
+    int
+        The number of documents indexed. Documents without any text are left out, with a warning in the log.
+
+    Raises
+    ------
+    ParameterError
+        An argument outside its domain; `out` holds something.
+    FormatError
+        A document file that cannot be read.
+    CollectionError
+        No document, one id twice, or a failure of Anserini's; `out` is then as it was.
+    """
+    docs, out = Path(docs), Path(out)
+    if collection not in (*COLLECTIONS, None):
+        raise ParameterError(f"collection {collection!r} is none of {', '.join(COLLECTIONS)}")
+    if threads < 1:
+        raise ParameterError(f"threads is {threads}: it must be at least 1")
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"{out} exists already: delete it, or give another folder")
+    collection = collection or guess_collection(docs)
+    start_jvm()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as folder:
+        laid_out, built = Path(folder, "docs"), Path(folder, "index")
+        laid_out.mkdir()
+        indexed = _index(docs, laid_out, built, lay_out(docs, collection, laid_out, threads), threads)
+        if not indexed:
+            raise CollectionError(f"{docs} gives {collection} no document with text: is it another collection?")
+        _check(LuceneIndex(built), docs, indexed)
+        if out.exists():
+            out.rmdir()
+        built.rename(out)
+    return indexed
+
+
+@calls_java
+def _indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+    """Anserini's indexer of the files in `docs`, silent."""
+    arguments = java_class("io.anserini.index.IndexCollection$Args")()
+    # Java does not follow when Python changes its working folder.
+    arguments.input, arguments.index = str(docs.absolute()), str(index.absolute())
+    arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
+    arguments.threads = threads
+    arguments.storePositions = arguments.optimize = arguments.quiet = True
+    # Anserini's default is as large as the whole heap.
+    arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
+    indexer = java_class("io.anserini.index.IndexCollection")(arguments)
+    off = java_class("org.apache.logging.log4j.Level").OFF
+    java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)
+    return indexer
+
+
+@calls_java
+def _count(indexer: Any, *names: str) -> int:
+    """The sum of Anserini's counters of these names."""
+    counters = indexer.getCounters()
+    return sum(getattr(counters, name).get() for name in names)
+
+
+def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> int:
+    """Run Anserini's indexer on `docs`, as laid out; the number of documents indexed."""
+    with _printed_errors() as printed:
+        try:
+            indexer = _indexer(laid_out, index, collection, threads)
+            work = method("io.anserini.index.IndexCollection", "run", "void")
+            _run_in_background(lambda: run(work, indexer), lambda: _count(indexer, "indexed"))
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
+        # Anserini prints what went wrong, and goes on with the next file.
+        if text := printed():
+            raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
+    if count := _count(indexer, "errors", "skipped"):
+        raise CollectionError(f"{docs}: Anserini could not read {count} files or documents: see that they are whole")
+    if left_out := _count(indexer, "empty", "unindexable"):
+        _log.warning("%s: documents without text, which are not in the index: %d", docs, left_out)
+    return _count(indexer, "indexed")
+
+
+def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> None:
+    """Run `work` in a thread, so that progress can be shown, and Ctrl-C stops Java at once."""
+    from tqdm import tqdm
+
+    failures: list[Exception] = []
+    java_threads: list[Any] = []
+    java_thread = java_class("java.lang.Thread")
+    # Waited for in place of the thread, which Python 3.11 takes for ended when a join is interrupted.
+    finished = threading.Event()
+
+    @calls_java
+    def target() -> None:
+        java_threads.append(java_thread.currentThread())
+        try:
+            work()
+        except Exception as error:
+            failures.append(error)
+        finally:
+            finished.set()
+
+    thread = threading.Thread(target=target, name="indexing", daemon=True)
+    thread.start()
+    try:
+        with tqdm(desc="indexing", unit="document", disable=None) as bar:
+            while not finished.wait(0.1):
+                bar.update(done() - bar.n)
+            bar.update(done() - bar.n)
+    except KeyboardInterrupt:
+        _interrupt(java_threads)
+        thread.join(5)
+        raise
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+@calls_java
+def _interrupt(java_threads: list[Any]) -> None:
+    for java_thread in java_threads:
+        java_thread.interrupt()
+
+
+@contextmanager
+def _printed_errors() -> Iterator[Callable[[], str]]:
+    """Collect what Java prints on its standard error stream; gives the function that tells it."""
+    system = java_class("java.lang.System")
+
+    @calls_java
+    def collect() -> tuple[Any, Any]:
+        buffer, stream = java_class("java.io.ByteArrayOutputStream")(), system.err
+        system.setErr(java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer)))
+        return buffer, stream
+
+    buffer, stream = collect()
+    try:
+        yield calls_java(lambda: str(buffer.toString()))
+    finally:
+        calls_java(lambda: system.setErr(stream))()
+
+
+def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
+    """See that the index is complete, and that its ids are unique and can stand in a run."""
+    try:
+        docids = index.docids()
+    except CollectionError as error:
+        raise CollectionError(str(error).replace(str(index.path), str(docs))) from error
+    if len(docids) != indexed:
+        raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
+    for docid in docids:
+        if docid.split() != [docid]:
+            raise CollectionError(f"{docs}: the document id {docid!r} has white space or is empty: no run can hold it")

@@ -1,0 +1,216 @@
+"""Bulk transfers from Lucene: a query's hits in one call, a field's dictionary and postings as NumPy arrays.
+
+Each is one loop that runs inside the JVM (`handles`). Postings go through temporary files of 32-bit integers, block by
+block, so that memory stays bounded whatever the collection's size.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.lucene.jvm import java_class
+from greylag.lucene.method_handles import Handle, Routine, element, field, length, method, run
+
+BLOCK_POSITIONS = 1 << 21
+
+_BYTES = "org.apache.lucene.util.BytesRef"
+_CELL = "java.util.concurrent.atomic.AtomicReference"
+_COUNTER = "java.util.concurrent.atomic.AtomicInteger"
+_HIT = "org.apache.lucene.search.FieldDoc"
+_HITS = "[Lorg.apache.lucene.search.ScoreDoc;"
+_OBJECT = "java.lang.Object"
+_OUTPUT = "org.apache.lucene.store.DataOutput"
+_POSTINGS = "org.apache.lucene.index.PostingsEnum"
+_QUERY = "org.apache.lucene.search.Query"
+_SEARCHER = "org.apache.lucene.search.IndexSearcher"
+_SORT = "org.apache.lucene.search.Sort"
+_STRING = "java.lang.String"
+_TERMS = "org.apache.lucene.index.TermsEnum"
+_TOP = "org.apache.lucene.search.TopFieldDocs"
+
+
+@dataclass(frozen=True, eq=False)
+class PostingsBlock:
+    """The postings of a run of consecutive terms, in the order of the terms' UTF-8 bytes.
+
+    Parameters
+    ----------
+    terms : the terms, UTF-8.
+    df : shape (terms,): each term's number of postings.
+    docs : shape (postings,): Lucene's document numbers, ascending within a term.
+    tfs : shape (postings,): the term's count in the document.
+    positions : shape (sum of tfs,): ascending within a posting; -1 where the field has no positions.
+    """
+
+    terms: list[bytes]
+    df: NDArray[np.int64]
+    docs: NDArray[np.int32]
+    tfs: NDArray[np.int32]
+    positions: NDArray[np.int32]
+
+
+def directory(folder: str | Path) -> Any:
+    """The Lucene ``Directory`` of a folder (absolute, since Java does not follow when Python changes its own)."""
+    path = java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
+
+
+def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
+    """The docids and scores of the `k` best documents; of equal scores the lesser docid comes first."""
+    k = min(k, searcher.getIndexReader().maxDoc())
+    docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
+    cells = java_class(_CELL)(), java_class(_CELL)(), java_class(_COUNTER)()
+    run(_hits_routine(), searcher, query, k, _by_score_and_docid(), *cells, docids, scores)
+    return docids.toString().split("\n")[:-1], scores.array()[: scores.position()]
+
+
+def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
+    """The postings of a field's Lucene `Terms`, in blocks of at most `positions` positions or of one term."""
+    enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
+    with _dictionary(terms) as (text, sizes, dfs, cfs):
+        for first, last in _runs(cfs, positions):
+            with _outputs(_postings_routine(), last - first, enumeration, cell, dtypes=("<i4",) * 3) as written:
+                arrays = [np.array(array) for array in written]
+            lengths = sizes[first:last].tolist()
+            end = start + sum(lengths)
+            yield PostingsBlock(_cut(text[start:end].tobytes(), lengths), dfs[first:last].astype(np.int64), *arrays)
+            start = end
+
+
+def count_terms(terms: Any) -> int:
+    """The number of a field's terms; Lucene knows it for one segment only."""
+    if terms.size() >= 0:
+        return int(terms.size())
+    with _dictionary(terms) as (_, sizes, _, _):
+        return len(sizes)
+
+
+def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
+    """A field's terms: their UTF-8 bytes one after another, and each one's length, df and cf."""
+    return _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8"))
+
+
+def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
+    """Cut positive sizes into runs, each as long as its sum is at most `limit`, or of one."""
+    first = 0
+    while first < len(sizes):
+        ends = np.cumsum(sizes[first : first + limit])
+        last = first + max(1, int(np.searchsorted(ends, limit, side="right")))
+        yield first, last
+        first = last
+
+
+def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
+    ends = list(accumulate(lengths))
+    return [text[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+@contextmanager
+def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
+    """Run a routine whose last parameters are outputs; gives what it wrote to each, mapped from temporary files."""
+    with tempfile.TemporaryDirectory(prefix="greylag-") as folder:
+        create, context = directory(folder).createOutput, java_class("org.apache.lucene.store.IOContext").DEFAULT
+        outputs = [create(str(number), context) for number in range(len(dtypes))]
+        try:
+            run(routine, *arguments, *outputs)
+        finally:
+            for output in outputs:
+                output.close()
+        yield [_map(Path(folder, str(number)), dtype) for number, dtype in enumerate(dtypes)]
+
+
+def _map(path: Path, dtype: str) -> NDArray[Any]:
+    return np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+
+
+@cache
+def _by_score_and_docid() -> Any:
+    sort_field = java_class("org.apache.lucene.search.SortField")
+    docid = sort_field("id", java_class("org.apache.lucene.search.SortField$Type").STRING_VAL)
+    return java_class("org.apache.lucene.search.Sort")(sort_field.FIELD_SCORE, docid)
+
+
+@cache
+def _hits_routine() -> Handle:
+    """Search; for each hit append its docid and a line break to `docids`, and put its score into `scores`."""
+    objects = "[Ljava.lang.Object;"
+    builder, buffer = "java.lang.StringBuilder", "java.nio.FloatBuffer"
+    routine = Routine(_SEARCHER, _QUERY, "int", _SORT, _CELL, _CELL, _COUNTER, builder, buffer)
+    searcher, query, k, sort, top, hit, counter, docids, scores = routine.arguments()
+    search = method(_SEARCHER, "search", _TOP, _QUERY, "int", _SORT)
+    get, store = method(_CELL, "get", _OBJECT), method(_CELL, "set", "void", _OBJECT)
+    append = method(builder, "append", builder, _STRING)
+    put = method(buffer, "put", buffer, "float")
+    found = routine.call(field(_TOP, "scoreDocs", _HITS), routine.call(get, top))
+    number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
+    values = routine.call(field(_HIT, "fields", objects), routine.call(get, hit))
+    score, docid = [routine.call(element(objects), values, routine.constant("int", place)) for place in (0, 1)]
+    body = routine.sequence(
+        routine.call(store, hit, routine.call(element(_HITS), found, number)),
+        routine.call(append, docids, routine.call(method(_BYTES, "utf8ToString", _STRING), docid)),
+        routine.call(append, docids, routine.constant(_STRING, "\n")),
+        routine.call(put, scores, score),
+    )
+    return routine.sequence(
+        routine.call(store, top, routine.call(search, searcher, query, k, sort)),
+        routine.repeat(routine.call(length(_HITS), found), body),
+    )
+
+
+@cache
+def _dictionary_routine() -> Handle:
+    """For each term: write its bytes to `text`, its length, df and cf to `sizes`, `dfs` and `cfs`."""
+    routine = Routine(_TERMS, *[_OUTPUT] * 4)
+    terms, text, sizes, dfs, cfs = routine.arguments()
+    term = routine.call(method(_TERMS, "term", _BYTES), terms)
+    array, offset, size = [
+        routine.call(field(_BYTES, name, kind), term)
+        for name, kind in (("bytes", "[B"), ("offset", "int"), ("length", "int"))
+    ]
+    write_int = method(_OUTPUT, "writeInt", "void", "int")
+    body = routine.sequence(
+        routine.call(method(_OUTPUT, "writeBytes", "void", "[B", "int", "int"), text, array, offset, size),
+        routine.call(write_int, sizes, size),
+        routine.call(write_int, dfs, routine.call(method(_TERMS, "docFreq", "int"), terms)),
+        routine.call(
+            method(_OUTPUT, "writeLong", "void", "long"),
+            cfs,
+            routine.call(method(_TERMS, "totalTermFreq", "long"), terms),
+        ),
+    )
+    return routine.loop(routine.call(method(_TERMS, "next", _BYTES), terms), body)
+
+
+@cache
+def _postings_routine() -> Handle:
+    """For the next `count` terms: write each posting's document, tf and positions to `docs`, `tfs` and `positions`."""
+    routine = Routine("int", _TERMS, _CELL, *[_OUTPUT] * 3)
+    count, terms, cell, docs, tfs, positions = routine.arguments()
+    write = method(_OUTPUT, "writeInt", "void", "int")
+    with_positions = routine.constant("int", int(java_class(_POSTINGS).POSITIONS))
+    postings = routine.call(method(_CELL, "get", _OBJECT), cell)
+    next_doc, tf, next_position = [
+        routine.call(method(_POSTINGS, name, "int"), postings) for name in ("nextDoc", "freq", "nextPosition")
+    ]
+    posting = routine.sequence(
+        routine.call(write, docs, next_doc),
+        routine.call(write, tfs, tf),
+        routine.repeat(tf, routine.call(write, positions, next_position)),
+    )
+    opened = routine.call(method(_TERMS, "postings", _POSTINGS, _POSTINGS, "int"), terms, postings, with_positions)
+    term = routine.sequence(
+        routine.call(method(_TERMS, "next", _BYTES), terms),
+        routine.call(method(_CELL, "set", "void", _OBJECT), cell, opened),
+        routine.repeat(routine.call(method(_TERMS, "docFreq", "int"), terms), posting),
+    )
+    return routine.repeat(count, term)

@@ -1,0 +1,1 @@
+"""Metzler (2007): automatic feature selection in the Markov random field model for information retrieval."""

@@ -1,0 +1,1 @@
+"""Yue & Joachims (2008): predicting diverse subsets using structural SVMs."""

@@ -1,0 +1,1 @@
+"""Zhou et al. (2003): ranking on data manifolds."""

@@ -1,0 +1,134 @@
+"""Feature values, held against the formulas computed one clique and one document at a time."""
+
+from __future__ import annotations
+
+import logging
+from math import log
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.features.cliques import cliques
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import UNLIMITED, FeatureSpec, candidate_pool, parse_features
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, Ranking
+from tests.greylag.features.test_windows import as_text, count, ordered_matches, random_documents, unordered_matches
+
+QUERIES = ["cat dog", "cat dog pig cow", "dog cat dog", "cat unicorn dog", "unicorn", "pig", "", "the of"]
+
+
+def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p: FeatureParameters) -> FloatArray:
+    """A feature's value for every document, from the definitions."""
+    terms = [word for word in query.split() if word not in ("the", "of")]
+    lengths = [sum(word is not None for word in document) for document in documents]
+    tokens, n = sum(lengths), len(documents)
+    average = tokens / sum(length > 0 for length in lengths)
+    values = np.zeros(n)
+    for places in cliques(len(terms), spec.dependence, spec.cliques, p.max_clique):
+        clique = tuple(terms[place] for place in places)
+        matches = ordered_matches if spec.window.order == "O" else unordered_matches
+        tf = [count(matches(document, clique, spec.window.width), p.profile) for document in documents]
+        cf, df = sum(tf), sum(f > 0 for f in tf)
+        for d, length in enumerate(lengths):
+            if spec.function == "LM":
+                values[d] += log((tf[d] + p.mu * (cf or 0.5) / tokens) / (length + p.mu))
+            else:
+                odds = (n - df + 0.5) / (df + 0.5)
+                idf = log(1 + odds) if p.idf == "lucene" else log(odds)
+                values[d] += (
+                    (p.k1 + 1) * tf[d] / (p.k1 * (1 - p.b + p.b * length / average) + tf[d]) * idf if tf[d] else 0
+                )
+    return values
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        FeatureParameters(),
+        FeatureParameters(mu=12.5, k1=1.7, b=0.9, idf="robertson", profile="galago", max_clique=4),
+        FeatureParameters(k1=0.0, b=0.0, max_clique=2),
+    ],
+)
+@pytest.mark.parametrize("query", QUERIES)
+def test_values_are_the_formulas(query: str, parameters: FeatureParameters) -> None:
+    documents = random_documents(np.random.default_rng(5), 12)
+    index = PositionalIndex.from_texts({f"{i}": as_text(document) for i, document in enumerate(documents)})
+    specs = (*candidate_pool(), FeatureSpec("FD", "unordered", "LM-O-4"), FeatureSpec("SD", "ordered", "BM25-U-3"))
+    order = np.random.default_rng(6).permutation(len(documents))
+    ranking = Ranking("q", query, tuple(str(i) for i in order), np.zeros(len(order)))
+    values = FeatureExtractor(index, specs, parameters)(ranking)
+    for column, spec in enumerate(specs):
+        expected = by_hand(documents, query, spec, parameters)[order]
+        np.testing.assert_allclose(values[:, column], expected, rtol=1e-12, atol=1e-12, err_msg=str(spec))
+
+
+def test_sixty_terms_stay_within_the_limit() -> None:
+    words = [f"word{i}x" for i in range(60)]
+    index = PositionalIndex.from_texts({"1": " ".join(words), "2": " ".join(reversed(words)), "3": "word1x"})
+    ranking = Ranking("q", " ".join(words), ("1", "2", "3"), np.zeros(3))
+    extractor = FeatureExtractor(index, candidate_pool())
+    values = extractor(ranking)
+    assert np.isfinite(values).all()
+    assert extractor.limits(ranking.query)
+    assert not extractor.limits("word1x word2x")
+    unlimited = extractor.specs.index(FeatureSpec("FD", "unordered", "BM25-U-unlimited"))
+    assert values[0, unlimited] == pytest.approx(values[1, unlimited])
+    assert values[0, unlimited] > values[2, unlimited] == 0
+    pairs_and_triples = 60 * 59 // 2 + 60 * 59 * 58 // 6
+    single = FeatureExtractor(index, (FeatureSpec("FD", "unordered", "BM25-U-unlimited"),), FeatureParameters(k1=0.0))(
+        ranking
+    )
+    assert single[0, 0] == pytest.approx(pairs_and_triples * log(1 + 1.5 / 2.5))
+
+
+def test_documents_outside_the_index(caplog: pytest.LogCaptureFixture) -> None:
+    index = PositionalIndex.from_texts({"1": "cat dog", "2": "cat cat"})
+    extractor = FeatureExtractor(index, parse_features("FI/term/BM25,FI/term/LM"))
+    with caplog.at_level(logging.WARNING):
+        values = extractor(Ranking("q7", "cat dog", ("x", "1", "2"), np.zeros(3)))
+    np.testing.assert_array_equal(values[0], values[1:].min(axis=0))
+    assert "query q7: 1 of 3 documents are not in the index (x first)" in caplog.text
+    assert not extractor(Ranking("q", "cat", ("x", "y"), np.zeros(2))).any()
+    assert extractor(Ranking("q", "cat", (), np.zeros(0))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
+def test_spelling_round_trips(spec: str) -> None:
+    assert str(FeatureSpec.parse(spec)) == spec
+
+
+def test_the_pool() -> None:
+    pool = candidate_pool()
+    assert len(pool) == len(set(pool)) == 2 + 2 * 2 * 13
+    assert sum(spec.window.width == UNLIMITED for spec in pool) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SD/ordered", "not of the form"),
+        ("XX/term/LM", "unknown dependence model 'XX'"),
+        ("SD/pairs/LM-O-1", "unknown clique set 'pairs'"),
+        ("SD/ordered/TF-O-1", "unknown weighting"),
+        ("SD/ordered/LM-O-0", "unknown weighting"),
+        ("SD/ordered/LM", "needs a window"),
+        ("FI/term/LM-O-1", "takes no window"),
+        ("FI/ordered/LM-O-1", "under FI"),
+        ("FI/term/LM,FI/term/LM", "given twice"),
+    ],
+)
+def test_bad_specifications(text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_features(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("mu", 0), ("mu", float("nan")), ("k1", -1), ("b", 1.5), ("idf", "x"), ("profile", "x"), ("max_clique", 1)],
+)
+def test_bad_parameters(name: str, value: float) -> None:
+    with pytest.raises(ParameterError, match=f"{name} is"):
+        FeatureParameters(**{name: value})  # type: ignore[arg-type]

@@ -1,0 +1,97 @@
+"""Feature files: what is written is read back to the bit, and other people's LETOR files are read too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastrank import CDataset
+
+from greylag.errors import FormatError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.data import RankingData
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.letor import read_features, write_features
+from greylag.ltr.objectives import Objective
+from greylag.ranking import Ranking
+
+
+@pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
+@pytest.mark.parametrize("with_qrels", [False, True])
+def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool) -> None:
+    rng = np.random.default_rng(2)
+    words = ["cat", "dog", "pig", "cow"]
+    index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=9)) for i in range(30)})
+    extract = FeatureExtractor(index, candidate_pool(("SD",)))
+    docids = tuple(f"d{i}" for i in range(30))
+    rankings = [Ranking(f"q{i}", " ".join(rng.choice(words, size=2)), docids[i:], np.zeros(30 - i)) for i in range(4)]
+    qrels = {f"q{i}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(10)} | {"lost": 2, "d29": 1} for i in range(4)}
+    names = [str(spec) for spec in extract.specs]
+    write_features(tmp_path / name, names, ((ranking, extract(ranking)) for ranking in rankings), qrels)
+    data = read_features(tmp_path / name, qrels if with_qrels else None)
+    expected = RankingData.from_rankings(rankings, qrels, names, extract)
+    assert (data.names, data.qids, data.docids) == (expected.names, expected.qids, expected.docids)
+    for found, own in zip(
+        (data.features, data.grades, data.offsets), (expected.features, expected.grades, expected.offsets), strict=True
+    ):
+        np.testing.assert_array_equal(found, own)
+    for found, own, ranking in zip(data.judged, expected.judged, rankings, strict=True):
+        ranked = [g for d, g in qrels[ranking.qid].items() if g > 0 and d in ranking.docids]
+        assert found.tolist() == (own.tolist() if with_qrels else sorted(ranked, reverse=True))
+    if with_qrels:
+        learner = GreedySelection(Objective("AP"), 2)
+        assert learner.fit(data) == learner.fit(expected)
+
+
+def test_reads_letors_own_files(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_text(
+        "2 qid:10032 1:0.056537 3:0.666667 #docid = GX029-35-5894638 inc = 0.0119 prob = 0.139842\n"
+        "0 qid:10032 2:-1e-3 # GX030-77-6315042\n1 qid:7 4:5\n"
+    )
+    data = read_features(path)
+    assert data.names == ("1", "2", "3", "4")
+    assert data.docids == ("GX029-35-5894638", "GX030-77-6315042", "3")
+    assert data.features.tolist() == [[0.056537, 0, 0.666667, 0], [0, -1e-3, 0, 0], [0, 0, 0, 5]]
+    assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
+
+
+def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
+    with pytest.raises(FormatError, match=r":1: the line ends in CR LF; lenient reading"):
+        read_features(path)
+    data = read_features(path, lenient=True)
+    assert (data.names, data.features.tolist(), data.grades.tolist()) == (("a",), [[5.0]], [1])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("# nothing\n", "no line with a document"),
+        ("1 qid:1 1:2 # d\n\n", ":2: not of the form"),
+        ("1 1:2 # d\n", ":1: not of the form"),
+        ("x qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 0:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:x # d\n", ":1: not of the form"),
+        ("1 qid:1 1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' are apart from each other"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' are two for document 'd'"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "f.txt").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_features(tmp_path / "f.txt")
+
+
+def test_fastrank_reads_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    rankings = [Ranking(qid, "x", ("d1", "d2"), np.array([2.0, 1.0])) for qid in ("7", "8")]
+    features = np.array([[1.5, -2.0], [0.0, 1e-9]])
+    write_features(path, ["FI/term/LM", "FI/term/BM25"], [(ranking, features) for ranking in rankings])
+    data = CDataset.open_ranksvm(str(path))
+    assert (data.num_instances(), sorted(data.queries())) == (4, ["7", "8"])

