@@ -79,18 +79,19 @@ def experiment(
     jobs: Jobs = -1,
 ) -> None:
     """Run a whole pipeline from a file: index, search, cross-validated training, diversity, scores."""
-    from greylag.experiments import study
+    from greylag.experiments.runner import run_study
+    from greylag.experiments.study import deviations, load
 
-    module, settings = study.load(config)
+    study, settings = load(config)
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    result = module.run(settings, out or Path("runs") / settings.name, n_jobs=jobs, say=typer.echo)
-    typer.echo(f"\n{result.summary}", nl=False)
+    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=jobs, progress=typer.echo)
+    typer.echo(f"\n{finished.summary}", nl=False)
     if check:
-        deviations = result.deviations(settings.expected)
-        for line in deviations:
+        found = deviations(finished.scores, settings.expected)
+        for line in found:
             typer.echo(line, err=True)
-        if deviations:
+        if found:
             raise typer.Exit(1)
         typer.echo("the expected scores came out")
 
@@ -113,11 +114,11 @@ def demo(
     """Run the whole pipeline on a small collection that comes with greylag."""
     from importlib.resources import as_file, files
 
-    from greylag.experiments import study
+    from greylag.experiments.runner import run_study
+    from greylag.experiments.study import load
 
     with as_file(files("greylag") / "demo") as folder:
-        module, settings = study.load(folder / "demo.yaml")
-        result = module.run(settings, out, n_jobs=jobs, say=typer.echo)
-    typer.echo(f"\n{result.summary}")
-    typer.echo(f"Runs, models and all scores are in {out}; see models/fold-1.json there for what was learnt.")
+        finished = run_study(*load(folder / "demo.yaml"), out, n_jobs=jobs, progress=typer.echo)
+    typer.echo(f"\n{finished.summary}")
+    typer.echo(f"Runs, models and all scores are in {out}; models/fold-1.json there shows what was learned.")
     typer.echo("Next, on a collection of your own: greylag index, search, train, rerank, diversify, evaluate.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -48,13 +48,6 @@ class Experiment(Settings):
     def path(self, name: str) -> Path:
         """Where a file is that the experiment names."""
         return Path(os.path.normpath((self.own_folder if name.startswith(".") else self.data_folder) / name))
-
-
-class Collection(Settings):
-    """Documents: a file or folder, and Anserini's name for its form (told from the files where it is not given)."""
-
-    docs: str
-    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None = None
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,7 @@ from typing import Any
 import yaml
 
 from greylag.evaluation import parse_measure
-from greylag.files import write_text
 from greylag.ranking import Run
-from greylag.trec import write_run
 
 LIBRARIES = ("greylag", "numba", "numpy", "scipy")
 
@@ -30,31 +28,25 @@ def command() -> str:
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
-def write_described_run(
-    run: Run,
-    path: Path,
-    *,
-    retrieval: Sequence[Mapping[str, Any]],
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    collection: Mapping[str, Any],
-) -> None:
-    """Write a run and, with the suffix .yaml in place of its own, its description.
+def describe(run: Run, description: Mapping[str, Any]) -> str:
+    """The metadata of a run as YAML.
 
     Parameters
     ----------
-    retrieval : the steps of the pipeline in order, each with a name, a method, its parameters and what it reranks.
-    measures, baselines : what the run was scored by, and compared with by one-tailed paired t-tests.
-    collection : name, topics and judgements of the test collection, and more.
+    run : Run
+    description : mapping
+        - ``retrieval``: the steps of the pipeline in order, each with its name, method, parameters and what it reranks;
+        - ``measures``: the measures that the run was scored with;
+        - ``baselines``: the tags of the runs it was compared with, by one-tailed paired t-tests;
+        - ``collection``: name, topics and judgements of the test collection, and more.
     """
-    write_run(run, path)
     content = {
         "tag": run.tag,
         "platform": _platform(),
         "research goal": {
             "evaluation": {
-                "reported measures": [parse_measure(measure).trec_name for measure in measures],
-                "baseline": list(baselines),
+                "reported measures": [parse_measure(measure).trec_name for measure in description["measures"]],
+                "baseline": list(description["baselines"]),
                 "significance test": [{"name": "one-tailed paired t-test", "correction method": "Holm"}],
             }
         },
@@ -67,11 +59,11 @@ def write_described_run(
                 "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
                 "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
             },
-            "retrieval": [dict(step) for step in retrieval],
+            "retrieval": [dict(step) for step in description["retrieval"]],
         },
-        "data": {"test collection": dict(collection)},
+        "data": {"test collection": dict(description["collection"])},
     }
-    write_text(path.with_suffix(".yaml"), yaml.safe_dump(content, sort_keys=False, width=120, allow_unicode=True))
+    return yaml.safe_dump(content, sort_keys=False, width=120, allow_unicode=True)
 
 
 def _platform() -> dict[str, Any]:

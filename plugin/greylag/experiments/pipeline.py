@@ -1,48 +1,30 @@
-"""The main study: first stage, MRF features, a greedily selected linear model, diversity; cross-validated and scored.
-
-Each step is scored against the one before. Runs, models and results go to one folder.
-"""
+"""The main study: first stage, MRF features, a greedily selected linear model, MMR; cross-validated and scored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from greylag.diversity.mmr import MMR
+from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments import config
-from greylag.experiments.collection import open_collection
-from greylag.experiments.report import write_results
-from greylag.experiments.study import Result, Say
+from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.experiments.study import Context, Outcome, Study, load
+from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import split_folds, train, training_data
-from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.ranking import Ranking, Run, run_step
-from greylag.trec import Qrels, read_qrels, read_subtopic_qrels, read_topics, write_run
-
-
-class FirstStage(config.Settings):
-    """Which of the first stage's rankings is reranked, and how both are made."""
-
-    model: Literal["bm25", "ql"] = "bm25"
-    hits: config.Positive = 1000
-    k1: float = 0.9
-    b: float = 0.4
-    mu: float = 1000.0
-
-    def source(self, lucene: LuceneIndex) -> BM25 | QueryLikelihood:
-        """The search that gives the rankings to rerank."""
-        return lucene.bm25(self.hits, self.k1, self.b) if self.model == "bm25" else lucene.ql(self.hits, self.mu)
+from greylag.trec import read_subtopic_qrels
 
 
 class Features(config.Settings):
@@ -78,62 +60,76 @@ class Diversify(config.Settings):
     measures: tuple[str, ...] = ("alpha-nDCG@10", "S-recall@10")
 
 
-class Settings(config.Experiment):
-    """A whole pipeline: collection, topics, judgements, stages and measures."""
+class Settings(CollectionSettings):
+    """A whole pipeline.
 
-    collection: config.Collection
-    topics: str
-    qrels: str
-    lenient: bool = False
-    first_stage: FirstStage = FirstStage()
+    Parameters
+    ----------
+    features : Features
+    training : Training
+    diversify : Diversify, default none
+    measures : tuple of str, default AP, P@10, nDCG@10
+        What runs are scored by.
+    """
+
     features: Features = Features()
     training: Training = Training()
     diversify: Diversify | None = None
     measures: tuple[str, ...] = ("AP", "P@10", "nDCG@10")
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the pipeline; write ``SYSTEM.run``, ``models/fold-I.json`` and ``results.json`` to `out`."""
-    topics = read_topics(settings.path(settings.topics), lenient=settings.lenient)
-    qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
-    lucene = open_collection(settings.path(settings.collection.docs), settings.collection.type, out / "index", say)
-    index = PositionalIndex.from_lucene(lucene)
+def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
+    """Rank by each step, and score each step against the one before."""
     stage = settings.first_stage
     runs = {
-        "bm25": run_step(lucene.bm25(stage.hits, stage.k1, stage.b), topics, n_jobs=n_jobs, tag="bm25"),
-        "ql": run_step(lucene.ql(stage.hits, stage.mu), topics, n_jobs=n_jobs, tag="ql"),
+        model: opened.first
+        if model == stage.model
+        else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
+        for model in ("bm25", "ql")
     }
-    say(f"search: {len(topics)} topics with BM25 and with query likelihood, {stage.hits} documents each")
-    runs["mrf"], models = cross_validate(settings, index, runs[stage.model], qrels, n_jobs=n_jobs, say=say)
-    scores = {"relevance": {name: evaluate(ranked, qrels, settings.measures) for name, ranked in runs.items()}}
-    if settings.diversify is not None:
-        option = settings.diversify
-        step = MMR(index, option.relevance_weight, option.depth, option.k)
-        runs["mmr"] = run_step(step, runs["mrf"], n_jobs=n_jobs, tag="mmr")
-        say(f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the first {option.depth}")
+    runs["mrf"], models = cross_validate(settings, opened, context)
+    if (option := settings.diversify) is not None:
+        mmr = MMR(opened.index, option.relevance_weight, option.depth, option.k)
+        runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
+        context.progress(
+            f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
+        )
+    scores = score(settings, opened, runs)
+    return Outcome(
+        scores=merge_scores(map(means, scores.values())),
+        results={kind: to_dict(part) for kind, part in scores.items()},
+        tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(settings, scores)],
+        runs=runs,
+        models={f"fold-{number}": model for number, model in enumerate(models, 1)},
+        provenance={"fingerprint": opened.index.fingerprint},
+    )
+
+
+def score(settings: Settings, opened: OpenCollection, runs: Mapping[str, Run]) -> dict[str, dict[str, Scores]]:
+    """Scores by kind (relevance, diversity) and system."""
+    scores = {"relevance": {name: evaluate(run, opened.qrels, settings.measures) for name, run in runs.items()}}
+    if (option := settings.diversify) is not None:
         subtopics = read_subtopic_qrels(settings.path(option.subtopic_qrels), lenient=settings.lenient)
-        scores["relevance"]["mmr"] = evaluate(runs["mmr"], qrels, settings.measures)
         scores["diversity"] = {
-            name: evaluate_by_subtopic(ranked, subtopics, option.measures) for name, ranked in runs.items()
+            name: evaluate_by_subtopic(run, subtopics, option.measures) for name, run in runs.items()
         }
-    _write(settings, index, runs, models, scores, out)
-    steps = [stage.model, "mrf", *(["mmr"] if settings.diversify else [])]
-    summary = [*(table(part) for part in scores.values()), "Each step against the one before:"]
-    for before, after in pairwise(steps):
+    return scores
+
+
+def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Iterator[str]:
+    """Each step of the pipeline compared with the step before."""
+    for before, after in pairwise([settings.first_stage.model, "mrf", *(["mmr"] if settings.diversify else [])]):
         for part in scores.values():
             pair = {before: part[before], after: part[after]}
-            summary.append(table(pair, compare(pair, before)))
-    return Result(_means(scores), "\n".join(summary))
+            yield table(pair, compare(pair, before))
 
 
-def cross_validate(
-    settings: Settings, index: PositionalIndex, first: Run, qrels: Qrels, *, n_jobs: int, say: Say
-) -> tuple[Run, tuple[LinearModel, ...]]:
-    """Rerank each query by a model that was trained on the queries of the other folds."""
-    features, training = settings.features, settings.training
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> tuple[Run, tuple[LinearModel, ...]]:
+    """Each query reranked by a model that was trained on the queries of the other folds."""
+    features, training, index, first = settings.features, settings.training, opened.index, opened.first
     parameters = FeatureParameters(**features.model_dump(exclude={"pool"}))
     extractor = FeatureExtractor(index, named_pool(features.pool), parameters)
-    data = training_data(first.rankings, qrels, extractor)
+    data = training_data(first.rankings, opened.qrels, extractor)
     objective = Objective.parse(training.objective)
     learner = GreedySelection(objective, training.max_features, training.epsilon, training.retrain)
     reranked: dict[str, Ranking] = {}
@@ -141,42 +137,28 @@ def cross_validate(
     for number, test in enumerate(split_folds(list(first), training.folds, training.seed), 1):
         own = data.select_queries([qid for qid in data.qids if qid not in test])
         provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
-        model = train(own, extractor, learner, n_jobs=n_jobs, provenance=provenance)
+        model = train(own, extractor, learner, n_jobs=context.n_jobs, provenance=provenance)
         chosen = ", ".join(str(spec) for spec in model.features)
         trained = f"{objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
-        say(f"fold {number}: {trained} with {chosen}")
+        context.progress(f"fold {number}: {trained} with {chosen}")
         ranker = MRFRanker(model, index)
-        reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=n_jobs, tag="mrf"))
+        reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=context.n_jobs, tag="mrf"))
         models.append(model)
     return Run(tuple(reranked[qid] for qid in first), "mrf"), tuple(models)
 
 
-def _means(scores: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, float]]:
-    """Means by system and measure, over all kinds of scores."""
-    means: dict[str, dict[str, float]] = {}
-    for part in scores.values():
-        for system, found in part.items():
-            names = [str(measure) for measure in found.measures]
-            means.setdefault(system, {}).update(zip(names, found.means.tolist(), strict=True))
-    return means
+def read_pipeline(path: Path) -> Settings:
+    """The settings of a main experiment file, for studies that build on its pipeline.
+
+    Raises
+    ------
+    FormatError
+        If the file is of another study.
+    """
+    _, settings = load(path)
+    if not isinstance(settings, Settings):
+        raise FormatError(path, None, f"study {settings.study!r}: use an experiment file of the study 'pipeline'")
+    return settings
 
 
-def _write(
-    settings: Settings,
-    index: PositionalIndex,
-    runs: Mapping[str, Run],
-    models: tuple[LinearModel, ...],
-    scores: Mapping[str, Mapping[str, Scores]],
-    out: Path,
-) -> None:
-    (out / "models").mkdir(parents=True, exist_ok=True)
-    for name, ranked in runs.items():
-        write_run(ranked, out / f"{name}.run")
-    for number, model in enumerate(models, 1):
-        model.save(out / "models" / f"fold-{number}.json")
-    results: dict[str, Any] = {
-        "settings": settings.model_dump(mode="json"),
-        "fingerprint": index.fingerprint,
-        **{kind: to_dict(part) for kind, part in scores.items()},
-    }
-    write_results(out, results)
+STUDY = Study(Settings, open_collection, run, report=False)

@@ -1,54 +1,19 @@
-"""A study's report: one HTML file that needs nothing beside it, with tables, figures as inline SVG, and provenance.
+"""A study's report: one self-contained HTML file with tables, figures and provenance.
 
-The only place that knows matplotlib and jinja2, which are optional (``pip install 'greylag[report]'``) and imported
-when they are used. The same sections give the same bytes.
+The only module that imports jinja2. The same sections give the same bytes.
 """
 
 from __future__ import annotations
 
 import json
-import platform
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from greylag.errors import DependencyError
-from greylag.evaluation.report import aligned
-from greylag.experiments.config import Experiment
+from greylag.experiments.figures import Figure, check_dependencies
+from greylag.experiments.tables import Table, cell_text
 from greylag.files import write_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Parameters
-    ----------
-    caption : what the numbers are, and over what.
-    header : the columns' names.
-    rows : cells: text, whole numbers, numbers (shown with `decimals`), or None for an empty one.
-    decimals : of the numbers that are not whole by type.
-    """
-
-    caption: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str | float | None]]
-    decimals: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: its caption, and an SVG element (`draw_figure` makes it)."""
-
-    caption: str
-    svg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,98 +23,6 @@ class Section:
     title: str
     text: str = ""
     parts: Sequence[Table | Figure] = ()
-
-
-def as_text(table: Table) -> str:
-    """A table for the terminal, its caption first."""
-    rows = [table.header, *([_cell(value, table.decimals) for value in row] for row in table.rows)]
-    return "\n".join([table.caption, *aligned(rows)]) + "\n"
-
-
-def check_dependencies() -> None:
-    """Raise `DependencyError` where matplotlib or jinja2 is missing: for the start of a study, not its end."""
-    for module in ("matplotlib", "jinja2"):
-        try:
-            import_module(module)
-        except ImportError:
-            raise DependencyError(f"a report needs {module}: pip install 'greylag[report]'") from None
-
-
-def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 7.0, height: float = 3.5) -> Figure:
-    """A figure that `draw` draws on an empty matplotlib figure (``axes = canvas.subplots(1, 2)``, and so on).
-
-    Parameters
-    ----------
-    caption : different for every figure of a report.
-    width, height : in inches.
-
-    Raises
-    ------
-    DependencyError
-        Where matplotlib is missing.
-    """
-    import io
-
-    check_dependencies()
-    import matplotlib
-    from matplotlib.figure import Figure as Canvas
-
-    # The defaults, so that no matplotlibrc shows through; the backend is the user's.
-    style: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
-    # Elements are named by hashes of content and salt, so that names differ between figures and not between runs.
-    style |= {"svg.hashsalt": caption, "svg.fonttype": "none", "font.size": 9.0}
-    style |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
-    stream = io.StringIO()
-    with matplotlib.rc_context(style):
-        canvas = Canvas(figsize=(width, height), layout="constrained")
-        draw(canvas)
-        canvas.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    svg = stream.getvalue()
-    svg = svg[svg.index("<svg") :].strip()
-    used = set(re.findall(r'#([^")]+)', svg))
-    return Figure(caption, re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", svg))
-
-
-def line_figure(
-    caption: str,
-    xlabel: str,
-    ylabel: str,
-    panels: Mapping[str, tuple[Mapping[str, Mapping[float, float]], Mapping[str, float]]],
-    *,
-    log: bool = False,
-) -> Figure:
-    """A panel by name, each with curves (x to y) and level lines, by name; `log` for a logarithmic x."""
-
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
-        for axes, (name, (curves, levels)) in zip(grid, panels.items(), strict=True):
-            for curve, points in curves.items():
-                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=curve)
-            for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
-                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=level)
-            axes.set(title=name, xlabel=xlabel, xscale="log" if log else "linear")
-            axes.legend(fontsize="small")
-        canvas.supylabel(ylabel)
-
-    return draw_figure(caption, draw)
-
-
-def provenance(settings: Experiment, **more: Any) -> dict[str, Any]:
-    """What a result depends on: the settings, the versions, and `more`, such as an index's fingerprint."""
-    versions = {name: version(name) for name in ("greylag", "numpy", "scipy")}
-    return {"settings": settings.model_dump(mode="json"), **more, "Python": platform.python_version(), **versions}
-
-
-def write_results(out: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
-    """Write ``results.json`` to `out`, atomically; the folder is made where it is not there.
-
-    Parameters
-    ----------
-    content : whatever JSON can hold.
-    indent : of the JSON; None for one line, where numbers are many.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "results.json", json.dumps(content, indent=indent) + "\n")
 
 
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
@@ -168,17 +41,9 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"cell": _cell, "value": _value}
+    environment.filters |= {"cell": cell_text, "value": _value}
     page = environment.from_string(_TEMPLATE).render(title=title, sections=sections, provenance=provenance)
     write_text(path, page)
-
-
-def _cell(value: str | float | None, decimals: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
-        return f"<{10**-decimals:.{decimals}f}"  # a p of 0 would be a false claim
-    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
 def _value(value: Any) -> str:
