@@ -38,7 +38,7 @@ _HOMES = {
     "SVMDiv": "diversity.stage",
     "build_index": "lucene.build",
     "candidate_pool": "features.spec",
-    "evaluate": "evaluation.measures",
+    "evaluate": "evaluation",
     "explain": "ltr.explain",
     "manifold_ranking": "manifold",
     "read_features": "ltr.letor",

@@ -21,7 +21,7 @@ from greylag.diversity.stage import EssentialPages, KnownSubtopics, SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.diversity.training import train, training_examples
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, to_dict
+from greylag.evaluation import Scores, Significance, compare, comparison_rows, evaluate, evaluate_by_subtopic, to_dict
 from greylag.experiments import config, pipeline
 from greylag.experiments.collection import open_collection
 from greylag.experiments.report import (
@@ -177,11 +177,7 @@ def write(
     content = {kind: to_dict(part, tests[kind]) for kind, part in scores.items()}
     write_results(out, {**provenance(settings, **more), **content})
     means = {
-        name: {
-            str(measure): mean
-            for part in scores.values()
-            for measure, mean in zip(part[name].measures, part[name].means.tolist(), strict=True)
-        }
+        name: {measure: mean for part in scores.values() for measure, mean in part[name].by_measure.items()}
         for name in runs
     }
     rows: list[tuple[str | float, ...]] = [(name, *values.values()) for name, values in means.items()]
@@ -196,8 +192,6 @@ def write(
 
 def comparison_table(caption: str, significance: Significance) -> Table:
     """Differences from the MRF model's ranking."""
-    rows = [
-        (found.run, str(found.measure), found.difference, found.wins, found.ties, found.losses, found.corrected_p)
-        for found in significance.comparisons
-    ]
+    columns = ("run", "measure", "difference", "wins", "ties", "losses", "corrected_p")
+    rows = comparison_rows([significance], columns)
     return Table(caption.capitalize(), ("", "measure", "difference", "better", "equal", "worse", "p"), rows)

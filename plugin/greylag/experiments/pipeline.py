@@ -156,8 +156,7 @@ def _means(scores: Mapping[str, Mapping[str, Scores]]) -> dict[str, dict[str, fl
     means: dict[str, dict[str, float]] = {}
     for part in scores.values():
         for system, found in part.items():
-            names = [str(measure) for measure in found.measures]
-            means.setdefault(system, {}).update(zip(names, found.means.tolist(), strict=True))
+            means.setdefault(system, {}).update(found.by_measure)
     return means
 
 

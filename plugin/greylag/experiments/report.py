@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greylag.errors import DependencyError
-from greylag.evaluation.report import aligned
+from greylag.evaluation import aligned
 from greylag.experiments.config import Experiment
 from greylag.files import write_text
 
