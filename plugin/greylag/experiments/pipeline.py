@@ -108,7 +108,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     scores = {"relevance": {name: evaluate(ranked, qrels, settings.measures) for name, ranked in runs.items()}}
     if settings.diversify is not None:
         option = settings.diversify
-        step = MMR(index, option.relevance_weight, option.depth, option.k)
+        step = MMR(index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
         runs["mmr"] = run_step(step, runs["mrf"], n_jobs=n_jobs, tag="mmr")
         say(f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the first {option.depth}")
         subtopics = read_subtopic_qrels(settings.path(option.subtopic_qrels), lenient=settings.lenient)
