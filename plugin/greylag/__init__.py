@@ -10,7 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CSSVM": "diversity.stage",
+    "CSSVM": "diversity",
     "CollectionError": "errors",
     "CoordinateAscent": "ltr.greedy",
     "DependencyError": "errors",
@@ -23,7 +23,7 @@ _HOMES = {
     "GreylagError": "errors",
     "LinearModel": "ltr.linear",
     "LuceneIndex": "lucene.lucene_index",
-    "MMR": "diversity.mmr",
+    "MMR": "diversity",
     "MRFRanker": "ltr.linear",
     "ManifoldRanker": "manifold.stage",
     "ModelError": "errors",
@@ -35,10 +35,10 @@ _HOMES = {
     "Ranking": "ranking",
     "RankingData": "ltr.data",
     "Run": "ranking",
-    "SVMDiv": "diversity.stage",
+    "SVMDiv": "diversity",
     "build_index": "lucene.build",
     "candidate_pool": "features.spec",
-    "evaluate": "evaluation.measures",
+    "evaluate": "evaluation",
     "explain": "ltr.explain",
     "manifold_ranking": "manifold",
     "read_features": "ltr.letor",

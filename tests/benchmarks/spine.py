@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.diversity.mmr import MMR
+from greylag.diversity import MMR
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.index.positional import PositionalIndex

@@ -110,7 +110,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     more = {"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint}
     title = f"Manifold ranking as a stage: {base.name}"
     write_report(out / "report.html", title, sections, provenance(settings, **more))
-    means = {name: {"AP": float(found.means[0])} for name, found in scores.items()}
+    means = {name: found.by_measure for name, found in scores.items()}
     return Result(means, "\n".join(map(as_text, [*tables, times])))
 
 

@@ -89,7 +89,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     }
     runs["mrf"], models = cross_validate(settings, opened, context)
     if (option := settings.diversify) is not None:
-        mmr = MMR(opened.index, option.relevance_weight, option.depth, option.k)
+        mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
         runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
         context.progress(
             f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"

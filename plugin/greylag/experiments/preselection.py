@@ -171,22 +171,18 @@ def write(
         Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
     ]
     write_report(out / "report.html", f"Preselection: {settings.name}", sections, provenance(settings, **more))
-    means = {
-        name: {str(measure): mean for measure, mean in zip(found.measures, found.means.tolist(), strict=True)}
-        for name, found in scores.items()
-    }
+    means = {name: found.by_measure for name, found in scores.items()}
     summary = f"{table({name: scores[name] for name in trials}, significance)}\n{as_text(time_table(trials))}"
     return Result(means, f"{summary}\nThe report is {out / 'report.html'}\n")
 
 
 def score_table(scores: Mapping[str, Scores], significance: Significance) -> Table:
     """Means of the first stage and of each trial, and each trial's differences from the whole pool's."""
-    against = {(c.run, c.measure): c for c in significance.comparisons}
     rows = []
     for name, found in scores.items():
         row: list[str | float | None] = [name]
         for measure, mean in zip(found.measures, found.means.tolist(), strict=True):
-            comparison = against.get((name, measure))
+            comparison = significance.find(name, measure)
             row += [mean, *((comparison.difference, comparison.corrected_p) if comparison else (None, None))]
         rows.append(row)
     measures = next(iter(scores.values())).measures

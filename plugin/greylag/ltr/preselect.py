@@ -69,7 +69,9 @@ class MMRPreselection:
         relevant = distinct.grades > 0
         if len(distinct.names) <= self.n_features or relevant.all() or not relevant.any():
             return distinct
-        selector = MMRFeatureSelection(self.n_features, self.relevance_weight, preselect=len(distinct.names))
+        selector = MMRFeatureSelection(
+            self.n_features, relevance_weight=self.relevance_weight, preselect=len(distinct.names)
+        )
         return distinct.select_features(np.sort(selector.fit(binarise(distinct), relevant).selected_).tolist())
 
 

@@ -12,9 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity.coverage import CoverageModel
-from greylag.diversity.titles import read_titles
-from greylag.diversity.training import C_GRID, fit_grid, mean_loss
+from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss, read_titles
 from greylag.evaluation import Significance, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import open_collection

@@ -180,7 +180,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["serch"], "No such command 'serch'"),
         (["train", "--index", "x"], "Missing option '--topics'"),
         (["evaluate", "--qrels", "{q}", "nowhere.run"], "nowhere.run: cannot be read"),
-        (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "measure 'mapp' is unknown; the nearest are AP"),
+        (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
         (["evaluate", "--qrels", "{q}", "{r}", "--pick-best"], "bm25.run; give two or more"),
         (["search", "--index", "{t}", "--topics", "{topics}", "--out", "x"], "is not a Lucene index"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),

@@ -61,7 +61,7 @@ def test_queries_scales_do_not_matter() -> None:
 def test_what_is_kept_is_mmrs_choice_in_the_pools_order(weight: float) -> None:
     data = random_data(2, queries=20, documents=40, features=12)
     narrowed = MMRPreselection(5, weight).narrow(data)
-    selector = MMRFeatureSelection(5, weight).fit(binarise(data), data.grades > 0)
+    selector = MMRFeatureSelection(5, relevance_weight=weight).fit(binarise(data), data.grades > 0)
     assert narrowed.names == tuple(data.names[column] for column in sorted(selector.selected_))
     np.testing.assert_array_equal(narrowed.features, data.features[:, np.sort(selector.selected_)])
     assert narrowed.qids == data.qids

@@ -1,3 +1,5 @@
+"""Pick-best against brute force."""
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ AP, LOSS = parse_measure("AP"), parse_measure("subtopic-loss@5")
 
 
 def brute_force(values, larger):
-    """Each query by itself, one system after another: scores in order, and shares of wins."""
+    """Sorted scores and proportions of wins, query by query."""
     M, n = len(values), len(values[0])
     ordered, wins = [], [0.0] * M
     for q in range(n):
@@ -36,20 +38,20 @@ def test_equals_brute_force(seed, larger):
         assert found.at(rank) == pytest.approx(np.mean([row[rank - 1] for row in ordered]))
 
 
-def test_rounding_makes_no_winner():
+def test_rounding_errors_do_not_decide_a_win():
     found = pick_best(np.array([[0.1 + 0.2, 0.5], [0.3, 0.4]]), larger=True)
     assert found.wins.tolist() == [0.75, 0.25]
 
 
 @pytest.mark.parametrize("values", [np.zeros(3), np.zeros((0, 3)), np.zeros((3, 0)), np.array([[0.1, np.nan]])])
-def test_scores_that_cannot_be_ordered(values):
-    with pytest.raises(ParameterError, match="scores have to be of shape"):
+def test_invalid_scores(values):
+    with pytest.raises(ParameterError, match="scores must be finite and of shape"):
         pick_best(values, larger=True)
 
 
 @pytest.mark.parametrize("rank", [0, 3])
-def test_ranks_have_a_range(rank):
-    with pytest.raises(ParameterError, match=f"rank has to be from 1 to 2, not {rank}"):
+def test_invalid_rank(rank):
+    with pytest.raises(ParameterError, match=f"rank must be between 1 and 2, not {rank}"):
         pick_best(np.zeros((2, 4)), larger=True).at(rank)
 
 
@@ -57,7 +59,7 @@ def scores(values, missing=()):
     return Scores((AP, LOSS), ("1", "2"), np.array(values), missing, ("9",))
 
 
-def test_each_measure_goes_its_own_way():
+def test_measures_keep_their_direction():
     runs = {
         "a": scores([[0.2, 0.7], [0.0, 1.0]], ("2",)),
         "b": scores([[0.5, 0.6], [0.0, 1.0]], ("2",)),
@@ -80,9 +82,9 @@ def test_each_measure_goes_its_own_way():
     assert {(run.missing, run.unjudged) for run in both.scores.values()} == {(("2",), ())}
 
 
-def test_runs_that_leave_no_choice():
-    with pytest.raises(ParameterError, match="there is only a; give two or more"):
+def test_runs_that_cannot_be_chosen_from():
+    with pytest.raises(ParameterError, match=r"needs at least two runs to choose from; there is only a$"):
         pick_best_runs({"a": scores([[0.2, 0.7], [0.0, 1.0]])})
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
-    with pytest.raises(ParameterError, match="different queries or measures"):
+    with pytest.raises(ParameterError, match="scored on different queries or by different measures"):
         pick_best_runs({"a": scores([[0.2, 0.7], [0.0, 1.0]]), "b": other})

@@ -1,9 +1,7 @@
-"""Information gain against the paper's formula, published figures, scikit-learn and its own invariants."""
+"""Information gain against the formula of the paper, published values, scikit-learn and invariants."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import warnings
 
@@ -11,30 +9,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import mutual_info_classif
 
 from greylag.errors import ParameterError
 from greylag.selection import InformationGainSelection, information_gain, pairwise_information_gain
-
-
-def gain_by_formula(event, y):
-    """The paper's formula for one event, term by term."""
-    gain = -sum(p * math.log(p) for p in (np.mean(y == c) for c in set(y.tolist())))
-    for holds in (event, ~event):
-        for c in set(y[holds].tolist()):
-            p = np.mean(y[holds] == c)
-            gain += np.mean(holds) * p * math.log(p)
-    return gain
-
-
-def random_words(seed, n_documents=40, n_words=12, n_classes=3):
-    """Words of all document frequencies (0 and N too), two of them equal; every class occurs."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((n_documents, n_words)) < np.linspace(0, 1, n_words)
-    X[:, 2] = X[:, 5]
-    y = rng.permutation(np.arange(n_documents) % n_classes)
-    return X, y
+from tests.greylag.selection.samples import gain_by_formula, newsgroups, random_words, words_of_equal_gain
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -79,14 +58,6 @@ def test_gain_equals_scikit_learns_mutual_information(seed):
     X, y = random_words(seed, n_documents=97, n_classes=4)
     expected = mutual_info_classif(X, y, discrete_features=True)
     np.testing.assert_allclose(information_gain(X, y), expected, rtol=0, atol=1e-13)
-
-
-def newsgroups(folder, every):
-    """Words and labels of every so-many-th message."""
-    with gzip.open(folder / "newsgroups.jsonl.gz", "rt") as lines:
-        messages = [json.loads(line) for i, line in enumerate(lines) if i % every == 0]
-    counts = CountVectorizer(binary=True).fit_transform([message["text"] for message in messages])
-    return counts, np.array([message["group"] for message in messages])
 
 
 def test_gain_equals_scikit_learns_on_text(data):
@@ -149,7 +120,7 @@ def test_counts_are_binarised_with_a_warning():
     [
         ([[1, 0], [0, np.nan]], [0, 1], "NaN"),
         ([[1, 0], [0, np.inf]], [0, 1], "infinity"),
-        ([[1, 0], [0, -2]], [0, 1], "X has -2"),
+        ([[1, 0], [0, -2]], [0, 1], "X contains -2"),
         ([[1, 0], [0, 1]], [1, 1], "one class"),
         ([[1, 0], [0, 1]], [0.5, 1.7], "continuous"),
         ([[1, 0], [0, 1]], [0, 1, 1], "inconsistent numbers of samples"),
@@ -171,14 +142,6 @@ def test_selection_keeps_the_words_of_highest_gain():
     np.testing.assert_allclose(gain[selector.selected_], np.sort(gain)[::-1][:5], rtol=0, atol=1e-14)
     np.testing.assert_array_equal(selector.get_support(indices=True), np.sort(selector.selected_))
     np.testing.assert_allclose(selector.information_gain_, gain, rtol=0, atol=1e-14)
-
-
-def words_of_equal_gain():
-    """Twenty classes of fifty documents, and ten words whose counts in them are permutations of one another."""
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 51, 20)
-    X = np.column_stack([np.concatenate([np.arange(50) < n for n in rng.permutation(counts)]) for _ in range(10)])
-    return X, np.repeat(np.arange(20), 50)
 
 
 def test_ties_go_to_the_lower_column_though_sums_are_rounded():

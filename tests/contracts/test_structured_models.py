@@ -1,4 +1,4 @@
-"""What every structured model promises its learners, and every learner its models."""
+"""The contract of structured models and learners. To test a new one, add it to the tables below."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.diversity.coverage import CoverageModel
+from greylag.diversity import CoverageModel
 from greylag.ranking import IntArray
 from greylag.structured import ComparingModel, Coulomb, CuttingPlane, MultipleChoice, StructuredModel, TrainingSet
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
@@ -45,7 +45,7 @@ def training(request: pytest.FixtureRequest) -> TrainingSet[Any, Any, Any]:
     return TrainingSet(*MODELS[request.param])
 
 
-def test_model_keeps_the_protocol(training: TrainingSet[Any, Any, Any]) -> None:
+def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> None:
     model, rng = training.model, np.random.default_rng(1)
     d = training.target_features.shape[1]
     assert training.target_features.dtype == np.float64
@@ -68,7 +68,7 @@ def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) 
         y = training.model.infer_augmented(x, truth, weights)
         normal, loss = training.most_violated(i, weights)
         found = training.target_features[i] - training.model.joint_feature(x, y), training.model.loss(truth, y)
-        if found[1] - found[0] @ weights < training.target_losses[i]:  # inference that is not exact
+        if found[1] - found[0] @ weights < training.target_losses[i]:  # approximate inference
             found = np.zeros_like(normal), training.target_losses[i]
         np.testing.assert_array_equal(normal, found[0])
         assert loss == found[1]
@@ -82,14 +82,14 @@ def test_learner_converges_on_every_model(learner: CuttingPlane, training: Train
     assert solution.converged
     assert -1e-9 <= solution.gap <= learner.C * learner.epsilon + 1e-6
     assert solution.objective < training.objective(np.zeros_like(solution.weights), learner.C)
-    # Inference that is not exact may miss what the learner still remembers.
+    # Approximate inference may miss constraints that the learner has cached.
     assert training.objective(solution.weights, learner.C) <= solution.objective + 1e-9
     again = learner.fit(training.model, training.examples)
     assert again.weights.tobytes() == solution.weights.tobytes()
 
 
 @pytest.mark.parametrize("name", COMPARING)
-def test_comparing_model_keeps_the_protocol(name: str) -> None:
+def test_comparing_model_follows_the_protocol(name: str) -> None:
     model, examples = COMPARING[name]
     training, rng = TrainingSet(model, examples), np.random.default_rng(3)
     for (x, truth), target in zip(examples, training.targets, strict=True):

@@ -1,8 +1,6 @@
-"""Information gain of words and of pairs of words, and the selector that keeps the words of highest gain.
+"""Information gain of words and pairs of words, and the base class of selectors.
 
-What the package's selectors share is here too: which words occur in which documents (`Occurrences`), the gain of an
-event from its counts in each class, and the scikit-learn side (`OccurrenceSelector`). Everything is computed from
-integer counts. "Word" and "document" stand for any column and row.
+All quantities are computed from integer counts of `Occurrences`. "Word" and "document" stand for any column and row.
 """
 
 from __future__ import annotations
@@ -27,20 +25,23 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
-# Values that agree to so many decimals are ties: the rounding of sums, which depends on the order of the classes, must
-# not decide between words that are equal by the formula.
+# Values that agree to this many decimals tie. Rounding errors depend on the order of the classes and must not decide
+# between words that are equal by the formula.
 TIE_DECIMALS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Which of V words occur in which of N documents, and the documents' classes.
+    """The occurrences of V words in N documents, and the classes of the documents.
 
     Parameters
     ----------
-    X : csr_array, int64, shape (N, V): 1 where the word occurs, nothing stored elsewhere.
-    classes : shape (N,): each document's class, from 0.
-    class_sizes : shape (n_classes,): documents in each class.
+    X : csr_array of int64, shape (N, V)
+        1 where a word occurs; no explicit zeros.
+    classes : int array, shape (N,)
+        The class of each document, from 0.
+    class_sizes : int array, shape (n_classes,)
+        The number of documents in each class.
     """
 
     X: Any
@@ -48,7 +49,7 @@ class Occurrences:
     class_sizes: IntArray
 
     def restrict(self, words: IntArray) -> Occurrences:
-        """The same documents with these columns, in this order."""
+        """The same documents with only these words, in this order."""
         return Occurrences(self.X[:, words], self.classes, self.class_sizes)
 
     @cached_property
@@ -56,43 +57,46 @@ class Occurrences:
         return self.X.tocsc()
 
     def documents(self, word: int) -> IntArray:
-        """The documents in which a word occurs."""
+        """The documents that contain a word."""
         start, end = self._by_word.indptr[word : word + 2]
         documents: IntArray = self._by_word.indices[start:end]
         return documents
 
     def class_counts(self, documents: IntArray | slice = slice(None)) -> IntArray:
-        """How many of `documents` are of class c and have word w; shape (n_classes, V)."""
+        """The number of `documents` of each class that contain each word, shape (n_classes, V)."""
         X, shape = self.X[documents], (len(self.class_sizes), self.X.shape[1])
         cell = np.repeat(self.classes[documents], np.diff(X.indptr)) * shape[1] + X.indices
         return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
     def pair_class_counts(self) -> Iterator[IntArray]:
-        """For each class, how many of its documents have both words; shape (V, V)."""
+        """For each class, the number of its documents that contain both words of each pair, shape (V, V)."""
         for c in range(len(self.class_sizes)):
             X = self.X[self.classes == c]
             yield (X.T @ X).toarray()
 
 
 def n_log_n(n: IntArray | np.int64) -> FloatArray:
-    """Elementwise n log n, 0 for n = 0."""
+    """N log n elementwise, with 0 log 0 = 0."""
     product: FloatArray = xlogy(n, n)
     return product
 
 
 def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatArray:
-    """The information gain of events from the number of documents of each class in which they hold.
+    """The information gain of events, from the number of documents of each class in which they hold.
 
-    Written as H(e) - H(e|C), which equals H(C) - H(C|e), so that an event that always or never holds gets exactly 0.
+    Computed as H(e) - H(e|C), which equals H(C) - H(C|e), so that constant events get exactly 0.
 
     Parameters
     ----------
-    counts : for each class an array of any one shape, an element an event.
-    class_sizes : shape (n_classes,).
+    counts : iterable of int arrays
+        One array for each class, all of the same shape, with an element for each event.
+    class_sizes : int array, shape (n_classes,)
+        The number of documents in each class.
 
     Returns
     -------
-    Array of that shape, in nats: at least 0, at most H(C) and log 2.
+    array
+        Of the shape of the counts, in nats; between 0 and min(H(C), log 2).
     """
     n = class_sizes.sum()
     total: IntArray = np.zeros((), dtype=np.int64)
@@ -106,26 +110,29 @@ def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatAr
 
 
 def information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
-    """The information gain of each word about the class.
+    """The information gain of each word about the class (Lee & Lee 2004).
 
     IG(w; C) = - sum_c P(c) log P(c) + P(w) sum_c P(c|w) log P(c|w) + P(not w) sum_c P(c|not w) log P(c|not w)
 
-    with natural logarithms, probabilities as relative frequencies of documents, and 0 log 0 = 0.
+    with natural logarithms, relative document frequencies as probabilities, and 0 log 0 = 0.
 
     Parameters
     ----------
-    X : array-like or sparse matrix, shape (N, V): above 0 where a word occurs in a document. Other values than 0 and 1
-        are taken as 1, with a `DataConversionWarning`.
-    y : array-like, shape (N,): class labels, two classes or more.
+    X : array-like or sparse matrix, shape (N, V)
+        Above 0 where a word occurs in a document. Values other than 0 and 1 count as 1, with a `DataConversionWarning`.
+    y : array-like, shape (N,)
+        Labels of at least two classes.
 
     Returns
     -------
-    Array of shape (V,), in nats. A column that is constant has 0.
+    array, shape (V,)
+        In nats; 0 for constant columns.
 
     Raises
     ------
     ParameterError
-        For missing, infinite or negative values, one class, labels that are real numbers, and shapes that don't match.
+        If X has missing, infinite or negative values, if y has a single class or continuous labels, or if their shapes
+        do not match.
 
     References
     ----------
@@ -136,23 +143,25 @@ def information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
 
 
 def pairwise_information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
-    """The information gain of the co-occurrence of each two words about the class.
+    """The information gain of the co-occurrence of each pair of words about the class (Lee & Lee 2004).
 
-    IGpair(w_i; w_j | C) is `information_gain`'s formula for the event that w_i and w_j both occur in a document, whose
-    complement is that not both do. The diagonal is therefore IG(w_i; C).
+    IGpair(w_i; w_j | C) applies the formula of `information_gain` to the event that w_i and w_j both occur in a
+    document. The diagonal is IG(w_i; C). The computation needs about 60 V^2 bytes of memory.
 
     Parameters
     ----------
-    X, y : as for `information_gain`.
+    X, y : array-like
+        See `information_gain`.
 
     Returns
     -------
-    Symmetric array of shape (V, V), in nats. Some 60 V^2 bytes of memory are needed.
+    array, shape (V, V)
+        Symmetric, in nats.
 
     Raises
     ------
     ParameterError
-        As `information_gain`.
+        See `information_gain`.
 
     References
     ----------
@@ -163,25 +172,32 @@ def pairwise_information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
 
 
 class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the selectors: `fit` reads X and y, a subclass's `_select` chooses `n_features` columns."""
+    """Base class of selectors, which define `_select`.
+
+    Parameters
+    ----------
+    n_features : int in [1, V]
+        Number of words to keep.
+    """
 
     n_features: int
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose the columns; returns the selector itself.
+        """Select the words; returns the selector itself.
 
         Parameters
         ----------
-        X, y : as for `information_gain`.
+        X, y : array-like
+            See `information_gain`.
 
         Raises
         ------
         ParameterError
-            As `information_gain`, and for a parameter outside its domain.
+            If the input is invalid (see `information_gain`), or if a parameter is outside its domain.
         """
         occurrences = _occurrences(partial(validate_data, self), X, y)
         n_words = occurrences.X.shape[1]
-        check_integer("n_features", self.n_features, 1, n_words, f"from 1 to {n_words}, the columns of X")
+        check_integer("n_features", self.n_features, 1, n_words, f"from 1 to {n_words}, the number of columns of X")
         self.information_gain_ = gain_of_events(occurrences.class_counts(), occurrences.class_sizes)
         best_first = np.argsort(-np.round(self.information_gain_, TIE_DECIMALS), kind="stable")
         self.selected_ = self._select(occurrences, best_first)
@@ -189,7 +205,7 @@ class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _select(self, occurrences: Occurrences, best_first: IntArray) -> IntArray:
-        """`n_features` columns, given all of them by falling gain."""
+        """Select `n_features` columns, given all columns by decreasing gain."""
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -206,22 +222,25 @@ class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class InformationGainSelection(OccurrenceSelector):
-    """Keeps the `n_features` words of highest information gain.
+    """Select the words with the highest information gain.
 
     Parameters
     ----------
-    n_features : words to keep, 1 to V.
+    n_features : int in [1, V]
+        Number of words to keep.
 
     Attributes
     ----------
-    information_gain_ : shape (V,), in nats.
-    selected_ : shape (n_features,): the columns kept, best first; of equal gain (to 12 decimals) the lower column is
-        first.
-    n_features_in_, feature_names_in_ : as scikit-learn has them.
+    information_gain_ : array, shape (V,)
+        The information gain of each word, in nats.
+    selected_ : int array, shape (n_features,)
+        The selected columns, best first. Ties (to 12 decimals) go to the lower column.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
-    `fit` looks only at whether a value is above 0; `transform` passes values on as they are.
+    `fit` uses only whether a value is above 0; `transform` keeps the values.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -232,19 +251,19 @@ class InformationGainSelection(OccurrenceSelector):
 
 
 def preselected(best_first: IntArray, preselect: int, n_features: int) -> IntArray:
-    """The candidates: the first `preselect` words (all, where there are fewer), which must be `n_features` or more."""
-    check_integer("preselect", preselect, n_features, np.inf, f"not below n_features = {n_features}")
+    """The top `preselect` words, or all if there are fewer; `preselect` must be at least `n_features`."""
+    check_integer("preselect", preselect, n_features, np.inf, f"of at least n_features = {n_features}")
     return best_first[:preselect]
 
 
 def check_integer(name: str, value: object, least: int, most: float, domain: str) -> None:
-    """Raise `ParameterError` unless `value` is an integer from `least` to `most`; `domain` says so in words."""
+    """Raise `ParameterError` unless `value` is an integer in [least, most], which `domain` describes."""
     if not (isinstance(value, (int, np.integer)) and least <= value <= most):
-        raise ParameterError(f"{name} must be an integer {domain}; it is {value!r}")
+        raise ParameterError(f"{name} must be an integer {domain}, not {value!r}")
 
 
 def _occurrences(check: Callable[..., tuple[Any, Any]], X: ArrayLike, y: ArrayLike) -> Occurrences:
-    """The `Occurrences` of raw input, with scikit-learn's `check` for shape and finiteness."""
+    """Validate raw input by `check` from scikit-learn, and convert it to `Occurrences`."""
     try:
         matrix, labels = check(X, y, accept_sparse="csr")
         check_classification_targets(labels)
@@ -252,13 +271,13 @@ def _occurrences(check: Callable[..., tuple[Any, Any]], X: ArrayLike, y: ArrayLi
         raise ParameterError(str(error).splitlines()[0]) from error
     values = matrix.data if issparse(matrix) else matrix
     if (values < 0).any():
-        raise ParameterError(f"Negative values in data: X has {values.min()}, but a word occurs (above 0) or not (0)")
+        raise ParameterError(f"Negative values in data: X contains {values.min()}; use 0 or a positive value")
     if ((values != 0) & (values != 1)).any():
-        message = "X has values other than 0 and 1; every value above 0 is taken to mean that the word occurs"
+        message = "X has values other than 0 and 1; every value above 0 counts as an occurrence"
         warnings.warn(message, DataConversionWarning, stacklevel=3)
     names, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(names) < 2:
-        raise ParameterError(f"y has one class, {names[0]!r}, about which no word can tell anything; give two or more")
+        raise ParameterError(f"y has one class, {names[0]!r}; at least two are needed")
     occurs = csr_array(matrix, dtype=bool, copy=True)
     occurs.sum_duplicates()
     occurs.eliminate_zeros()

@@ -1,7 +1,7 @@
-"""What several systems score together where the best one is picked for each query.
+"""Pick-best evaluation: the scores of M systems if the best one could be chosen for each query.
 
-Of models that are meant to differ, the question is how good the best of their M predictions is (pick-best, an oracle:
-what a user gets who looks at all of them), how good the second best, and how often each model is the one that wins.
+Pick-best is an oracle, an upper bound on what a user gains by looking at all M predictions. It is reported with the
+score of the second best system and so on, and with the proportion of queries that each system wins.
 
 References
 ----------
@@ -17,56 +17,58 @@ from dataclasses import dataclass
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import Scores
+from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import DECIMALS, check_comparable
 from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PickBest:
-    """The scores of M systems on n queries, by their rank on each query.
+    """The scores of M systems on n queries, sorted for each query.
 
     Parameters
     ----------
-    ordered : shape (n, M); a row has a query's scores, best first.
-    wins : shape (M,), in sum 1: the share of queries on which each system is the best; of equally good systems each has
-        an equal part of the query.
+    ordered : array, shape (n, M)
+        The scores of each query, best first.
+    wins : array, shape (M,)
+        The proportion of queries on which each system is the best; tied systems share a query equally. Sums to 1.
     """
 
     ordered: FloatArray
     wins: FloatArray
 
     def at(self, rank: int) -> float:
-        """The mean over the queries of the `rank`-th best score; rank 1 is pick-best.
+        """The mean over queries of the `rank`-th best score; rank 1 is pick-best.
 
         Raises
         ------
         ParameterError
-            A rank that is not from 1 to M.
+            If `rank` is not in [1, M].
         """
         if not 1 <= rank <= self.ordered.shape[1]:
-            raise ParameterError(f"rank has to be from 1 to {self.ordered.shape[1]}, not {rank}")
+            raise ParameterError(f"rank must be between 1 and {self.ordered.shape[1]}, not {rank}")
         return float(self.ordered[:, rank - 1].mean())
 
 
 def pick_best(values: FloatArray, *, larger: bool) -> PickBest:
-    """Order the systems' scores on each query.
+    """Sort the scores of M systems on each of n queries, and count the wins of each system.
 
     Parameters
     ----------
-    values : shape (M, n), finite; M systems' scores on n queries, M and n >= 1.
-    larger : whether a larger score is a better one; False for losses. For wins, scores that agree when rounded to 12
-        decimals are equal.
+    values : array, shape (M, n)
+        Finite scores; M and n are at least 1.
+    larger : bool
+        Whether larger scores are better; False for losses. Scores that agree to 12 decimals tie for a win.
 
     Raises
     ------
     ParameterError
-        Values of another shape, or not finite.
+        If `values` has another shape or is not finite.
     """
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
         raise ParameterError(
-            "scores have to be of shape (systems, queries), with one or more of each, and finite: these have the shape "
-            f"{values.shape} and {int((~np.isfinite(values)).sum())} that are not finite"
+            "scores must be finite and of shape (systems, queries), with at least one of each; these have shape "
+            f"{values.shape} with {int((~np.isfinite(values)).sum())} values that are not finite"
         )
     sign = -1.0 if larger else 1.0
     losses = np.round(sign * values, DECIMALS)
@@ -76,13 +78,15 @@ def pick_best(values: FloatArray, *, larger: bool) -> PickBest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunChoice:
-    """What there is to gain from choosing among M runs, query by query.
+    """The potential gain from choosing among M runs for each query.
 
     Parameters
     ----------
-    scores : "best of M", "rank 2 of M", ..., "rank M of M": on each query and by each measure, the best of the runs'
-        scores, the second best, and so on; "mean of M": their mean. All as if they were runs.
-    wins : each run's share of wins by each measure, shape (measures,).
+    scores : mapping
+        Hypothetical runs by name: "best of M", "rank 2 of M", ..., "rank M of M" take the best score on each query by
+        each measure, the second best, and so on; "mean of M" takes the mean.
+    wins : mapping
+        By name of run, its proportion of wins by each measure, shape (measures,).
     """
 
     scores: Mapping[str, Scores]
@@ -90,20 +94,21 @@ class RunChoice:
 
 
 def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:
-    """`pick_best` of runs by each of their measures, in its own direction.
+    """Apply `pick_best` to the runs by each measure, in the direction of the measure.
 
     Parameters
     ----------
-    scores : by the runs' names, at least two.
+    scores : mapping
+        Scores by name of run, for at least two runs.
 
     Raises
     ------
     ParameterError
-        A single run; scores of different queries or measures.
+        If there is a single run, or if queries or measures differ between runs.
     """
     check_comparable(scores)
     if len(scores) == 1:
-        raise ParameterError(f"pick-best chooses among runs, and there is only {next(iter(scores))}; give two or more")
+        raise ParameterError(f"pick-best needs at least two runs to choose from; there is only {next(iter(scores))}")
     first, M = next(iter(scores.values())), len(scores)
     values = np.stack([run.values for run in scores.values()])
     found = [
