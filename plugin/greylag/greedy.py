@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.ranking import Composable, FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking, Stage
 
 ROUNDING = 1e-12
 
@@ -52,7 +52,7 @@ def picked_first(picked: IntArray, n: int) -> IntArray:
     return np.concatenate([picked, np.flatnonzero(rest)])
 
 
-class GreedyStage(Composable, ABC):
+class GreedyStage(Stage, ABC):
     """A stage that picks `k` of the first `depth` documents greedily, by the gain that its class defines.
 
     The result is a permutation of the ranking: the picks, then all others in the order in which they came. Scores are

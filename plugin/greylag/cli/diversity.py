@@ -170,7 +170,7 @@ def diversify(
     from greylag.diversity.mmr import MMR
     from greylag.diversity.model import DiversityModel
     from greylag.diversity.titles import read_titles
-    from greylag.ranking import Composable, run_step
+    from greylag.ranking import Stage, run_step
     from greylag.trec import write_run
 
     given = given_options(
@@ -191,7 +191,7 @@ def diversify(
         given["titles"] = read_titles(titles, lenient=lenient)
     if method is not Method.random:
         given["index"] = open_positional(index)
-    makers: dict[Method, Callable[..., Composable]] = {
+    makers: dict[Method, Callable[..., Stage]] = {
         Method.svmdiv: stages.SVMDiv,
         Method.cssvm: stages.CSSVM,
         Method.essential_pages: stages.EssentialPages,

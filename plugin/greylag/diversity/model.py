@@ -92,7 +92,7 @@ class DiversityModel:
         ModelError
             Where the file is no such model, of another schema, or has a value outside its domain.
         """
-        with model_content(path, KIND, SCHEMA, "greylag train-diversity") as content:
+        with model_content(path, KIND, SCHEMA, "greylag train-diversity", k=int, titles=bool) as content:
             features = CoverageFeatures(content["criteria"], content["thresholds"], content["document_features"])
             if tuple(content["weights"]) != features.names:
                 raise ModelError("its weights are not those of its criteria, thresholds and document features")

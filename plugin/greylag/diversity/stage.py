@@ -17,7 +17,7 @@ from greylag.errors import ModelError, ParameterError
 from greylag.greedy import GreedyStage, greedy, picked_first
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection
-from greylag.ranking import Composable, Ranking, Run
+from greylag.ranking import Ranking, Run, Stage
 from greylag.trec import SubtopicQrels
 
 
@@ -68,7 +68,7 @@ class SVMDiv(GreedyStage):
 
 
 @dataclass(frozen=True)
-class CSSVM(Composable):
+class CSSVM(Stage):
     """Diversifies by each member of an ensemble, as `SVMDiv` does, and fuses the M rankings by reciprocal ranks.
 
     Of documents that come out equal, the one with the better rank before is first.

@@ -42,7 +42,9 @@ class FirstStage(config.Settings):
 
     def source(self, lucene: LuceneIndex) -> BM25 | QueryLikelihood:
         """The search that gives the rankings to rerank."""
-        return lucene.bm25(self.hits, self.k1, self.b) if self.model == "bm25" else lucene.ql(self.hits, self.mu)
+        if self.model == "bm25":
+            return lucene.bm25(self.hits, k1=self.k1, b=self.b)
+        return lucene.ql(self.hits, mu=self.mu)
 
 
 class Features(config.Settings):
@@ -100,8 +102,8 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     index = PositionalIndex.from_lucene(lucene)
     stage = settings.first_stage
     runs = {
-        "bm25": run_step(lucene.bm25(stage.hits, stage.k1, stage.b), topics, n_jobs=n_jobs, tag="bm25"),
-        "ql": run_step(lucene.ql(stage.hits, stage.mu), topics, n_jobs=n_jobs, tag="ql"),
+        "bm25": run_step(lucene.bm25(stage.hits, k1=stage.k1, b=stage.b), topics, n_jobs=n_jobs, tag="bm25"),
+        "ql": run_step(lucene.ql(stage.hits, mu=stage.mu), topics, n_jobs=n_jobs, tag="ql"),
     }
     say(f"search: {len(topics)} topics with BM25 and with query likelihood, {stage.hits} documents each")
     runs["mrf"], models = cross_validate(settings, index, runs[stage.model], qrels, n_jobs=n_jobs, say=say)

@@ -21,7 +21,7 @@ from greylag.diversity.mmr import MMR, MarginalRelevance, unit_range
 from greylag.diversity.training import C_GRID, choose_cost, fit_grid
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import SubtopicQrels
