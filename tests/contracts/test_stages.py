@@ -26,7 +26,7 @@ from greylag.features.spec import FeatureSpec
 from greylag.ltr.estimator import EstimatorRanker
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Composable, Pipeline, Ranking, run_step
+from greylag.ranking import Pipeline, Ranking, Stage, run_step
 from tests.greylag.diversity import samples
 
 N = 15
@@ -52,7 +52,7 @@ DIVERSIFIERS: dict[str, Callable[..., DiversityStage]] = {
     "svmdiv": lambda **sizes: SVMDiv(samples.MODEL, INDEX, **sizes),
 }
 GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
-STAGES: dict[str, Composable] = {
+STAGES: dict[str, Stage] = {
     "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
     "manifold": ManifoldRanker(INDEX),
     "mrf": MRFRanker(LinearModel(FEATURES, weights=(0.5, 0.5)), INDEX),
@@ -61,7 +61,7 @@ STAGES: dict[str, Composable] = {
 
 
 @pytest.fixture(params=STAGES)
-def stage(request: pytest.FixtureRequest) -> Composable:
+def stage(request: pytest.FixtureRequest) -> Stage:
     return STAGES[request.param]
 
 
@@ -70,7 +70,7 @@ def make(request: pytest.FixtureRequest) -> Callable[..., DiversityStage]:
     return DIVERSIFIERS[request.param]
 
 
-def test_permutes_the_ranking_of_its_query(stage: Composable) -> None:
+def test_permutes_the_ranking_of_its_query(stage: Stage) -> None:
     ranking = samples.ranking(2, N, "q7")
     result = stage(ranking)
     assert (result.qid, result.query) == (ranking.qid, ranking.query)
@@ -79,26 +79,26 @@ def test_permutes_the_ranking_of_its_query(stage: Composable) -> None:
 
 
 @pytest.mark.parametrize("docids", [(), ("d3",), ("elsewhere",), ("elsewhere", "d3", "nowhere")])
-def test_small_rankings_and_unknown_documents(stage: Composable, docids: tuple[str, ...]) -> None:
+def test_small_rankings_and_unknown_documents(stage: Stage, docids: tuple[str, ...]) -> None:
     ranking = Ranking("q", "w1x w2x", docids, np.zeros(len(docids)))
     assert sorted(stage(ranking).docids) == sorted(docids)
 
 
-def test_does_not_depend_on_threads_or_other_queries(stage: Composable) -> None:
+def test_does_not_depend_on_threads_or_other_queries(stage: Stage) -> None:
     rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
     one = run_step(stage, rankings, n_jobs=1)
     assert one.rankings == run_step(stage, rankings, n_jobs=4).rankings
     assert one.rankings == run_step(stage, rankings[::-1]).rankings[::-1]
 
 
-def test_composes(stage: Composable) -> None:
+def test_composes(stage: Stage) -> None:
     ranking = samples.ranking(4, N)
     pipeline = RandomOrder(1) >> stage
     assert isinstance(pipeline, Pipeline)
     assert pipeline(ranking) == stage(RandomOrder(1)(ranking))
 
 
-def test_is_frozen(stage: Composable) -> None:
+def test_is_frozen(stage: Stage) -> None:
     name = fields(stage)[0].name  # type: ignore[arg-type]
     with pytest.raises(FrozenInstanceError):
         setattr(stage, name, getattr(stage, name))

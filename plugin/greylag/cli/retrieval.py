@@ -89,7 +89,7 @@ def search(
 
     queries = read_topics(topics, field=field, lenient=lenient)
     lucene = LuceneIndex(index)
-    source = lucene.bm25(hits, k1, b) if model is FirstStage.bm25 else lucene.ql(hits, mu)
+    source = lucene.bm25(hits, k1=k1, b=b) if model is FirstStage.bm25 else lucene.ql(hits, mu=mu)
     write_run(run_step(source, queries, n_jobs=jobs, tag=tag or model.value), out)
 
 

@@ -125,7 +125,7 @@ class DiversityModel:
         ModelError
             If the file is not a diversity model, if its schema is not supported, or if a value is outside its domain.
         """
-        with model_content(path, KIND, SCHEMA, "greylag train-diversity") as content:
+        with model_content(path, KIND, SCHEMA, "greylag train-diversity", k=int, titles=bool) as content:
             features = CoverageFeatures(content["criteria"], content["thresholds"], content["document_features"])
             if tuple(content["weights"]) != features.names:
                 raise ModelError("the names of the weights do not match the criteria, thresholds and document features")

@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy, picked_first
-from greylag.ranking import Composable, Ranking
+from greylag.ranking import Ranking, Stage
 
 
 @dataclass(frozen=True)
-class DiversityStage(Composable, ABC):
+class DiversityStage(Stage, ABC):
     """A stage that moves `k` of the top `depth` documents to the front.
 
     Parameters

@@ -33,7 +33,7 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
             try:
                 record = json.loads(line)
                 docid, title = str(record["id"]), record.get("title") or ""
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 raise FormatError(path, number, "not a JSON object with an id and, optionally, a title") from None
             if not isinstance(title, str) or docid in titles:
                 reason = "duplicate document" if docid in titles else f"title {title!r:.40} is not a string: document"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from greylag.index.positional import Int32Array
+from greylag.index.arrays import Int32Array
 from greylag.ranking import FloatArray, IntArray
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")

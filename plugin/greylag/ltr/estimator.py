@@ -13,7 +13,7 @@ import numpy as np
 
 from greylag.errors import ModelError
 from greylag.features.extract import FeatureExtractor
-from greylag.ranking import Composable, FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, Stage
 
 
 class Estimator(Protocol):
@@ -24,7 +24,7 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True)
-class EstimatorRanker(Composable):
+class EstimatorRanker(Stage):
     """A stage that ranks documents by an estimator's predictions; ties keep the order of the ranking that comes in.
 
     Parameters

@@ -13,7 +13,8 @@ from greylag.features.expansion import relevance_model
 from greylag.features.spec import Feature, FeatureSpec
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
-from greylag.index.positional import PositionalIndex, ranges
+from greylag.index.arrays import ranges
+from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ranking import FloatArray, IntArray, Ranking
 

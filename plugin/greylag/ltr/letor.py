@@ -103,7 +103,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
 
 def _parse(path: str | Path, number: int, line: str) -> _Line:
     body, _, comment = line.partition("#")
-    grade, qid, *cells = body.split() if body.strip() else ("", "")
+    grade, qid, *cells = body.split() if len(body.split()) > 1 else ("", "")
     pairs = [cell.partition(":") for cell in cells]
     docid = _DOCID.match(comment.strip())
     try:

@@ -16,7 +16,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import weighted_sum
 from greylag.model_files import check_collection, model_content, write_model
-from greylag.ranking import Composable, Ranking
+from greylag.ranking import Ranking, Stage
 
 SCHEMA = 1
 KIND = "greylag linear model"
@@ -82,7 +82,7 @@ class LinearModel:
         ModelError
             Where the file is no such model, of another schema, or has a value outside its domain.
         """
-        with model_content(path, KIND, SCHEMA, "greylag train") as content:
+        with model_content(path, KIND, SCHEMA, "greylag train", objective=str, collection=dict) as content:
             rows = content["features"]
             scores = tuple(row["training_score"] for row in rows)
             return cls(
@@ -98,7 +98,7 @@ class LinearModel:
 
 
 @dataclass(frozen=True)
-class MRFRanker(Composable):
+class MRFRanker(Stage):
     """A stage that ranks documents by a linear model; only the model's features are computed.
 
     Ties keep the order of the ranking that comes in.

@@ -14,7 +14,7 @@ from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.graph import Graph, affinity_graph
 from greylag.manifold.ranking import manifold_ranking, rank
-from greylag.ranking import Composable, FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, Stage
 
 Confidence = Literal["query", "scores"]
 
@@ -22,7 +22,7 @@ DECIMALS = 10  # of scores whose highest is 1; what conjugate gradients leave op
 
 
 @dataclass(frozen=True)
-class ManifoldRanker(Composable):
+class ManifoldRanker(Stage):
     """Reranks by manifold ranking from the query, with or without other evidence (Zhou et al. 2003, section 2).
 
     Points are the TF-IDF vectors of the query and of the first `depth` documents, of unit length; the affinity of two

@@ -11,7 +11,7 @@ import numpy as np
 
 from greylag.evaluation import Comparison, Scores, compare, paired_test
 from greylag.features.spec import Feature
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import FloatArray
 from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned

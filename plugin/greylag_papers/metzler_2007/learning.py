@@ -14,7 +14,7 @@ from greylag.features.cliques import redundant_features
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, Feature
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr.baselines import BM25, LM, MRF_BM25, MRF_LM, RM3, SDM, HandPicked
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import CoordinateAscent, GreedySelection, Learner, Selection

@@ -26,7 +26,7 @@ from greylag.experiments.study import Result, Say
 from greylag.features.prior import Prior
 from greylag.features.spec import named_pool, unique_features
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr.baselines import RM3
 from greylag.ltr.greedy import CoordinateAscent, GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker

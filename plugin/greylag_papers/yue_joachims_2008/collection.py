@@ -27,7 +27,7 @@ from greylag.experiments.report import (
     write_results,
 )
 from greylag.experiments.study import Result, Say
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ranking import Ranking, run_step
 from greylag.trec import read_run, read_subtopic_qrels, read_topics
 from greylag_papers.yue_joachims_2008.comparison import LEARNER, LossTable, StudyQuery, index_queries, rotations, study

@@ -33,7 +33,7 @@ from greylag.diversity.mmr import unit_range
 from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.greedy import Gain, ModularGain, greedy
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels

@@ -27,8 +27,7 @@ from greylag.experiments.report import (
     write_results,
 )
 from greylag.experiments.study import Result, Say
-from greylag.index.analysis import stem
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex, stem
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray

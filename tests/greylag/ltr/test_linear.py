@@ -112,7 +112,10 @@ def test_loading_rejects_what_does_not_fit(tmp_path: Path, change: dict[str, obj
     assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize(("text", "reason"), [("", "not a model"), ("[]", "not a greylag"), (None, "cannot be read")])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "is empty"), ("{", "not a model"), ("[]", "not a greylag"), (None, "cannot be read")],
+)
 def test_files_that_are_no_models(tmp_path: Path, text: str | None, reason: str) -> None:
     if text is not None:
         (tmp_path / "model.json").write_text(text)
