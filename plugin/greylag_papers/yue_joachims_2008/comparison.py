@@ -17,12 +17,12 @@ from greylag.diversity.baselines import ModularGain, random_gain, unweighted_cov
 from greylag.diversity.candidates import CandidateMaker, cover
 from greylag.diversity.coverage import PRESETS, Candidates, CoverageModel, Subtopics, known_subtopics
 from greylag.diversity.essential_pages import EssentialPagesGain
-from greylag.diversity.mmr import MMR, MarginalRelevance, unit_range
+from greylag.diversity.mmr import MMR, MarginalRelevance
 from greylag.diversity.training import C_GRID, choose_cost, fit_grid
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import SubtopicQrels
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from greylag.ltr.estimator import EstimatorRanker
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -12,7 +13,6 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import RankingData
-from greylag.ltr.estimator import EstimatorRanker
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ranking import FloatArray, Query, Ranking
 

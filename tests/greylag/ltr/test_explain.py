@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from greylag.ltr.explain import explain
 
 from greylag.errors import ModelError, ParameterError
 from greylag.features.cliques import cliques
@@ -13,7 +14,6 @@ from greylag.features.prior import Prior
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.explain import explain
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ranking import Ranking
 from tests.greylag.features.test_expansion import CF, DF
