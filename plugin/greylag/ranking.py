@@ -117,6 +117,12 @@ class Ranking:
         return Ranking(self.qid, self.query, tuple(self.docids[i] for i in order), np.arange(len(order), 0.0, -1.0))
 
 
+def unit_range(scores: FloatArray) -> FloatArray:
+    """Scale scores linearly to [0, 1], shape (n,); all 0 if they are equal."""
+    spread = np.ptp(scores) if len(scores) else 0.0
+    return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))
+
+
 @dataclass(frozen=True, slots=True)
 class Run(Mapping[str, Ranking]):
     """The rankings of a system, a mapping from qid to `Ranking`.

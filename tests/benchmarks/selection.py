@@ -62,5 +62,5 @@ def preselection_rows() -> Iterator[Row]:
         data = training_data(run.rankings, read_qrels(DATA / "cacm" / "qrels.cacm.txt"), extractor)
     learner, preselection = GreedySelection(Objective("AP")), MMRPreselection(16)
     whole = seconds(lambda: learner.fit(data.select_features(distinct_features(data)[0])), 3)
-    narrowed = seconds(lambda: learner.fit(preselection.narrow(data)), 3)
+    narrowed = seconds(lambda: learner.fit(preselection.select(data)), 3)
     yield Row("cacm: time of selection from the whole pool / after mmr:16", whole / narrowed, "x")

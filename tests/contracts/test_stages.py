@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
+from greylag.ltr.estimator import EstimatorRanker
 
 from greylag.diversity import (
     CSSVM,
@@ -23,7 +24,6 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
-from greylag.ltr.estimator import EstimatorRanker
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Pipeline, Ranking, Stage, run_step

@@ -9,12 +9,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
-from greylag.diversity.mmr import unit_range
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 
 FIRST_STAGE: Mapping[str, Callable[[Ranking], FloatArray]] = {
     "score": lambda ranking: unit_range(ranking.scores),

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, unit_range
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,3 @@ class MarginalRelevance:
         columns, values = self._rows.indices[row], self._rows.data[row]
         close = row_products(by_column.indptr, by_column.indices, by_column.data, columns, values, len(self._closest))
         np.maximum(self._closest, close, out=self._closest)
-
-
-def unit_range(scores: FloatArray) -> FloatArray:
-    """Scale scores linearly to [0, 1]; all 0 if they are equal."""
-    spread = np.ptp(scores) if len(scores) else 0.0
-    return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))

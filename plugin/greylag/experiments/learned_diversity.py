@@ -37,8 +37,8 @@ from greylag.experiments.report import (
 )
 from greylag.experiments.study import Result, Say, load
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import MRFRanker
-from greylag.ltr.training import split_folds
+from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking, Run, run_step
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_qrels, read_subtopic_qrels, read_topics, write_run

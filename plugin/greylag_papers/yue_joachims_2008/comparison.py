@@ -29,12 +29,11 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
-from greylag.diversity.mmr import unit_range
 from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.greedy import Gain, ModularGain, greedy
 from greylag.index import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics

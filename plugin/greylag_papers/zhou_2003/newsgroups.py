@@ -106,7 +106,7 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
 
 def spread(X: csr_matrix, queries: IntArray, graph: Graph, settings: Settings) -> FloatArray:
     """f* for each query, shape (n, queries)."""
-    W = affinity_graph(X, graph=graph, k=settings.k, affinity="inner_product")
+    W = affinity_graph(X, graph=graph, neighbours=settings.k, affinity="inner_product")
     # One factor of the whole matrix serves all queries; sparse graphs of text have none that is sparse.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=settings.alpha, solver="direct")

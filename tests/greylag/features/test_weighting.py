@@ -1,51 +1,20 @@
-"""Features against what Lucene itself says, on CACM."""
+"""Weightings and their parameters; BM25 is compared with Lucene on CACM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import SINGLE_TERM, parse_features
-from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.spec import parse_features
+from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
-from greylag.trec import read_topics
-from tests.greylag.lucene import oracle as lucene_oracle
-
-
-@pytest.fixture(scope="module")
-def cacm(data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    index = tmp_path_factory.mktemp("cacm") / "index"
-    build_index(data("cacm") / "cacm.tar.gz", index)
-    return index
-
-
-@pytest.fixture(scope="module")
-def topics(data: Callable[[str], Path]) -> dict[str, str]:
-    return read_topics(data("cacm") / "topics.cacm.txt")
-
-
-def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -> None:
-    index = PositionalIndex.from_lucene(cacm)
-    phrases = set()
-    for text in topics.values():
-        terms = index.analyze(text)
-        phrases |= set(pairwise(terms)) | set(zip(terms, terms[1:], terms[2:], strict=False))
-    found = 0
-    for phrase in sorted(phrases)[::2]:
-        table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), overlap=False)
-        df = int(WindowStatistics(index).counts(table)[1, 0, 0])
-        assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
-        found += df > 0
-    assert found > 100
 
 
 def quantised(lengths: np.ndarray) -> np.ndarray:
@@ -54,7 +23,7 @@ def quantised(lengths: np.ndarray) -> np.ndarray:
     return np.array([small.byte4ToInt(small.intToByte4(int(length))) for length in lengths], dtype=float)
 
 
-def test_bm25_is_the_first_stages_but_for_quantised_lengths(cacm: Path, topics: dict[str, str]) -> None:
+def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, str]) -> None:
     lucene = LuceneIndex(cacm)
     index = PositionalIndex.from_lucene(lucene)
     extractor = FeatureExtractor(index, parse_features("FI/term/BM25"))
@@ -75,3 +44,22 @@ def test_bm25_is_the_first_stages_but_for_quantised_lengths(cacm: Path, topics: 
         np.testing.assert_allclose(ranking.scores, bm25(rounded[documents]), rtol=1e-5)
         exact = bm25(index.document_lengths[documents])
         np.testing.assert_allclose(extractor(ranking)[:, 0], 1.9 * exact, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mu", 0),
+        ("mu", float("nan")),
+        ("k1", -1),
+        ("b", 1.5),
+        ("idf", "x"),
+        ("profile", "x"),
+        ("max_clique", 1),
+        ("fb_docs", 0),
+        ("fb_terms", 0),
+    ],
+)
+def test_invalid_parameters(name: str, value: float) -> None:
+    with pytest.raises(ParameterError, match=f"{name} is .*: it must be"):
+        FeatureParameters(**{name: value})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Explanations add up to scores, and their counts are those of the definitions."""
+"""Explanations: contributions that add up to the score, and counts by definition."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from greylag.features.prior import Prior
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.explain import explain
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.explanation import explain
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking
+from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 from tests.greylag.features.test_expansion import CF, DF
 from tests.greylag.features.test_expansion import DOCUMENTS as WORDY_TEXTS
 from tests.greylag.features.test_expansion import INDEX as WORDY
 from tests.greylag.features.test_expansion import QUERIES as WORDY_QUERIES
 from tests.greylag.features.test_expansion import ranked as wordy_ranking
-from tests.greylag.features.test_windows import as_text, count, ordered_matches, random_documents, unordered_matches
 
 DOCUMENTS = random_documents(np.random.default_rng(8), 15)
 INDEX = PositionalIndex.from_texts({f"d{i}": as_text(document) for i, document in enumerate(DOCUMENTS)})
@@ -100,19 +101,19 @@ def test_expansions_show_their_terms(query: str) -> None:
                 )
 
 
-def test_one_document_is_enough_without_expansion() -> None:
+def test_only_expansion_depends_on_other_documents() -> None:
     model = LinearModel(parse_features("FI/term/LM,SD/unordered/BM25-U-4"), (1.0, 2.0))
     whole = explain(model, INDEX, Ranking("q", "cat dog", DOCIDS, np.zeros(15)), "d3")
     assert explain(model, INDEX, Ranking("q", "cat dog", ("d3",), np.zeros(1)), "d3") == whole
 
 
-def test_words_that_the_collection_lacks() -> None:
+def test_terms_that_the_collection_lacks() -> None:
     model = LinearModel(parse_features("FI/term/LM"), (1.0,))
     found = explain(model, INDEX, Ranking("q", "unicorn cat", ("d3",), np.zeros(1)), "d3")
     assert {clique.terms for clique in found.features[0].cliques} == {(None,), ("cat",)}
 
 
-def test_what_cannot_be_explained() -> None:
+def test_invalid_arguments() -> None:
     model = LinearModel(parse_features("FI/term/LM"), (1.0,))
     ranking = Ranking("q", "cat", ("d1", "lost"), np.zeros(2))
     with pytest.raises(ParameterError, match="'d2' is not ranked for query q"):
