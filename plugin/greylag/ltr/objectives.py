@@ -154,9 +154,14 @@ class Objective:
         """The factor of each query's sum, shape (q,)."""
         return np.array([MEASURES[self.name].normaliser(self, grades) for grades in data.relevant_grades])
 
+    def divisors(self, data: RankingData) -> FloatArray:
+        """What a relevant document's term is divided by, by rank; see `kernels.divisors`."""
+        divisors: FloatArray = kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0)))
+        return divisors
+
     def evaluate(self, data: RankingData, scores: FloatArray) -> FloatArray:
         """The measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
         values: FloatArray = kernels.evaluate(
-            self.code, self.depth, data.offsets, scores, self.gains(data), self.normalisers(data)
+            self.code, self.divisors(data), data.offsets, scores, self.gains(data), self.normalisers(data)
         )
         return values
