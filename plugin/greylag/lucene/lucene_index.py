@@ -49,8 +49,6 @@ class LuceneIndex:
 
     Attributes
     ----------
-    path : Path
-        The index folder.
     fingerprint : str
         SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds.
 
@@ -72,8 +70,7 @@ class LuceneIndex:
     def from_searcher(cls, searcher: Any) -> LuceneIndex:
         """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
 
-        Other settings of the searcher (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they
-        are.
+        Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
 
         Raises
         ------
@@ -96,15 +93,11 @@ class LuceneIndex:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @calls_java
-    def _close_reader(self) -> None:
-        self._opened.close()
-
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
         with self._lock:
             if self._opened is not None and not self._closed:
-                self._close_reader()
+                calls_java(self._opened.close)()
             self._closed = True
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
