@@ -39,8 +39,7 @@ class Statistics(NamedTuple):
 class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
-    Creating one reads a single small file. The index itself is opened on first use and closed by `close`, or at the
-    end of a ``with`` block. All methods are safe to call from several threads.
+    It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe.
 
     Parameters
     ----------
@@ -133,16 +132,20 @@ class LuceneIndex:
 
     @calls_java
     def check_exportable(self) -> None:
-        """Check that `postings_blocks` can read the index.
-
-        Raises
-        ------
-        CollectionError
-            If the index has no positions or has deleted documents.
-        """
+        """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self.has_positions():
             raise CollectionError(f"{self.path} has no positions: {BUILD}")
         self._refuse_deletions()
+
+    @calls_java
+    def check_integrity(self) -> None:
+        """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
+        try:
+            leaves = self._reader().leaves()
+            for number in range(leaves.size()):
+                leaves.get(number).reader().checkIntegrity()
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"{self.path} is damaged ({reason(error)}): build it again") from error
 
     @calls_java
     def docids(self) -> list[str]:
