@@ -24,6 +24,8 @@ from greylag.ranking import Query
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
 
+OTHER = TREC.replace(" T", " U")
+
 
 def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> tuple[int, LuceneIndex]:
     """Index `files`: the folder, or the file if there is only one."""
@@ -59,8 +61,8 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
     [
         ({"t.trec": TREC}, "TrecCollection", ["T1", "T2"]),
         ({"t.trec.gz": gzip.compress(TREC.encode())}, "TrecCollection", ["T1", "T2"]),
-        ({"t.tgz": tar({"x/t": TREC, "x/u": TREC.replace(" T", " U")})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
-        ({"t.tar": tar({"x/t": TREC, "y/t": TREC.replace(" T", " U")}, "w")}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"t.tgz": tar({"x/t": TREC, "x/u": OTHER})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"t.tar": tar({"x/t": TREC, "y/t": OTHER}, "w")}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
         ({"b.trec": BARE}, "TrecCollection", ["B1", "B2"]),
         ({"b.tar.gz": tar({"b.trec": BARE})}, "TrecCollection", ["B1", "B2"]),
         ({"h.html": HTML}, "HtmlCollection", ["h"]),
@@ -221,7 +223,7 @@ def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
 
 def test_documents_that_anserini_loses_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("greylag.lucene.build.lay_out", lambda *arguments: (lay_out(*arguments)[0], 3))
-    with pytest.raises(CollectionError, match="t.trec has 3 documents, but Anserini read 2: check their markup"):
+    with pytest.raises(CollectionError, match=r"t.trec has 3 documents, but Anserini read 2: check their markup"):
         build(tmp_path, {"t.trec": TREC})
     assert not (tmp_path / "index").exists()
 
