@@ -82,11 +82,10 @@ def remove_folder(folder: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is removed afterwards. File systems without locks are not locked."""
+    """Hold an exclusive lock on a file, which is removed afterwards."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.fstat(descriptor).st_ino == path.stat().st_ino:
                 break
