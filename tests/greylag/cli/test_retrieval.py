@@ -144,7 +144,7 @@ def test_doctor(command: Command, made: Path, tmp_path: Path) -> None:
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
-        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions")
+        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions", "integrity", "export")
     ]
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1

@@ -194,17 +194,12 @@ def test_real_topics(*, collection, name, count, qid, text, data):
     ],
 )
 def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
-        path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
-        start = time.process_time()
-        if "no end" in topic:
-            assert list(read_topics(path)) == ["0"]
-        else:
-            assert len(read_topics(path)) == count + ("DOC" in topic)
-        return time.process_time() - start
-
-    seconds(100)
-    assert seconds(40_000) < 20 * max(seconds(4_000), 0.01)
+    """In quadratic time, 40,000 topics would take more than a minute."""
+    count = 40_000
+    path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
+    start = time.process_time()
+    assert len(read_topics(path)) == (1 if "no end" in topic else count + ("DOC" in topic))
+    assert time.process_time() - start < 5
 
 
 def test_faults_name_the_line_of_their_topic(tmp_path: Path) -> None:
