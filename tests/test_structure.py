@@ -16,6 +16,7 @@ LEVELS = [
     {"errors"},
     {"ranking"},
     {"files"},
+    {"folders"},
     {"trec"},
     {"evaluation"},
     {"lucene"},

@@ -98,9 +98,11 @@ def experiment(
 
 def doctor(index: Annotated[Path | None, typer.Option("--index", help="An index to look at.")] = None) -> None:
     """Check Java, Pyserini and an index; say what to do where something is missing."""
-    from greylag.lucene.doctor import diagnose
+    from greylag.index import PositionalIndex
+    from greylag.lucene import diagnose
 
-    checks = diagnose(index)
+    probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
+    checks = diagnose(index, *probes)
     for check in checks:
         verdict, remedy = ("ok", "") if check.ok else ("missing", f"; {check.remedy}")
         typer.echo(f"{verdict:8}{check.name}: {check.detail}{remedy}")

@@ -112,6 +112,20 @@ class PositionalIndex:
         folder, arrays = open_export(lucene)
         return cls(**arrays, analyze=lucene.analyze, folder=folder)
 
+    @staticmethod
+    def verify_export(lucene: LuceneIndex | str | Path) -> str:
+        """Compare the files that `from_lucene` made for an index with their checksums; return what was found.
+
+        Raises
+        ------
+        CollectionError
+            If a file is damaged.
+        """
+        from greylag.index.export import verify_export
+        from greylag.lucene.lucene_index import LuceneIndex
+
+        return verify_export(lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene))
+
     @classmethod
     def from_texts(cls, texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> PositionalIndex:
         """The positional index of texts, in memory, analysed by `greylag.index.analyze`.

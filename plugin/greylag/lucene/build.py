@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-import tempfile
+import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
+from greylag.folders import make_folder
 from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
@@ -56,25 +58,27 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
     if threads < 1:
         raise ParameterError(f"threads is {threads}: it must be at least 1")
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise ParameterError(f"{out} exists already: delete it, or give another folder")
-    collection = collection or guess_collection(docs)
+    _check_free(out)
+    form = collection or guess_collection(docs)
     start_jvm()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as folder:
-        laid_out, built = Path(folder, "docs"), Path(folder, "index")
+    indexed = 0
+
+    def fill(folder: Path) -> None:
+        nonlocal indexed
+        laid_out = folder / ".docs"
         laid_out.mkdir()
-        indexed = _index(docs, laid_out, built, lay_out(docs, collection, laid_out, threads), threads)
-        if not indexed:
-            raise CollectionError(
-                f"{docs} has no document with text that {collection} can read: choose another collection"
-            )
-        with LuceneIndex(built) as index:
-            _check(index, docs, indexed)
-        if out.exists():
-            out.rmdir()
-        built.rename(out)
+        indexed = _index(docs, laid_out, folder, form, threads)
+        shutil.rmtree(laid_out)
+
+    make_folder(out, fill, done=lambda: _check_free(out))
     return indexed
+
+
+def _check_free(out: Path) -> bool:
+    """Raise `ParameterError` if the folder exists and is not empty."""
+    if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"{out} exists already: delete it, or give another folder")
+    return False
 
 
 @calls_java
@@ -110,31 +114,43 @@ def _silent_log4j() -> Iterator[None]:
 
 
 @calls_java
-def _count(indexer: Any, *names: str) -> int:
-    """The sum of the named counters of Anserini's indexer."""
+def _counters(indexer: Any) -> dict[str, int]:
+    """The counters of Anserini's indexer: numbers of documents, except that errors are files."""
     counters = indexer.getCounters()
-    return sum(getattr(counters, name).get() for name in names)
+    return {name: getattr(counters, name).get() for name in ("indexed", "empty", "unindexable", "skipped", "errors")}
 
 
 def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> int:
-    """Run Anserini's indexer on `docs`, as laid out in `laid_out`; return the number of documents indexed."""
+    """Index `docs`, laid out in the empty folder `laid_out`; return the number of documents indexed."""
+    reader, count = lay_out(docs, collection, laid_out, threads)
+    counters = _run_indexer(docs, laid_out, index, reader, threads)
+    if failed := counters["errors"] + counters["skipped"]:
+        raise CollectionError(f"{docs}: Anserini could not read {failed} files or documents: are they complete?")
+    indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
+    if not indexed:
+        raise CollectionError(f"{docs} has no document with text that {collection} can read: choose another collection")
+    if count not in (None, indexed + empty):
+        raise CollectionError(f"{docs} has {count} documents, but Anserini read {indexed + empty}: check their markup")
+    if empty:
+        _log.warning("%s: %d documents without text are not indexed", docs, empty)
+    with LuceneIndex(index) as built:
+        _check(built, docs, indexed)
+    return indexed
+
+
+def _run_indexer(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> dict[str, int]:
+    """Run Anserini's indexer; return its counters."""
     with _silent_log4j(), _printed_errors() as printed:
         try:
             indexer = _indexer(laid_out, index, collection, threads)
             work = method("io.anserini.index.IndexCollection", "run", "void")
-            _run_in_background(lambda: run(work, indexer), lambda: _count(indexer, "indexed"))
+            _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
         # Anserini prints what went wrong and continues with the next file.
         if text := printed():
             raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
-    if count := _count(indexer, "errors", "skipped"):
-        raise CollectionError(
-            f"{docs}: Anserini could not read {count} files or documents: check that they are complete"
-        )
-    if left_out := _count(indexer, "empty", "unindexable"):
-        _log.warning("%s: %d documents without text are not indexed", docs, left_out)
-    return _count(indexer, "indexed")
+    return _counters(indexer)
 
 
 def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> None:

@@ -35,7 +35,7 @@ class Check:
     remedy: str
 
 
-def diagnose(index: str | Path | None = None) -> tuple[Check, ...]:
+def diagnose(index: str | Path | None = None, *probes: tuple[str, Callable[[], str], str]) -> tuple[Check, ...]:
     """Check Java, Pyserini, the JVM and, optionally, an index.
 
     The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
@@ -44,6 +44,8 @@ def diagnose(index: str | Path | None = None) -> tuple[Check, ...]:
     ----------
     index : str or Path, optional
         The folder of an index to check.
+    *probes : tuple of str, callable and str
+        Further checks: a name, a function that returns what was found or raises a `GreylagError`, and a remedy.
     """
     checks = [
         Check("versions", True, _versions(), ""),
@@ -55,8 +57,9 @@ def diagnose(index: str | Path | None = None) -> tuple[Check, ...]:
         later += [
             ("index", lambda: _index(index), BUILD),
             ("positions", lambda: _positions(index), BUILD),
+            ("integrity", lambda: _integrity(index), BUILD),
         ]
-    return (*checks, *_until_failure(all(check.ok for check in checks), later))
+    return (*checks, *_until_failure(all(check.ok for check in checks), [*later, *probes]))
 
 
 def _until_failure(ok: bool, checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Check]:
@@ -113,3 +116,9 @@ def _positions(path: str | Path) -> str:
     with LuceneIndex(path) as index:
         index.check_exportable()
     return "stored, and no deleted documents"
+
+
+def _integrity(path: str | Path) -> str:
+    with LuceneIndex(path) as index:
+        index.check_integrity()
+    return "all files have the checksums that Lucene recorded"

@@ -33,7 +33,7 @@ _FIRST_CHARACTERS = {
 }
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
-_TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*?)</DOC>", re.DOTALL)
+_TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -68,8 +68,8 @@ def guess_collection(docs: Path) -> str:
     raise CollectionError(f"{docs} contains no files")
 
 
-def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> str:
-    """Fill `folder` with the files that Anserini shall read; return the collection class that reads them.
+def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int | None]:
+    """Fill `folder` with the files that Anserini shall read.
 
     JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as JSON lines.
     Other files are linked, or unpacked if Anserini cannot unpack them.
@@ -85,37 +85,51 @@ def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> str:
     parts : int
         Number of files of JSON lines.
 
+    Returns
+    -------
+    collection : str
+        The collection class that reads them.
+    count : int or None
+        The number of documents, counted independently of Anserini; None for HTML, where Anserini selects the files.
+
     Raises
     ------
     FormatError
-        If a file cannot be read; with the line if possible.
+        If a file cannot be read or a document is incomplete; with the line if possible.
     """
     if collection == "JsonCollection":
-        _write_json(_json_documents(docs), folder, parts)
-        return collection
-    if collection == "TrecCollection" and _is_bare(docs):
-        _write_json(_trec_documents(docs), folder, parts)
-        return "JsonCollection"
+        return collection, _write_json(_json_documents(docs), folder, parts)
+    count = None
+    if collection == "TrecCollection":
+        if _is_bare(docs):
+            return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
+        count = sum(1 for _ in _trec_elements(docs))
     for number, path in enumerate(_paths(docs)):
-        place = folder / str(number)
-        place.mkdir()
         if _is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
-            for name, file in _files(path):
+            for member, (name, file) in enumerate(_files(path)):
+                place = folder / str(number) / str(member)  # members of different folders may have the same name
+                place.mkdir(parents=True)
                 with _reading(name), (place / name.name.removesuffix(".gz")).open("wb") as copy:
                     shutil.copyfileobj(file, copy)
         else:
-            (place / path.name).symlink_to(path.resolve())
-    return collection
+            (folder / str(number)).mkdir()
+            (folder / str(number) / path.name).symlink_to(path.resolve())
+    return collection, count
 
 
 def _paths(docs: Path) -> list[Path]:
-    """`docs` itself, or its files in the order of their names, hidden ones and READMEs aside."""
+    """`docs` itself, or the files below it in the order of their names, except READMEs and hidden files and folders."""
     if docs.is_file():
         return [docs]
     if not docs.is_dir():
         raise ParameterError(f"{docs} does not exist: give a file or a folder of documents")
     found = sorted(path for path in docs.rglob("*") if path.is_file())
-    return [path for path in found if not path.name.lower().startswith((".", "readme"))]
+    hidden = [any(part.startswith(".") for part in path.relative_to(docs).parts) for path in found]
+    return [
+        path
+        for path, skip in zip(found, hidden, strict=True)
+        if not skip and not path.name.lower().startswith("readme")
+    ]
 
 
 def _is_packed(path: Path) -> bool:
@@ -136,13 +150,17 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
                     yield path, file
 
 
-def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> None:
+def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
+    """Write the documents as JSON lines; return their number."""
     from tqdm import tqdm
 
+    count = 0
     with ExitStack() as stack:
         files = [stack.enter_context((folder / f"{part}.jsonl").open("w", encoding="utf-8")) for part in range(parts)]
-        for number, (docid, contents) in enumerate(tqdm(documents, desc="reading", unit="document", disable=None)):
-            files[number % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
+        for docid, contents in tqdm(documents, desc="reading", unit="document", disable=None):
+            files[count % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
+            count += 1
+    return count
 
 
 def _json_documents(docs: Path) -> Iterator[Document]:
@@ -199,26 +217,35 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
     for name, line, element in _trec_elements(docs):
         found = _TREC_DOCUMENT.match(element)
         if not found:
-            raise FormatError(name, line, "<DOC> is not followed by <DOCNO>...</DOCNO>")
+            raise FormatError(name, line, "<DOC> is not followed by <DOCNO>...</DOCNO> with a docid")
         yield found[1], _MARKUP.sub(" ", found[2])
 
 
 def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
-    """Each ``<DOC>...</DOC>`` with its file and line."""
+    """Each ``<DOC>...</DOC>`` with its file and line; an element that is not complete is an error."""
     for name, file in _files(docs):
-        start, element = 0, io.StringIO()
+        start, lines = 0, list[str]()
         for number, line in enumerate(_text(name, file, errors="replace"), 1):
             if line.lstrip().startswith("<DOC>"):
                 if start:
                     break
                 start = number
-            if start:
-                element.write(line)
-            if start and "</DOC>" in line:
-                yield name, start, element.getvalue()
-                start, element = 0, io.StringIO()
+            if not start:
+                continue
+            lines.append(line)
+            if "</DOC>" in line:
+                if "<DOC>" in line.partition("</DOC>")[2]:
+                    raise FormatError(name, number, "<DOC> follows </DOC> on the same line: start a new line")
+                yield name, start, _checked(name, start, "".join(lines))
+                start, lines = 0, []
         if start:
             raise FormatError(name, start, "<DOC> without </DOC>")
+
+
+def _checked(name: Path, line: int, element: str) -> str:
+    if (found := element.count("<DOCNO>")) != 1 or element.count("</DOCNO>") != 1:
+        raise FormatError(name, line, f"<DOC> has {found} <DOCNO> and {element.count('</DOCNO>')} </DOCNO>, not one")
+    return element
 
 
 def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:

@@ -39,8 +39,7 @@ class Statistics(NamedTuple):
 class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
-    Creating one reads a single small file. The index itself is opened on first use and closed by `close`, or at the
-    end of a ``with`` block. All methods are safe to call from several threads.
+    It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe.
 
     Parameters
     ----------
@@ -49,8 +48,6 @@ class LuceneIndex:
 
     Attributes
     ----------
-    path : Path
-        The index folder.
     fingerprint : str
         SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds.
 
@@ -72,8 +69,7 @@ class LuceneIndex:
     def from_searcher(cls, searcher: Any) -> LuceneIndex:
         """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
 
-        Other settings of the searcher (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they
-        are.
+        Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
 
         Raises
         ------
@@ -96,15 +92,11 @@ class LuceneIndex:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @calls_java
-    def _close_reader(self) -> None:
-        self._opened.close()
-
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
         with self._lock:
             if self._opened is not None and not self._closed:
-                self._close_reader()
+                calls_java(self._opened.close)()
             self._closed = True
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
@@ -140,16 +132,20 @@ class LuceneIndex:
 
     @calls_java
     def check_exportable(self) -> None:
-        """Check that `postings_blocks` can read the index.
-
-        Raises
-        ------
-        CollectionError
-            If the index has no positions or has deleted documents.
-        """
+        """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self.has_positions():
             raise CollectionError(f"{self.path} has no positions: {BUILD}")
         self._refuse_deletions()
+
+    @calls_java
+    def check_integrity(self) -> None:
+        """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
+        try:
+            leaves = self._reader().leaves()
+            for number in range(leaves.size()):
+                leaves.get(number).reader().checkIntegrity()
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"{self.path} is damaged ({reason(error)}): build it again") from error
 
     @calls_java
     def docids(self) -> list[str]:

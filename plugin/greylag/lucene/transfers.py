@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.lucene.jvm import java_class
+from greylag.errors import CollectionError
+from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.method_handles import Handle, Routine, element, field, length, method, run
 
 BLOCK_POSITIONS = 1 << 21
@@ -128,6 +129,10 @@ def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterato
         outputs = [create(str(number), context) for number in range(len(dtypes))]
         try:
             run(routine, *arguments, *outputs)
+        except pyjnius().JavaException as error:
+            raise CollectionError(
+                f"postings cannot be read, or not be written to {folder}; is the disk full? ({reason(error)})"
+            ) from error
         finally:
             for output in outputs:
                 output.close()

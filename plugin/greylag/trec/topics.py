@@ -22,10 +22,11 @@ FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "
 """The tags of a field in the TREC and XML formats."""
 
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
-_TOP = re.compile(r"<top\b[^>]*>(.*?)(?=</top>|<top\b|\Z)", re.IGNORECASE | re.DOTALL)
+_TOP = re.compile(r"<top\b[^>]*>", re.IGNORECASE)
+_DOC = re.compile(r"<DOC>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?[a-z]\w*)[^<>]*>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
-_CACM = re.compile(r"<DOC>\s*<DOCNO>(.*?)</DOCNO>(.*?)(?=</DOC>|<DOC>|\Z)", re.IGNORECASE | re.DOTALL)
+_CACM = re.compile(r"\s*<DOCNO>(.*?)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 
 Topic = tuple[int | None, str, str]  # line, qid, text
 Reader = Callable[[str | Path, str, str, Faults], Iterator[Topic]]
@@ -98,9 +99,8 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
 
 
 def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
-    for top in _TOP.finditer(text):
-        line = _line(text, top.start())
-        _, *parts = _TAG.split(top[1])
+    for line, top in _elements(text, _TOP, "</top>"):
+        _, *parts = _TAG.split(top)
         found: dict[str, str] = {}
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
             found.setdefault(tag.lower(), _LABEL.sub("", words))
@@ -110,8 +110,9 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     _only_title(path, field, "in the CACM format")
-    for match in _CACM.finditer(text):
-        yield _line(text, match.start()), match[1].strip(), match[2]
+    for line, element in _elements(text, _DOC, "</DOC>"):
+        if match := _CACM.match(element):
+            yield line, match[1].strip(), match[2]
 
 
 def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
@@ -143,5 +144,14 @@ def _only_title(path: str | Path, field: str, form: str) -> None:
         raise ParameterError(f"field is {field!r}: {path} is {form}, with one text per topic; use 'title'")
 
 
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+def _elements(text: str, opening: re.Pattern[str], closing: str) -> Iterator[tuple[int, str]]:
+    """The line and content of each element; it ends at its closing tag, at the next element, or with the text."""
+    end = re.compile(closing, re.IGNORECASE)
+    line, place, content = 1, 0, -1
+    for match in (*opening.finditer(text), None):
+        if content >= 0:
+            closed = end.search(text, content, match.start() if match else len(text))
+            yield line, text[content : closed.start() if closed else match.start() if match else len(text)]
+        if match:
+            line += text.count("\n", place, match.start())
+            place, content = match.start(), match.end()

@@ -149,7 +149,7 @@ def test_doctor(command: Command, made: Path, tmp_path: Path) -> None:
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
-        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions")
+        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions", "integrity", "export")
     ]
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
@@ -279,10 +279,10 @@ def test_lenient_reading_says_what_it_did(command: Command, made: Path, tmp_path
     twice.write_text("".join([lines[0], *lines]))
     code, _, err = command("evaluate", "--qrels", made / "qrels.txt", twice)
     assert code == 2
-    assert f"{twice}:2: document" in err
+    assert f"{twice}:2: duplicate document" in err
     code, out, err = command("evaluate", "--qrels", made / "qrels.txt", twice, "--lenient")
     assert code == 0
-    assert err.startswith(f"greylag: warning: {twice}:2: document")
+    assert err.startswith(f"greylag: warning: {twice}:2: duplicate document")
     assert re.search(r"twice\.run +0\.\d+", out)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError
+from greylag.errors import CollectionError, GreylagError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
+from greylag.index.arrays import DTYPES
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, run_step
@@ -21,7 +23,8 @@ from tests.greylag.index.samples import TEXTS, make_index
 
 
 def exports(index: Path) -> list[Path]:
-    return sorted(path for path in index.with_name("index.greylag").iterdir())
+    folder = index.with_name("index.greylag")
+    return sorted(folder.iterdir()) if folder.exists() else []
 
 
 def test_an_export_equals_the_index_from_texts(index: Path) -> None:
@@ -115,3 +118,96 @@ def test_threads_may_search_at_once(index: Path) -> None:
     expected = [source(query) for query in queries]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(LuceneIndex(index).bm25(), queries)) == expected
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "short": lambda content: content[:-4],
+    "long": lambda content: content + b"\0",
+    "flipped": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize("name", ["docids.S2", *(f"{name}.{dtype}" for name, dtype in DTYPES.items())])
+def test_damaged_files_are_named_and_made_again(index: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    fingerprint = PositionalIndex.from_lucene(index).fingerprint
+    file = exports(index)[0] / name
+    content = file.read_bytes()
+    for damage, change in DAMAGE.items():
+        file.write_bytes(change(content))
+        with pytest.raises(CollectionError, match=f"{name} is damaged: "):
+            PositionalIndex.verify_export(index)
+        if damage != "flipped":
+            assert PositionalIndex.from_lucene(index).fingerprint == fingerprint
+            assert f"{name} is damaged: it has" in caplog.messages[-1]
+            assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "{}", "[]", '{"schema": 2}', '{"schema": 2, "files": 1}', '{"schema": 1}']
+)
+def test_damaged_metadata_is_made_again(index: Path, content: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    expected = PositionalIndex.from_lucene(index)
+    assert expected.folder is not None
+    if content is None:
+        (expected.folder / "meta.json").unlink()
+    else:
+        (expected.folder / "meta.json").write_text(content)
+    assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
+    assert len(caplog.messages) == 1
+    assert PositionalIndex.verify_export(index).endswith("all files have their checksums")
+
+
+def test_there_may_be_no_export_to_verify(index: Path) -> None:
+    assert PositionalIndex.verify_export(index) == "none yet; it is made on first use"
+
+
+def test_folders_that_greylag_did_not_make_are_kept(index: Path) -> None:
+    other = index.with_name("index.greylag") / "0" / "thesis.txt"
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    PositionalIndex.from_lucene(index)
+    assert other.read_text() == "mine"
+
+
+def test_the_mode_of_an_export_follows_the_umask(index: Path) -> None:
+    (index.parent / "ordinary").mkdir()
+    mode = (index.parent / "ordinary").stat().st_mode
+    PositionalIndex.from_lucene(index)
+    assert exports(index)[0].stat().st_mode == mode
+
+
+def test_no_folder_is_made_in_an_unused_cache(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    PositionalIndex.from_lucene(index)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_user_without_home(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert PositionalIndex.from_lucene(index).n_documents == 3
+    shutil.rmtree(index.with_name("index.greylag"))
+    index.with_name("index.greylag").touch()
+    with pytest.raises(CollectionError, match=r"make one of these folders writable: .*index\.greylag$"):
+        PositionalIndex.from_lucene(index)
+
+
+def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(GreylagError, match="cannot be written: No space left on device; free some disk space"):
+        PositionalIndex.from_lucene(index)
+    assert exports(index) == []
+
+
+def test_a_damaged_lucene_index_is_not_exported(index: Path) -> None:
+    postings = next(index.glob("*.pos"))
+    content = bytearray(postings.read_bytes())
+    content[-1] ^= 1
+    postings.write_bytes(content)
+    with pytest.raises(CollectionError, match="is damaged"):
+        PositionalIndex.from_lucene(index)
+    assert exports(index) == []

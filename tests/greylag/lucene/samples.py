@@ -8,6 +8,7 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -61,9 +62,9 @@ def exported(blocks: Iterable[PostingsBlock], docids: list[str]) -> Postings:
     return found
 
 
-def tar(members: dict[str, str]) -> bytes:
+def tar(members: dict[str, str], mode: Literal["w", "w:gz"] = "w:gz") -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
         for name, text in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(text.encode())

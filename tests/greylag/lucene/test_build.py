@@ -16,13 +16,15 @@ import pytest
 
 from greylag.errors import CollectionError, GreylagError, ParameterError
 from greylag.lucene.build import _run_in_background, build_index
-from greylag.lucene.documents import guess_collection
+from greylag.lucene.documents import guess_collection, lay_out
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
+
+OTHER = TREC.replace(" T", " U")
 
 
 def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> tuple[int, LuceneIndex]:
@@ -59,7 +61,8 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
     [
         ({"t.trec": TREC}, "TrecCollection", ["T1", "T2"]),
         ({"t.trec.gz": gzip.compress(TREC.encode())}, "TrecCollection", ["T1", "T2"]),
-        ({"t.tgz": tar({"x/t": TREC, "x/u": TREC.replace(" T", " U")})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"t.tgz": tar({"x/t": TREC, "x/u": OTHER})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"t.tar": tar({"x/t": TREC, "y/t": OTHER}, "w")}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
         ({"b.trec": BARE}, "TrecCollection", ["B1", "B2"]),
         ({"b.tar.gz": tar({"b.trec": BARE})}, "TrecCollection", ["B1", "B2"]),
         ({"h.html": HTML}, "HtmlCollection", ["h"]),
@@ -108,9 +111,9 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (CollectionError, "has no document .* JsonCollection can read", {"j.json": '{"id": "1", "contents": ""}'}, {}),
         (CollectionError, "document .* TrecCollection can read", {"j.json": GOOD}, {"collection": "TrecCollection"}),
         (CollectionError, r"docs/j.json: 2 documents have the id '1'", {"j.json": 2 * GOOD}, {}),
+        (CollectionError, "2 documents have the id 'h'", {"h.tar": tar({"x/h.html": HTML, "y/h.html": HTML}, "w")}, {}),
         (CollectionError, "docid '1 2' is empty or has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
         (CollectionError, "docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
-        (CollectionError, "could not read 1 files", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}, {}),
         (CollectionError, "could not read 1 files", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
@@ -192,17 +195,17 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
         "    build_index(here / 'pipe.html', here / 'out' / 'index', collection='HtmlCollection')\n"
         "except KeyboardInterrupt:\n"
         "    left = [thread.name for thread in threading.enumerate() if thread.name == 'indexing']\n"
-        "    sys.exit(f'interrupted; left: {left}, {[*here.joinpath(\"out\").iterdir()]}')"
+        "    sys.exit(f'interrupted; left: {left}, {[path.name for path in here.iterdir()]}')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
     assert process.stderr is not None
     with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
-        assert list(tmp_path.glob("out/.index-*/index"))
+        assert (tmp_path / "out" / ".index.greylag-part").is_dir()
         process.send_signal(signal.SIGINT)
         while b"caught" not in (line := process.stderr.readline()):
             assert line
-    assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], []"
+    assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], ['pipe.html']"
 
 
 def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
@@ -216,3 +219,25 @@ def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
         assert root().getLevel().toString() == "WARN"
     finally:
         configurator.setRootLevel(before)
+
+
+def test_documents_that_anserini_loses_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greylag.lucene.build.lay_out", lambda *arguments: (lay_out(*arguments)[0], 3))
+    with pytest.raises(CollectionError, match=r"t.trec has 3 documents, but Anserini read 2: check their markup"):
+        build(tmp_path, {"t.trec": TREC})
+    assert not (tmp_path / "index").exists()
+
+
+def test_two_processes_building_one_index(tmp_path: Path) -> None:
+    (tmp_path / "j.json").write_text(GOOD)
+    code = (
+        "import sys; from pathlib import Path; from greylag.lucene import build_index; here = Path(sys.argv[1])\n"
+        "build_index(here / 'j.json', here / 'index')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in "12"]
+    errors = sorted(process.communicate()[1] for process in both)
+    assert errors[0] == ""
+    assert errors[1].splitlines()[-1].endswith("index exists already: delete it, or give another folder")
+    assert found(LuceneIndex(tmp_path / "index"), "x") == ["1"]
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}

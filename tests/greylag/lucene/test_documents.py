@@ -33,6 +33,7 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
     [
         (CollectionError, "unknown form, starting b'grey goose'", {"t.txt": "grey goose"}),
         (CollectionError, "contains no files", {}),
+        (FormatError, "cannot be read: Compressed file ended", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}),
         (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}),
         (FormatError, "cannot be read: Not a gzipped file", {"j.gz": GOOD}),
         (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}),
@@ -44,7 +45,11 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
         (FormatError, r"j.json:1: str instead of an object", {"j.json": '["x"]'}),
         (FormatError, r"b.trec:5: <DOC> without </DOC>", {"b.trec": BARE[:-9]}),
         (FormatError, r"b.trec:1: <DOC> without </DOC>", {"b.trec": BARE.replace("</DOC>", "")}),
-        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "")}),
+        (FormatError, r"b.trec:1: <DOC> has 0 <DOCNO> and 1", {"b.trec": BARE.replace("<DOCNO>B1", "")}),
+        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "<DOCNO>")}),
+        (FormatError, r"t.trec:8: <DOC> without </DOC>", {"t.trec": TREC[:-20]}),
+        (FormatError, r"t.trec:8: <DOC> has 0 <DOCNO> and 0", {"t.trec": TREC.replace("<DOCNO> T2 </DOCNO>", "")}),
+        (FormatError, r"t.trec:7: <DOC> follows </DOC>", {"t.trec": TREC.replace("</DOC>\n<DOC>", "</DOC><DOC>")}),
     ],
 )  # fmt: skip
 def test_refusals(tmp_path: Path, error: type[GreylagError], message: str, files: dict[str, str | bytes]) -> None:
@@ -60,3 +65,19 @@ def test_refusals(tmp_path: Path, error: type[GreylagError], message: str, files
 def test_missing_documents(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="absent does not exist"):
         guess_collection(tmp_path / "absent")
+
+
+def test_documents_are_counted(tmp_path: Path) -> None:
+    for number, (name, content) in enumerate((("j", LINES), ("b", BARE), ("t", TREC))):
+        (tmp_path / name).write_text(content)
+        (tmp_path / f"out{number}").mkdir()
+        docs = tmp_path / name
+        assert lay_out(docs, guess_collection(docs), tmp_path / f"out{number}", 2)[1] == 2
+
+
+def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
+    for name in ("docs/.git/a", "docs/.b", "docs/.c/d/e", "docs/README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(GOOD)
+    with pytest.raises(CollectionError, match="contains no files"):
+        guess_collection(tmp_path / "docs")

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag.errors import CollectionError
 from greylag.lucene import transfers
 from greylag.lucene.build import build_index
+from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import brute_postings, exported, write_json
@@ -78,3 +81,14 @@ def test_phrases_can_be_counted_from_positions(cacm: LuceneIndex) -> None:
             if {position + 1 for position in positions} & set(postings[second].get(docid, ()))
         ]
         assert len(adjacent) == oracle.phrase_document_frequency(cacm.path, [first, second]) > 5
+
+
+def test_a_failed_transfer_is_one_error(small: LuceneIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> transfers.Handle:
+        return method("java.util.Iterator", "next", "java.lang.Object")
+
+    monkeypatch.setattr(transfers, "_dictionary_routine", fail)
+    monkeypatch.setattr(transfers, "run", lambda *_: run(fail(), java_class("java.util.ArrayList")().iterator()))
+    with pytest.raises(CollectionError, match=r"is the disk full\? \(NoSuchElementException") as caught:
+        next(transfers.postings_blocks(small._terms("contents")))
+    assert "\n" not in str(caught.value)

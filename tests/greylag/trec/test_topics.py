@@ -1,3 +1,6 @@
+import time
+from pathlib import Path
+
 import pytest
 
 from greylag.errors import FormatError, ParameterError
@@ -178,3 +181,28 @@ def test_real_topics(*, collection, name, count, qid, text, data):
     topics = read_topics(data(collection) / name)
     assert len(topics) == count
     assert topics[qid] == text
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "<top>\n<num> Number: {}\n<title> goose\n</top>\n",
+        "<top><num>{}<title>goose\n",
+        "<DOC>\n<DOCNO>{}</DOCNO>\ngoose\n</DOC>\n",
+        "<DOC><DOCNO>{}</DOCNO>goose\n",
+        "<DOC><DOCNO>no end {}\n",
+    ],
+)
+def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
+    """In quadratic time, 40,000 topics would take more than a minute."""
+    count = 40_000
+    path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
+    start = time.process_time()
+    assert len(read_topics(path)) == (1 if "no end" in topic else count + ("DOC" in topic))
+    assert time.process_time() - start < 5
+
+
+def test_faults_name_the_line_of_their_topic(tmp_path: Path) -> None:
+    text = "".join(f"<top>\n<num> {number}\n<title> x\n</top>\n" for number in (1, 2, 3, 2))
+    with pytest.raises(FormatError, match="topics:13: duplicate topic '2'"):
+        read_topics(write(tmp_path, text))
