@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
@@ -19,6 +18,7 @@ from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel, MRFRanker
 from greylag.ltr.objectives import Objective
@@ -28,7 +28,15 @@ from greylag.trec import read_subtopic_qrels
 
 
 class Features(config.Settings):
-    """The pool that selection chooses from, and the features' parameters."""
+    """The candidate features and their parameters.
+
+    Parameters
+    ----------
+    pool : {"sd", "fd", "full"}, default "full"
+        The dependence models of the pool.
+    mu, k1, b, idf, profile, max_clique
+        As in `FeatureParameters`.
+    """
 
     pool: Literal["sd", "fd", "full"] = "full"
     mu: float = 1000.0
@@ -38,26 +46,56 @@ class Features(config.Settings):
     profile: Literal["indri", "galago"] = "indri"
     max_clique: int = 3
 
+    def extractor(self, index: PositionalIndex) -> FeatureExtractor:
+        """The extractor of these features."""
+        return FeatureExtractor(index, named_pool(self.pool), FeatureParameters(**self.model_dump(exclude={"pool"})))
+
 
 class Training(config.Settings):
-    """Cross-validated training of the linear model."""
+    """Cross-validated training of the linear model.
 
-    objective: str = "AP"
+    Parameters
+    ----------
+    objective : str, default "AP"
+        The measure that is maximised, as `Objective.parse` reads it.
+    max_features, epsilon, retrain
+        As in `GreedySelection`.
+    folds : int >= 2, default 5
+    seed : int, default 0
+        Seed of the split into folds.
+    """
+
+    objective: config.ObjectiveName = "AP"
     max_features: config.Positive = 5
     epsilon: float = 0.0
     retrain: bool = False
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: config.Folds = 5
     seed: int = 0
+
+    @property
+    def learner(self) -> GreedySelection:
+        """The learner with these options."""
+        return GreedySelection(Objective.parse(self.objective), self.max_features, self.epsilon, self.retrain)
 
 
 class Diversify(config.Settings):
-    """MMR after the model, and measures on judgements by subtopic."""
+    """MMR after the model, and measures on judgements by subtopic.
+
+    Parameters
+    ----------
+    relevance_weight, depth, k
+        As in `MMR`.
+    subtopic_qrels : str
+        Path of the judgements.
+    measures : tuple of str, default ("alpha-nDCG@10", "S-recall@10")
+        Measures of diversity.
+    """
 
     relevance_weight: float = 0.7
     depth: config.Positive = 100
     k: config.Positive = 20
     subtopic_qrels: str
-    measures: tuple[str, ...] = ("alpha-nDCG@10", "S-recall@10")
+    measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
 
 
 class Settings(CollectionSettings):
@@ -67,15 +105,15 @@ class Settings(CollectionSettings):
     ----------
     features : Features
     training : Training
-    diversify : Diversify, default none
-    measures : tuple of str, default AP, P@10, nDCG@10
-        What runs are scored by.
+    diversify : Diversify or None, default None
+    measures : tuple of str, default ("AP", "P@10", "nDCG@10")
+        Measures of relevance.
     """
 
     features: Features = Features()
     training: Training = Training()
     diversify: Diversify | None = None
-    measures: tuple[str, ...] = ("AP", "P@10", "nDCG@10")
+    measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
@@ -87,7 +125,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
         for model in ("bm25", "ql")
     }
-    runs["mrf"], models = cross_validate(settings, opened, context)
+    validated = cross_validate(settings, opened, context)
+    runs["mrf"] = validated.run
     if (option := settings.diversify) is not None:
         mmr = MMR(opened.index, option.relevance_weight, option.depth, option.k)
         runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
@@ -100,7 +139,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={kind: to_dict(part) for kind, part in scores.items()},
         tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(settings, scores)],
         runs=runs,
-        models={f"fold-{number}": model for number, model in enumerate(models, 1)},
+        models={f"fold-{number}": model for number, model in enumerate(validated.models, 1)},
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
@@ -124,27 +163,58 @@ def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Ite
             yield table(pair, compare(pair, before))
 
 
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> tuple[Run, tuple[LinearModel, ...]]:
-    """Each query reranked by a model that was trained on the queries of the other folds."""
-    features, training, index, first = settings.features, settings.training, opened.index, opened.first
-    parameters = FeatureParameters(**features.model_dump(exclude={"pool"}))
-    extractor = FeatureExtractor(index, named_pool(features.pool), parameters)
+@dataclass(frozen=True)
+class CrossValidated:
+    """Cross-validated models.
+
+    Parameters
+    ----------
+    run : Run
+        Each query reranked by the model of the fold that it is in.
+    models : tuple of LinearModel
+        By fold; each was trained on the queries of the other folds.
+    folds : tuple of list of str
+        The queries of each fold.
+    """
+
+    run: Run
+    models: tuple[LinearModel, ...]
+    folds: tuple[Sequence[str], ...]
+
+
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidated:
+    """Train a model for each fold on the queries of the other folds, and rerank the first stage."""
+    training, first = settings.training, opened.first
+    extractor = settings.features.extractor(opened.index)
     data = training_data(first.rankings, opened.qrels, extractor)
-    objective = Objective.parse(training.objective)
-    learner = GreedySelection(objective, training.max_features, training.epsilon, training.retrain)
-    reranked: dict[str, Ranking] = {}
+    folds = split_folds(list(first), training.folds, training.seed)
     models = []
-    for number, test in enumerate(split_folds(list(first), training.folds, training.seed), 1):
+    for number, test in enumerate(folds, 1):
         own = data.select_queries([qid for qid in data.qids if qid not in test])
         provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
-        model = train(own, extractor, learner, n_jobs=context.n_jobs, provenance=provenance)
+        model = train(own, extractor, training.learner, n_jobs=context.n_jobs, provenance=provenance)
         chosen = ", ".join(str(spec) for spec in model.features)
-        trained = f"{objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
+        trained = f"{training.objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
         context.progress(f"fold {number}: {trained} with {chosen}")
-        ranker = MRFRanker(model, index)
-        reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=context.n_jobs, tag="mrf"))
         models.append(model)
-    return Run(tuple(reranked[qid] for qid in first), "mrf"), tuple(models)
+    run = rerank_by_fold(models, folds, opened.index, first, n_jobs=context.n_jobs, tag="mrf")
+    return CrossValidated(run, tuple(models), tuple(folds))
+
+
+def rerank_by_fold(
+    models: Sequence[LinearModel],
+    folds: Sequence[Sequence[str]],
+    index: PositionalIndex,
+    first: Run,
+    *,
+    n_jobs: int = 1,
+    tag: str = "greylag",
+) -> Run:
+    """The queries of each fold reranked by its model, in the order of `first`."""
+    reranked: dict[str, Ranking] = {}
+    for model, test in zip(models, folds, strict=True):
+        reranked.update(run_step(MRFRanker(model, index), [first[qid] for qid in test], n_jobs=n_jobs, tag=tag))
+    return Run(tuple(reranked[qid] for qid in first if qid in reranked), tag)
 
 
 def read_pipeline(path: Path) -> Settings:
