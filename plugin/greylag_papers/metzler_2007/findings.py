@@ -1,26 +1,26 @@
-"""What comes of the study `mrf`: comparisons with Holm's correction over all of them, and curves over all folds."""
+"""Findings of the study: comparisons with Holm's correction over all of them, and curves over all folds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from greylag.evaluation import Comparison, Scores, compare
+from greylag.evaluation.report import LEVEL
 from greylag.evaluation.significance import paired_test
+from greylag.experiments.tables import means
 from greylag.features.spec import Feature
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import FloatArray
 from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned
+from greylag_papers.metzler_2007.settings import Settings
 
-if TYPE_CHECKING:
-    from greylag_papers.metzler_2007.study import Settings
-
-FIFTH = 5  # whether features after the fifth overfit is asked, as in Metzler (2007)
+FIFTH = 5  # as in the paper, which asks whether features after the fifth overfit
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,13 @@ class PooledCurve:
 
     Parameters
     ----------
-    training : the mean over folds of the mean on training queries, shape (rounds,).
-    test : the mean over all judged test queries, shape (rounds,).
-    after_fifth : of the test queries' values with 5 features minus those with the most; the mean, and p of the
-        one-tailed paired t-test that the features after the fifth lower it; None where there are no more than 5.
+    training : array, shape (rounds,)
+        Means over training queries, averaged over folds.
+    test : array, shape (rounds,)
+        Means over all judged test queries.
+    after_fifth : tuple of float, or None
+        The mean over test queries with 5 features minus the mean with the most features, and p of the one-tailed paired
+        t-test that further features lower it. None if there are at most 5 features.
     """
 
     training: FloatArray
@@ -42,14 +45,20 @@ class PooledCurve:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the study found.
+    """Everything that the study found.
 
     Parameters
     ----------
-    scores : by system, the first stage first.
-    models : by system, one for each fold.
-    learned : by fold.
-    redundant, limited : as `mrf_learning.Experiment` has them.
+    settings : Settings
+    index : PositionalIndex
+    scores : mapping of system to Scores
+        The first stage comes first.
+    folds : tuple of Fold
+    models : mapping of system to its models by fold
+    learned : tuple of Learned
+        By fold.
+    redundant, limited
+        As in `learning.Experiment`.
     """
 
     settings: Settings
@@ -62,28 +71,33 @@ class Findings:
     limited: int
 
     @cached_property
-    def comparisons(self) -> dict[str, tuple[Comparison, ...]]:
-        """By hand-picked model, every learned system against it by every measure (see `compare_all`)."""
-        return compare_all(self.scores, [model.name for model in BASELINES], LEARNED)
+    def means(self) -> dict[str, dict[str, float]]:
+        """Means by system and measure."""
+        return means(self.scores)
+
+    @cached_property
+    def comparisons(self) -> list[tuple[str, Comparison]]:
+        """Every learned system compared with every hand-picked model, which is named first, by every measure."""
+        return list(compare_all(self.scores, [model.name for model in BASELINES], LEARNED))
+
+    def beaten(self, system: str, measure: str) -> list[str]:
+        """The hand-picked models that a system is significantly better than."""
+        return [
+            baseline
+            for baseline, found in self.comparisons
+            if (found.run, str(found.measure)) == (system, measure) and found.corrected_p < LEVEL
+        ]
 
     @cached_property
     def curves(self) -> dict[str, PooledCurve]:
-        """By system, of those that select features."""
+        """The curves of the systems that select features."""
         rounds = self.settings.training.max_features
         return {
             system: pool([part.curves[system] for part in self.learned], rounds) for system in self.learned[0].curves
         }
 
-    @property
-    def means(self) -> dict[str, dict[str, float]]:
-        """Means by system and measure."""
-        return {
-            system: dict(zip(map(str, scores.measures), scores.means.tolist(), strict=True))
-            for system, scores in self.scores.items()
-        }
-
     def as_dict(self) -> dict[str, Any]:
-        """Folds, pool, comparisons and curves, as JSON takes them."""
+        """Folds, pool, comparisons and curves, ready for JSON."""
         return {
             "redundant": list(self.redundant.values()),
             "folds": [
@@ -97,8 +111,7 @@ class Findings:
             ],
             "comparisons": [
                 {"baseline": baseline, **asdict(comparison), "measure": str(comparison.measure)}
-                for baseline, found in self.comparisons.items()
-                for comparison in found
+                for baseline, comparison in self.comparisons
             ],
             "curves": {
                 system: {**asdict(curve), "training": curve.training.tolist(), "test": curve.test.tolist()}
@@ -109,26 +122,24 @@ class Findings:
 
 def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
-) -> dict[str, tuple[Comparison, ...]]:
-    """Every system against every baseline: one-tailed paired t-tests that it is better, Holm's correction over all."""
+) -> Iterator[tuple[str, Comparison]]:
+    """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them."""
     from statsmodels.stats.multitest import multipletests
 
-    found = {
-        baseline: compare(
+    found = [
+        (baseline, comparison)
+        for baseline in baselines
+        for comparison in compare(
             {name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater"
         ).comparisons
-        for baseline in baselines
-    }
-    p = [comparison.p for own in found.values() for comparison in own]
-    corrected = iter(multipletests(p, method="holm")[1].tolist())
-    return {
-        baseline: tuple(replace(comparison, corrected_p=next(corrected)) for comparison in own)
-        for baseline, own in found.items()
-    }
+    ]
+    corrected = multipletests([comparison.p for _, comparison in found], method="holm")[1].tolist()
+    for (baseline, comparison), p in zip(found, corrected, strict=True):
+        yield baseline, replace(comparison, corrected_p=p)
 
 
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
-    """One system's curves of all folds; a selection that stopped early keeps its last values up to `rounds`."""
+    """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
     training = np.mean([np.array(curve.training)[own] for curve, own in zip(curves, last, strict=True)], axis=0)
     test = np.concatenate([curve.test[own] for curve, own in zip(curves, last, strict=True)], axis=1)

@@ -1,4 +1,8 @@
-"""The systems of the study `mrf`, learned in each fold from its training queries alone."""
+"""The systems of the study, learned in each fold from its training queries alone.
+
+The hand-picked models are tuned first. The learned systems then use the mu of LM, the k1 and b of BM25, and the
+feedback of RM3, because a grid around every selection would multiply its time by the size of the grid.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from greylag import __version__
-from greylag.experiments.study import Say
+from greylag.experiments.study import Progress
 from greylag.features.cliques import redundant_features
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, Feature
@@ -33,7 +37,7 @@ HeldOut = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Fold:
-    """Queries to learn from, and queries to rank, by qid."""
+    """The queries to learn from and the queries to rank, by qid."""
 
     number: int
     training: tuple[str, ...]
@@ -42,14 +46,18 @@ class Fold:
 
 @dataclass(frozen=True)
 class Learners:
-    """What the learned systems are learned by.
+    """How the learned systems are learned.
 
     Parameters
     ----------
-    greedy : one selection, or several to choose from: the same with objectives of other cut-offs.
-    ascent : over the whole pool.
-    measure : what tuning, choosing and curves go by.
-    inner_folds, seed : of the cross-validation within training queries.
+    greedy : tuple of GreedySelection
+        The selections to choose from, which differ in the cut-off of their objective.
+    ascent : CoordinateAscent
+        Learns weights for the whole pool.
+    measure : Objective
+        The measure of tuning, choices and curves.
+    inner_folds, seed : int
+        Cross-validation within training queries.
     """
 
     greedy: tuple[GreedySelection, ...]
@@ -61,15 +69,23 @@ class Learners:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What all folds share.
+    """Everything that the folds share.
 
     Parameters
     ----------
-    index, rankings, qrels : the collection, what is reranked, and the judgements.
-    pool : the candidates, without those of `EXPANSION`.
-    base : the feature parameters that are not tuned.
-    grid : the values that the others are tuned over.
-    n_jobs : threads.
+    index : PositionalIndex
+    rankings : tuple of Ranking
+        The first stage.
+    qrels : Qrels
+    pool : tuple of Feature
+        The candidates without `EXPANSION`.
+    base : FeatureParameters
+        The feature parameters that are not tuned.
+    grid : mapping of parameter to values
+        The feature parameters that are tuned.
+    learners : Learners
+    n_jobs : int
+        Number of threads.
     """
 
     index: PositionalIndex
@@ -82,18 +98,18 @@ class Experiment:
     n_jobs: int
 
     def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
-        """The features of all rankings with a relevant document in the judgements."""
+        """The features of all rankings whose query has a relevant document."""
         extractor = FeatureExtractor(self.index, tuple(features), parameters)
         return RankingData.from_rankings(self.rankings, self.qrels, [str(feature) for feature in features], extractor)
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
-        """The features of the pool that the queries' cliques alone show to be trivial or duplicates, and why."""
+        """Features of the pool that are trivial or duplicates by the queries' cliques alone, with the reasons."""
         return redundant_features(self.pool, self._lengths, self.base.max_clique)
 
     @property
     def limited(self) -> int:
-        """How many queries have more terms than the largest clique, so that FD's cliques are not all there."""
+        """The number of queries with more terms than the largest clique, which lack some cliques of FD."""
         return sum(length > self.base.max_clique for length in self._lengths)
 
     @property
@@ -107,9 +123,12 @@ class Curve:
 
     Parameters
     ----------
-    training : the mean over the fold's training queries.
-    test : of the fold's judged test queries, shape (rounds, queries).
-    held_out : for each learner that was to choose from, the cross-validated mean within the training queries.
+    training : tuple of float
+        Means over the training queries.
+    test : array, shape (rounds, queries)
+        Scores of the judged test queries.
+    held_out : tuple of tuple of float
+        Cross-validated means within the training queries, for each learner to choose from.
     """
 
     training: tuple[float, ...]
@@ -119,13 +138,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Learned:
-    """What one fold's training queries led to.
+    """What is learned from the training queries of one fold.
 
     Parameters
     ----------
-    models : by system.
-    curves : by system, of those that select.
-    set_aside : the features that are trivial or duplicates by value, and why.
+    models : mapping of system to LinearModel
+    curves : mapping of system to Curve
+        For the systems that select features.
+    set_aside : tuple of str
+        Features that are trivial or duplicates by value, with the reasons.
     """
 
     models: Mapping[str, LinearModel]
@@ -136,7 +157,7 @@ class Learned:
 def tune_baseline(
     experiment: Experiment, model: HandPicked, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
-    """A hand-picked model tuned in each fold, around the fold's `bases`."""
+    """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
 
     @cache
     def extract(parameters: FeatureParameters) -> RankingData:
@@ -150,8 +171,8 @@ def tune_baseline(
     ]
 
 
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], say: Say) -> dict[str, list[Tuned]]:
-    """All hand-picked models by name, tuned in each fold; RM3 around the k1 and b of BM25, and the mu of LM."""
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Tuned]]:
+    """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     found: dict[str, list[Tuned]] = {}
     bases = [experiment.base] * len(folds)
     for model in BASELINES:
@@ -162,14 +183,15 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], say: Say) -> d
             ]
         found[model.name] = tune_baseline(experiment, model, folds, bases)
         scores = [tuned.training_score for tuned in found[model.name]]
-        say(f"{model.name}: {experiment.learners.measure} {np.mean(scores):.4f} on training queries")
+        progress(f"{model.name}: {experiment.learners.measure} {np.mean(scores):.4f} on training queries")
     return found
 
 
 def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
-    """The learned systems of one fold, over the pool and, for one of them, over the features of `EXPANSION` too.
+    """Learn the systems of one fold.
 
-    The retrained model has as many features as the one that is not.
+    `SELECTED` chooses its objective and number of features within the training queries. `RETRAINED` uses the same, and
+    `EXPANDED` makes its own choice with `EXPANSION` in the pool.
     """
     learners, n_jobs = experiment.learners, experiment.n_jobs
     pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
@@ -206,7 +228,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
 
 
 def baseline_model(experiment: Experiment, model: HandPicked, tuned: Tuned, fold: Fold) -> LinearModel:
-    """A hand-picked model as it was tuned in a fold."""
+    """A hand-picked model as tuned in a fold."""
     return LinearModel(
         model.features,
         tuned.weights,
