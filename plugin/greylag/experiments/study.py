@@ -167,9 +167,7 @@ def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str,
     for system, measures in expected.items():
         for measure, value in measures.items():
             if measure not in scores.get(system, {}):
-                raise ParameterError(
-                    f"the experiment file expects {measure} of {system!r}, which the study does not compute"
-                )
+                raise ParameterError(f"the study does not compute {measure} of {system!r}, which its file expects")
             got = scores[system][measure]
             if round(got, 4) != round(value, 4):
                 lines.append(f"{system} {measure}: expected {value:.4f}, got {got:.4f}")
