@@ -14,9 +14,11 @@ from typing import Annotated
 from pydantic import Field
 
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import PRESETS, CoverageFeatures
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
+from greylag.diversity.essential_pages import EssentialPages
 from greylag.diversity.mmr import MMR
-from greylag.diversity.stage import EssentialPages, KnownSubtopics, SVMDiv
+from greylag.diversity.oracle import SubtopicOracle
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.diversity.training import train, training_examples
 from greylag.errors import FormatError, ParameterError
@@ -26,7 +28,7 @@ from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
-from greylag.ltr.linear import MRFRanker
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
@@ -123,15 +125,15 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     validated = pipeline.cross_validate(base, opened.collection, context)
     mrf, sizes = validated.run, {"depth": option.depth, "k": option.k}
     steps = {
-        "mmr": MMR(index, option.relevance_weight, **sizes),
+        "mmr": MMR(index, relevance_weight=option.relevance_weight, **sizes),
         "essential-pages": EssentialPages(index, **sizes),
-        "known-subtopics": KnownSubtopics(subtopics, **sizes),
+        "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }
     runs = {first.tag: first, mrf.tag: mrf}
     runs |= {name: step.run(mrf, n_jobs=n_jobs, tag=name) for name, step in steps.items()}
     ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
     for name in settings.systems:
-        make = CandidateMaker(index, parse_system(name), opened.titles)
+        make = CandidateMaker(index, parse_system(name), titles=opened.titles)
         learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k)
         runs[name] = Run(tuple(learned[qid] for qid in first), name)
         context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
@@ -190,7 +192,7 @@ def cross_validate(
             for qids in (training, folds[after])
         )
         model = train(known, make, CuttingPlane(), k=k, validation=held_out)
-        stage = SVMDiv(model, make.index, make.titles, option.depth, option.k)
+        stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
         diversified |= {qid: stage(ranked[number][qid]) for qid in test}
     return diversified
 

@@ -86,7 +86,9 @@ def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], co
     baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
     tuned = []
     for baseline, graph, confidence in product(baselines, settings.graphs, settings.confidences):
-        stage = ManifoldRanker(index, settings.depth, graph=graph, k=settings.neighbours, confidence=confidence)
+        stage = ManifoldRanker(
+            index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
+        )
         tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
         context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
@@ -158,7 +160,7 @@ def time_stages(index: PositionalIndex, rankings: Sequence[Ranking], settings: S
     for graph in settings.graphs:
         rows.append([graph])
         for depth in depths:
-            stage = ManifoldRanker(index, depth, graph=graph, k=settings.neighbours)
+            stage = ManifoldRanker(index, depth=depth, graph=graph, neighbours=settings.neighbours)
             step = f"{graph}, {depth} documents"
             stage(timed[0])  # loads everything that is compiled or imported on first use
             with context.timed(step):

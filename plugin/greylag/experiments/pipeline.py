@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -19,11 +18,10 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
+from greylag.ltr import cross_validation
+from greylag.ltr.cross_validation import CrossValidation
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.linear import LinearModel, MRFRanker
-from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds, train, training_data
-from greylag.ranking import Ranking, Run, run_step
+from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
 
 
@@ -75,7 +73,9 @@ class Training(config.Settings):
     @property
     def learner(self) -> GreedySelection:
         """The learner with these options."""
-        return GreedySelection(Objective.parse(self.objective), self.max_features, self.epsilon, self.retrain)
+        return GreedySelection(
+            self.objective, max_features=self.max_features, epsilon=self.epsilon, retrain=self.retrain
+        )
 
 
 class Diversify(config.Settings):
@@ -128,7 +128,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     validated = cross_validate(settings, opened, context)
     runs["mrf"] = validated.run
     if (option := settings.diversify) is not None:
-        mmr = MMR(opened.index, option.relevance_weight, option.depth, option.k)
+        mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
         runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
         context.progress(
             f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
@@ -163,58 +163,21 @@ def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Ite
             yield table(pair, compare(pair, before))
 
 
-@dataclass(frozen=True)
-class CrossValidated:
-    """Cross-validated models.
-
-    Parameters
-    ----------
-    run : Run
-        Each query reranked by the model of the fold that it is in.
-    models : tuple of LinearModel
-        By fold; each was trained on the queries of the other folds.
-    folds : tuple of list of str
-        The queries of each fold.
-    """
-
-    run: Run
-    models: tuple[LinearModel, ...]
-    folds: tuple[Sequence[str], ...]
-
-
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidated:
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidation:
     """Train a model for each fold on the queries of the other folds, and rerank the first stage."""
-    training, first = settings.training, opened.first
-    extractor = settings.features.extractor(opened.index)
-    data = training_data(first.rankings, opened.qrels, extractor)
-    folds = split_folds(list(first), training.folds, training.seed)
-    models = []
-    for number, test in enumerate(folds, 1):
-        own = data.select_queries([qid for qid in data.qids if qid not in test])
-        provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
-        model = train(own, extractor, training.learner, n_jobs=context.n_jobs, provenance=provenance)
-        chosen = ", ".join(str(spec) for spec in model.features)
-        trained = f"{training.objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
-        context.progress(f"fold {number}: {trained} with {chosen}")
-        models.append(model)
-    run = rerank_by_fold(models, folds, opened.index, first, n_jobs=context.n_jobs, tag="mrf")
-    return CrossValidated(run, tuple(models), tuple(folds))
-
-
-def rerank_by_fold(
-    models: Sequence[LinearModel],
-    folds: Sequence[Sequence[str]],
-    index: PositionalIndex,
-    first: Run,
-    *,
-    n_jobs: int = 1,
-    tag: str = "greylag",
-) -> Run:
-    """The queries of each fold reranked by its model, in the order of `first`."""
-    reranked: dict[str, Ranking] = {}
-    for model, test in zip(models, folds, strict=True):
-        reranked.update(run_step(MRFRanker(model, index), [first[qid] for qid in test], n_jobs=n_jobs, tag=tag))
-    return Run(tuple(reranked[qid] for qid in first if qid in reranked), tag)
+    training = settings.training
+    return cross_validation.cross_validate(
+        opened.first,
+        opened.qrels,
+        settings.features.extractor(opened.index),
+        training.learner,
+        folds=training.folds,
+        seed=training.seed,
+        n_jobs=context.n_jobs,
+        tag="mrf",
+        provenance={"experiment": settings.name},
+        progress=context.progress,
+    )
 
 
 def read_pipeline(path: Path) -> Settings:

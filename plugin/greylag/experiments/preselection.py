@@ -5,28 +5,23 @@ The cross-validation of the main study, once with the whole pool and once with e
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from greylag.evaluation import compare, evaluate, table, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.pipeline import Features, Training, rerank_by_fold
+from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.features.extract import FeatureExtractor
+from greylag.ltr.cross_validation import CrossValidation, cross_validate
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import split_folds, train, training_data
+from greylag.ltr.training import training_data
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\
@@ -64,41 +59,28 @@ class Settings(CollectionSettings):
     measures: tuple[config.MeasureName, ...] = ("AP",)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """The models of one way of training.
-
-    Parameters
-    ----------
-    models : tuple of LinearModel
-        By fold.
-    narrowing, training : float
-        Seconds of preselection and of what follows it, over all folds.
-    """
-
-    models: tuple[LinearModel, ...]
-    narrowing: float
-    training: float
-
-    @property
-    def seconds(self) -> float:
-        """Both together."""
-        return self.narrowing + self.training
-
-
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Train with each preselection, and compare scores and times with those of the whole pool."""
     training, first = settings.training, opened.first
     extractor = settings.features.extractor(opened.index)
     data = training_data(first.rankings, opened.qrels, extractor)
-    folds = split_folds(list(first), training.folds, training.seed)
     warm_up(data)
-    trials, runs = {}, {first.tag: first}
+    trials: dict[str, CrossValidation] = {}
     for preselection in (None, *map(MMRPreselection.parse, settings.preselect)):
         name = WHOLE if preselection is None else str(preselection)
-        trials[name] = trial = train_folds(data, folds, extractor, preselection, training.learner, context.n_jobs)
-        runs[name] = rerank_by_fold(trial.models, folds, opened.index, first, n_jobs=context.n_jobs)
-        context.progress(f"{name}: {training.folds} models in {trial.seconds:.1f} s")
+        trials[name] = cross_validate(
+            first,
+            opened.qrels,
+            extractor,
+            training.learner,
+            preselection=preselection,
+            folds=training.folds,
+            seed=training.seed,
+            n_jobs=context.n_jobs,
+            data=data,
+        )
+        context.progress(f"{name}: {training.folds} models in {sum(seconds(trials[name]).values()):.1f} s")
+    runs = {first.tag: first, **{name: trial.run for name, trial in trials.items()}}
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)
     chosen = {name: [list(map(str, model.features)) for model in trial.models] for name, trial in trials.items()}
@@ -106,55 +88,38 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         means_table("Means over queries", means(scores)),
         comparison_table(f"Differences from the {WHOLE}", significance),
     ]
-    times = time_table(trials)
+    times = {name: seconds(trial) for name, trial in trials.items()}
     return Outcome(
         scores=means(scores),
         results={"features": chosen, **to_dict(scores, significance)},
-        tables=[table({name: scores[name] for name in trials}, significance), times],
+        tables=[table({name: scores[name] for name in trials}, significance), time_table(times)],
         title=f"Preselection: {settings.name}",
         sections=[
             Section("Effectiveness", _EFFECTIVENESS, effectiveness),
-            Section("Training time", _TIME, [times]),
+            Section("Training time", _TIME, [time_table(times)]),
             Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
         ],
-        seconds={name: {"narrowing": trial.narrowing, "training": trial.training} for name, trial in trials.items()},
+        seconds=times,
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
 
 def warm_up(data: RankingData) -> None:
     """Load everything that is compiled or imported on first use, so that it is not timed as training."""
-    narrowed = MMRPreselection(1).narrow(data.select_features(range(2)))
-    GreedySelection(Objective("AP"), max_features=1).fit(narrowed)
+    narrowed = MMRPreselection(1).select(data.select_features(range(2)))
+    GreedySelection("AP", max_features=1).fit(narrowed)
 
 
-def train_folds(
-    data: RankingData,
-    folds: Sequence[Sequence[str]],
-    extractor: FeatureExtractor,
-    preselection: MMRPreselection | None,
-    learner: GreedySelection,
-    n_jobs: int,
-) -> Trial:
-    """A model for each fold, trained on the queries of the other folds."""
-    models, seconds = [], np.zeros(2)
-    for test in folds:
-        own = data.select_queries([qid for qid in data.qids if qid not in test])
-        start = time.perf_counter()
-        candidates = own if preselection is None else preselection.narrow(own)
-        narrowed = time.perf_counter()
-        models.append(train(candidates, extractor, learner, n_jobs=n_jobs))
-        seconds += narrowed - start, time.perf_counter() - narrowed
-    return Trial(tuple(models), *seconds.tolist())
+def seconds(trial: CrossValidation) -> dict[str, float]:
+    """Seconds of preselection and of training, over all folds."""
+    return {"preselection": sum(trial.selecting), "training": sum(trial.training)}
 
 
-def time_table(trials: Mapping[str, Trial]) -> Table:
-    """Seconds over all folds, and the speedup of each trial over the whole pool."""
-    whole = trials[WHOLE].seconds
-    rows = [
-        (name, trial.narrowing, trial.training, trial.seconds, whole / trial.seconds) for name, trial in trials.items()
-    ]
-    header = ("", "narrowing, s", "training, s", "both, s", "speedup")
+def time_table(times: Mapping[str, Mapping[str, float]]) -> Table:
+    """Seconds over all folds, and the speedup of each preselection over the whole pool."""
+    totals = {name: sum(steps.values()) for name, steps in times.items()}
+    rows = [(name, *steps.values(), totals[name], totals[WHOLE] / totals[name]) for name, steps in times.items()]
+    header = ("", "preselection, s", "training, s", "both, s", "speedup")
     return Table("Seconds for the models of all folds, from computed features", header, rows, decimals=2)
 
 

@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from greylag.evaluation import Comparison, Scores, compare
-from greylag.evaluation.report import LEVEL
-from greylag.evaluation.significance import paired_test
-from greylag.experiments.tables import means
-from greylag.features.spec import Feature
-from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel
-from greylag.ranking import FloatArray
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, compare, paired_test
+from greylag.experiments import means
+from greylag.features import Feature
+from greylag.index import PositionalIndex
+from greylag.ltr import LinearModel
 from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned
 from greylag_papers.metzler_2007.settings import Settings
 
@@ -38,8 +36,8 @@ class PooledCurve:
         t-test that further features lower it. None if there are at most 5 features.
     """
 
-    training: FloatArray
-    test: FloatArray
+    training: NDArray[np.float64]
+    test: NDArray[np.float64]
     after_fifth: tuple[float, float] | None
 
 
@@ -85,7 +83,7 @@ class Findings:
         return [
             baseline
             for baseline, found in self.comparisons
-            if (found.run, str(found.measure)) == (system, measure) and found.corrected_p < LEVEL
+            if (found.run, str(found.measure)) == (system, measure) and found.corrected_p < SIGNIFICANCE_LEVEL
         ]
 
     @cached_property

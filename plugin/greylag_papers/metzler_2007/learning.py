@@ -11,25 +11,35 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from greylag import __version__
-from greylag.experiments.study import Progress
-from greylag.features.cliques import redundant_features
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, Feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ltr.baselines import BM25, LM, MRF_BM25, MRF_LM, RM3, SDM, HandPicked
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection, Learner, Selection
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
-from greylag.ltr.training import selected_model, useful_features
-from greylag.ltr.tuning import Grid, Tuned, after_each_round, choose_learner, combinations, tune
-from greylag.ranking import FloatArray, Ranking
+from greylag import Ranking, __version__
+from greylag.experiments import Progress
+from greylag.features import EXPANSION, Feature, FeatureExtractor, FeatureParameters, redundant_features
+from greylag.index import PositionalIndex
+from greylag.ltr import (
+    Baseline,
+    CoordinateAscent,
+    GreedySelection,
+    Grid,
+    Learner,
+    LinearModel,
+    Objective,
+    RankingData,
+    Selection,
+    Tuned,
+    after_each_round,
+    baselines,
+    choose_learner,
+    parameter_grid,
+    selected_model,
+    tune_on_data,
+    useful_features,
+)
 from greylag.trec import Qrels
 
-BASELINES = (LM, BM25, SDM, MRF_LM, MRF_BM25, RM3)
+LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
+BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
 SELECTED, RETRAINED, EXPANDED, ASCENT = "MRF-FS", "MRF-FS retrained", "MRF-FS expansion", "coordinate ascent"
 LEARNED = (SELECTED, RETRAINED, EXPANDED, ASCENT)
 HeldOut = tuple[tuple[float, ...], ...]
@@ -100,7 +110,7 @@ class Experiment:
     def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
         """The features of all rankings whose query has a relevant document."""
         extractor = FeatureExtractor(self.index, tuple(features), parameters)
-        return RankingData.from_rankings(self.rankings, self.qrels, [str(feature) for feature in features], extractor)
+        return RankingData.from_rankings(self.rankings, self.qrels, extractor)
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
@@ -132,7 +142,7 @@ class Curve:
     """
 
     training: tuple[float, ...]
-    test: FloatArray
+    test: NDArray[np.float64]
     held_out: HeldOut
 
 
@@ -155,7 +165,7 @@ class Learned:
 
 
 def tune_baseline(
-    experiment: Experiment, model: HandPicked, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
+    experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
     """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
 
@@ -164,9 +174,9 @@ def tune_baseline(
         return experiment.data(model.features, parameters)
 
     measure, n_jobs = experiment.learners.measure, experiment.n_jobs
-    settings = [combinations(experiment.grid, model.tuned, base) for base in bases]
+    settings = [parameter_grid(experiment.grid, model.tuned, base) for base in bases]
     return [
-        tune(model, own, extract, fold.training, measure, n_jobs=n_jobs)
+        tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
         for own, fold in zip(settings, folds, strict=True)
     ]
 
@@ -219,15 +229,14 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     found[ASCENT] = textual, learners.ascent, learners.ascent.fit(textual, n_jobs=n_jobs)
     models = {
         system: selected_model(
-            selection, training, learner, parameters, experiment.index,
-            {"system": system, "fold": fold.number, "set_aside": set_aside},
+            selection, training, learner, {"system": system, "fold": fold.number, "set_aside": set_aside}
         )
         for system, (training, learner, selection) in found.items()
-    }  # fmt: skip
+    }
     return Learned(models, curves, tuple(set_aside))
 
 
-def baseline_model(experiment: Experiment, model: HandPicked, tuned: Tuned, fold: Fold) -> LinearModel:
+def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: Fold) -> LinearModel:
     """A hand-picked model as tuned in a fold."""
     return LinearModel(
         model.features,

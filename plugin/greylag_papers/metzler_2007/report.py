@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation.report import LEVEL
-from greylag.experiments.figures import Figure, Panel, draw_figure, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.tables import Table
-from greylag.features.spec import named_pool
-from greylag.ltr.baselines import BM25, LM, RM3
+from greylag.evaluation import SIGNIFICANCE_LEVEL
+from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure
+from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
-from greylag_papers.metzler_2007.learning import ASCENT, BASELINES, EXPANDED, LEARNED, RETRAINED, SELECTED
+from greylag_papers.metzler_2007.learning import (
+    ASCENT,
+    BASELINES,
+    BM25,
+    EXPANDED,
+    LEARNED,
+    LM,
+    RETRAINED,
+    RM3,
+    SELECTED,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -73,13 +80,16 @@ def effectiveness(findings: Findings) -> str:
         else f"{judged} judged test queries, ranked by models trained on {len(findings.folds[0].training)} others"
     )
     compared = [comparison for _, comparison in findings.comparisons]
-    before, after = sum(c.p < LEVEL for c in compared), sum(c.corrected_p < LEVEL for c in compared)
+    before, after = (
+        sum(c.p < SIGNIFICANCE_LEVEL for c in compared),
+        sum(c.corrected_p < SIGNIFICANCE_LEVEL for c in compared),
+    )
     return (
         f"{settings.collection.docs}: {findings.index.n_documents} documents; {tested}. All systems rerank the first "
         f"stage ({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
         f"features. Everything that is tuned, learned or chosen is based on training queries alone, by "
         f"{settings.training.objective}.\n\n{_SYSTEMS}\n\nOf {len(compared)} comparisons of a learned system with a "
-        f"hand-picked one, {before} have p < {LEVEL} before and {after} after Holm's correction."
+        f"hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's correction."
     )
 
 
@@ -99,7 +109,7 @@ def score_table(findings: Findings) -> Table:
     first, values = next(iter(findings.scores.values())), next(iter(findings.means.values()))
     caption = (
         f"Means over {len(first.qids)} judged queries. Letters: significantly better than that model (one-tailed "
-        f"paired t-test, p < {LEVEL}, Holm's correction over all {len(findings.comparisons)} comparisons)"
+        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all {len(findings.comparisons)} comparisons)"
     )
     return Table(caption, ("system", *values), rows)
 

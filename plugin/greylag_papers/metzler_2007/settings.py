@@ -9,15 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from greylag.experiments import config
-from greylag.experiments.collection import CollectionSettings
-from greylag.features.prior import Prior
+from greylag import experiments
+from greylag.features import Prior
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
 
 
-class Features(config.Settings):
+class Features(experiments.Settings):
     """The candidate features, and the parameters that are not tuned.
 
     Parameters
@@ -31,13 +30,13 @@ class Features(config.Settings):
     """
 
     pool: Literal["sd", "fd", "full"] = "full"
-    priors: tuple[Annotated[str, config.readable_by(Prior.parse)], ...] = ()
+    priors: tuple[Annotated[str, experiments.readable_by(Prior.parse)], ...] = ()
     idf: Literal["lucene", "robertson"] = "lucene"
     profile: Literal["indri", "galago"] = "indri"
     max_clique: int = 3
 
 
-class Grid(config.Settings):
+class Grid(experiments.Settings):
     """The values of each field of `FeatureParameters` that training queries choose from."""
 
     mu: Values = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
@@ -47,7 +46,7 @@ class Grid(config.Settings):
     fb_terms: Counts = (10, 30, 100)
 
 
-class Training(config.Settings):
+class Training(experiments.Settings):
     """How models are learned.
 
     Parameters
@@ -67,17 +66,17 @@ class Training(config.Settings):
     seed : int, default 0
     """
 
-    objective: config.ObjectiveName = "AP"
-    cutoffs: tuple[config.Positive, ...] = ()
-    max_features: config.Positive = 7
+    objective: experiments.ObjectiveName = "AP"
+    cutoffs: tuple[experiments.Positive, ...] = ()
+    max_features: experiments.Positive = 7
     epsilon: float = 0.0
-    restarts: config.Positive = 3
-    folds: config.Folds = 5
-    inner_folds: config.Folds = 3
+    restarts: experiments.Positive = 3
+    folds: experiments.Folds = 5
+    inner_folds: experiments.Folds = 3
     seed: int = 0
 
 
-class Split(config.Settings):
+class Split(experiments.Settings):
     """A fixed split of the topics.
 
     Parameters
@@ -92,7 +91,7 @@ class Split(config.Settings):
     test: tuple[str, ...]
 
 
-class Settings(CollectionSettings):
+class Settings(experiments.CollectionSettings):
     """A collection, a first stage, and how the systems that rerank it are learned.
 
     Parameters
@@ -110,7 +109,7 @@ class Settings(CollectionSettings):
     grid: Grid = Grid()
     training: Training = Training()
     split: Split | None = None
-    measures: tuple[config.MeasureName, ...] = ("P@10", "nDCG@10")
+    measures: tuple[experiments.MeasureName, ...] = ("P@10", "nDCG@10")
 
     @property
     def priors(self) -> list[Prior]:

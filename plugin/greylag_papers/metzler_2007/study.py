@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from greylag.errors import ParameterError
+from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, to_dict
-from greylag.experiments.collection import OpenCollection, open_collection
-from greylag.experiments.pipeline import rerank_by_fold
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.features.spec import named_pool, unique_features
-from greylag.features.weighting import FeatureParameters
-from greylag.ltr.baselines import RM3
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds
-from greylag.ranking import Run
+from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
+from greylag.features import FeatureParameters, named_pool, unique_features
+from greylag.ltr import (
+    CoordinateAscent,
+    GreedySelection,
+    LinearModel,
+    MRFRanker,
+    Objective,
+    rerank_by_fold,
+    split_folds,
+)
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.report import comparison_table, score_table, sections
@@ -57,8 +57,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tested = {qid for test in tests for qid in test}
         runs = {FIRST: Run(tuple(first[qid] for qid in first if qid in tested), first.tag)}
         for system, own in models.items():
-            tag = file_name(system)
-            runs[system] = rerank_by_fold(own, tests, index, first, n_jobs=context.n_jobs, tag=tag)
+            stages = [MRFRanker(model, index) for model in own]
+            runs[system] = rerank_by_fold(stages, tests, first, n_jobs=context.n_jobs, tag=file_name(system))
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
         scores = {system: evaluate(ranked, judged, measures) for system, ranked in runs.items()}
@@ -127,8 +127,10 @@ def set_up(settings: Settings, opened: OpenCollection, n_jobs: int) -> learning.
         base=FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique),
         grid=settings.grid.model_dump(),
         learners=learning.Learners(
-            greedy=tuple(GreedySelection(own, training.max_features, training.epsilon) for own in objectives),
-            ascent=CoordinateAscent(objective, training.restarts, training.seed),
+            greedy=tuple(
+                GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
+            ),
+            ascent=CoordinateAscent(objective, restarts=training.restarts, seed=training.seed),
             measure=objective,
             inner_folds=training.inner_folds,
             seed=training.seed,
@@ -150,7 +152,7 @@ def learn_all(
         for model in learning.BASELINES
     }
     learned = []
-    for fold, around in zip(folds, tuned[RM3.name], strict=True):
+    for fold, around in zip(folds, tuned[learning.RM3.name], strict=True):
         with context.timed(f"learning, fold {fold.number}"):
             learned.append(learning.learn(experiment, fold, around.parameters))
         context.progress(f"fold {fold.number}: {', '.join(map(str, learned[-1].models[learning.SELECTED].features))}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import PRESETS
+from greylag.diversity.coverage_model import PRESETS
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from greylag.experiments.pipeline import Diversify

@@ -12,7 +12,8 @@ from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO
