@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.evaluation import Scores, Significance, aligned
+from greylag.evaluation import Scores, Significance, aligned, comparison_rows
 
 Row = Sequence[str | float | None]
 
@@ -69,20 +69,8 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
     return Table(caption, ("", *measures), rows, decimals)
 
 
-def comparison_table(caption: str, significance: Significance) -> Table:
-    """A table of the differences from one baseline, with a row for each run and measure."""
-    rows = [
-        (
-            found.run,
-            str(found.measure),
-            found.difference,
-            found.wins,
-            found.ties,
-            found.losses,
-            found.p,
-            found.corrected_p,
-        )
-        for found in significance.comparisons
-    ]
-    header = ("", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
-    return Table(caption, header, rows)
+def comparison_table(caption: str, *significances: Significance) -> Table:
+    """The differences from one or more baselines: a row for each baseline, run and measure."""
+    columns = ("run", "baseline", "measure", "difference", "wins", "ties", "losses", "p", "corrected_p")
+    header = ("", "against", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
+    return Table(caption, header, comparison_rows(significances, columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, compare, paired_test
+from greylag.evaluation import Scores, Significance, compare, paired_test
 from greylag.experiments import means
 from greylag.features import Feature
 from greylag.index import PositionalIndex
@@ -74,17 +74,9 @@ class Findings:
         return means(self.scores)
 
     @cached_property
-    def comparisons(self) -> list[tuple[str, Comparison]]:
-        """Every learned system compared with every hand-picked model, which is named first, by every measure."""
-        return list(compare_all(self.scores, [model.name for model in BASELINES], LEARNED))
-
-    def beaten(self, system: str, measure: str) -> list[str]:
-        """The hand-picked models that a system is significantly better than."""
-        return [
-            baseline
-            for baseline, found in self.comparisons
-            if (found.run, str(found.measure)) == (system, measure) and found.corrected_p < SIGNIFICANCE_LEVEL
-        ]
+    def comparisons(self) -> tuple[Significance, ...]:
+        """For each hand-picked model, the comparisons of the learned systems with it by every measure."""
+        return compare_all(self.scores, [model.name for model in BASELINES], LEARNED)
 
     @cached_property
     def curves(self) -> dict[str, PooledCurve]:
@@ -108,8 +100,9 @@ class Findings:
                 for fold, part in zip(self.folds, self.learned, strict=True)
             ],
             "comparisons": [
-                {"baseline": baseline, **asdict(comparison), "measure": str(comparison.measure)}
-                for baseline, comparison in self.comparisons
+                {"baseline": test.baseline, **asdict(comparison), "measure": str(comparison.measure)}
+                for test in self.comparisons
+                for comparison in test.comparisons
             ],
             "curves": {
                 system: {**asdict(curve), "training": curve.training.tolist(), "test": curve.test.tolist()}
@@ -120,20 +113,19 @@ class Findings:
 
 def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
-) -> Iterator[tuple[str, Comparison]]:
+) -> tuple[Significance, ...]:
     """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them."""
     from statsmodels.stats.multitest import multipletests
 
-    found = [
-        (baseline, comparison)
+    tests = [
+        compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
         for baseline in baselines
-        for comparison in compare(
-            {name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater"
-        ).comparisons
     ]
-    corrected = multipletests([comparison.p for _, comparison in found], method="holm")[1].tolist()
-    for (baseline, comparison), p in zip(found, corrected, strict=True):
-        yield baseline, replace(comparison, corrected_p=p)
+    corrected = iter(multipletests([c.p for test in tests for c in test.comparisons], method="holm")[1].tolist())
+    return tuple(
+        replace(test, comparisons=tuple(replace(c, corrected_p=next(corrected)) for c in test.comparisons))
+        for test in tests
+    )
 
 
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure
 from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure
 from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
@@ -79,11 +79,9 @@ def effectiveness(findings: Findings) -> str:
         if settings.split is None
         else f"{judged} judged test queries, ranked by models trained on {len(findings.folds[0].training)} others"
     )
-    compared = [comparison for _, comparison in findings.comparisons]
-    before, after = (
-        sum(c.p < SIGNIFICANCE_LEVEL for c in compared),
-        sum(c.corrected_p < SIGNIFICANCE_LEVEL for c in compared),
-    )
+    compared = [comparison for test in findings.comparisons for comparison in test.comparisons]
+    before = sum(comparison.p < SIGNIFICANCE_LEVEL for comparison in compared)
+    after = sum(comparison.corrected_p < SIGNIFICANCE_LEVEL for comparison in compared)
     return (
         f"{settings.collection.docs}: {findings.index.n_documents} documents; {tested}. All systems rerank the first "
         f"stage ({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
@@ -96,22 +94,23 @@ def effectiveness(findings: Findings) -> str:
 def score_table(findings: Findings) -> Table:
     """Means by system and measure, with a letter for each hand-picked model that is significantly worse."""
     letters = {model.name: letter for model, letter in zip(BASELINES, ascii_lowercase, strict=False)}
+    first = next(iter(findings.scores.values()))
+
+    def cell(system: str, measure: Measure) -> str:
+        found = {test.baseline: test.find(system, measure) for test in findings.comparisons}
+        worse = [letters[name] for name, c in found.items() if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
+        return f"{findings.means[system][str(measure)]:.4f} {''.join(worse)}".strip()
+
     rows = [
-        [
-            f"{system} ({letters[system]})" if system in letters else system,
-            *(
-                f"{mean:.4f} {''.join(letters[name] for name in findings.beaten(system, measure))}".strip()
-                for measure, mean in values.items()
-            ),
-        ]
-        for system, values in findings.means.items()
+        [f"{system} ({letters[system]})" if system in letters else system, *(cell(system, m) for m in first.measures)]
+        for system in findings.scores
     ]
-    first, values = next(iter(findings.scores.values())), next(iter(findings.means.values()))
     caption = (
         f"Means over {len(first.qids)} judged queries. Letters: significantly better than that model (one-tailed "
-        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all {len(findings.comparisons)} comparisons)"
+        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all "
+        f"{sum(len(test.comparisons) for test in findings.comparisons)} comparisons)"
     )
-    return Table(caption, ("system", *values), rows)
+    return Table(caption, ("system", *map(str, first.measures)), rows)
 
 
 def comparison_table(findings: Findings) -> Table:
@@ -119,11 +118,11 @@ def comparison_table(findings: Findings) -> Table:
     objective = next(iter(findings.scores.values())).measures[0]
     rows: list[list[str | float]] = []
     for system in LEARNED:
-        for baseline, c in findings.comparisons:
-            if (c.run, c.measure) == (system, objective):
-                percent = 100.0 * c.difference / (findings.means[baseline][str(objective)] or np.nan)
+        for test in findings.comparisons:
+            if c := test.find(system, objective):
+                percent = 100.0 * c.difference / (findings.means[test.baseline][str(objective)] or np.nan)
                 outcome = f"{c.wins}/{c.ties}/{c.losses}"
-                rows.append([system, baseline, c.difference, f"{percent:+.1f} %", c.p, c.corrected_p, outcome])
+                rows.append([system, test.baseline, c.difference, f"{percent:+.1f} %", c.p, c.corrected_p, outcome])
     header = ("system", "baseline", "difference", "relative", "p", "corrected p", "better/equal/worse")
     return Table(f"{objective}: differences, with p before and after correction", header, rows)
 

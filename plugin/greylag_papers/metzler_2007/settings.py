@@ -9,14 +9,15 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from greylag import experiments
+from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, readable_by
+from greylag.experiments import Settings as Part
 from greylag.features import Prior
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
 
 
-class Features(experiments.Settings):
+class Features(Part):
     """The candidate features, and the parameters that are not tuned.
 
     Parameters
@@ -30,13 +31,13 @@ class Features(experiments.Settings):
     """
 
     pool: Literal["sd", "fd", "full"] = "full"
-    priors: tuple[Annotated[str, experiments.readable_by(Prior.parse)], ...] = ()
+    priors: tuple[Annotated[str, readable_by(Prior.parse)], ...] = ()
     idf: Literal["lucene", "robertson"] = "lucene"
     profile: Literal["indri", "galago"] = "indri"
     max_clique: int = 3
 
 
-class Grid(experiments.Settings):
+class Grid(Part):
     """The values of each field of `FeatureParameters` that training queries choose from."""
 
     mu: Values = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
@@ -46,7 +47,7 @@ class Grid(experiments.Settings):
     fb_terms: Counts = (10, 30, 100)
 
 
-class Training(experiments.Settings):
+class Training(Part):
     """How models are learned.
 
     Parameters
@@ -66,17 +67,17 @@ class Training(experiments.Settings):
     seed : int, default 0
     """
 
-    objective: experiments.ObjectiveName = "AP"
-    cutoffs: tuple[experiments.Positive, ...] = ()
-    max_features: experiments.Positive = 7
+    objective: ObjectiveName = "AP"
+    cutoffs: tuple[Positive, ...] = ()
+    max_features: Positive = 7
     epsilon: float = 0.0
-    restarts: experiments.Positive = 3
-    folds: experiments.Folds = 5
-    inner_folds: experiments.Folds = 3
+    restarts: Positive = 3
+    folds: Folds = 5
+    inner_folds: Folds = 3
     seed: int = 0
 
 
-class Split(experiments.Settings):
+class Split(Part):
     """A fixed split of the topics.
 
     Parameters
@@ -91,7 +92,7 @@ class Split(experiments.Settings):
     test: tuple[str, ...]
 
 
-class Settings(experiments.CollectionSettings):
+class Settings(CollectionSettings):
     """A collection, a first stage, and how the systems that rerank it are learned.
 
     Parameters
@@ -109,7 +110,7 @@ class Settings(experiments.CollectionSettings):
     grid: Grid = Grid()
     training: Training = Training()
     split: Split | None = None
-    measures: tuple[experiments.MeasureName, ...] = ("P@10", "nDCG@10")
+    measures: tuple[MeasureName, ...] = ("P@10", "nDCG@10")
 
     @property
     def priors(self) -> list[Prior]:

@@ -69,13 +69,15 @@ def test_a_row_for_each_comparison() -> None:
         "b": scores((0.5, 0.5), (0.4, 0.4)),
         "c": scores((0.1, 0.6), (0.3, 0.6)),
     }
-    significance = compare(runs, "a")
-    table = comparison_table("Differences", significance)
-    assert [row[:6] for row in table.rows] == [
-        ("b", "AP", pytest.approx(0.15), 1, 1, 0),
-        ("b", "P@10", pytest.approx(-0.05), 0, 1, 1),
-        ("c", "AP", pytest.approx(-0.1), 0, 0, 2),
-        ("c", "P@10", pytest.approx(0.1), 2, 0, 0),
+    tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
+    table = comparison_table("Differences", *tests)
+    assert [row[:7] for row in table.rows] == [
+        ("b", "a", "AP", pytest.approx(0.15), 1, 1, 0),
+        ("b", "a", "P@10", pytest.approx(-0.05), 0, 1, 1),
+        ("c", "a", "AP", pytest.approx(-0.1), 0, 0, 2),
+        ("c", "a", "P@10", pytest.approx(0.1), 2, 0, 0),
+        ("b", "c", "AP", pytest.approx(0.25), 2, 0, 0),
+        ("b", "c", "P@10", pytest.approx(-0.15), 0, 0, 2),
     ]
-    assert [row[6:] for row in table.rows] == [(c.p, c.corrected_p) for c in significance.comparisons]
+    assert [row[7:] for row in table.rows] == [(c.p, c.corrected_p) for test in tests for c in test.comparisons]
     assert len(table.header) == len(table.rows[0])
