@@ -46,6 +46,6 @@ def query_rows(lucene: LuceneIndex) -> Iterator[Row]:
         times = np.array([[once(lambda: extract(ranking)) for _ in range(2)] for ranking in rankings])  # noqa: B023
         for low, high in ((1, 9), (10, 19), (20, 39), (40, 99)):
             own = times[(low <= lengths) & (lengths <= high)]
-            label = f"full pool, cliques of {limit} at most, {len(own)} queries of {low} to {high} terms"
+            label = f"full pool, cliques of at most {limit} terms, {len(own)} queries of {low} to {high} terms"
             yield Row(f"{label}, first time", 1e3 * float(own[:, 0].mean()), "ms/query")
             yield Row(label, 1e3 * float(own[:, 1].mean()), "ms/query")

@@ -27,6 +27,7 @@ from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
 TIMED = 20  # queries
+_TESTS = "p is that of the two-sided paired t-test over queries, with Holm's correction over each table."
 
 
 class Settings(config.Experiment):
@@ -105,7 +106,7 @@ def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], co
         tables=[*tables, times],
         title=f"Manifold ranking as a stage: {base.name}",
         sections=[
-            Section("AP", parts=[*tables, curves_figure(scores, tuned)]),
+            Section("AP", _TESTS, [*tables, curves_figure(scores, tuned)]),
             Section("Time", "As measured in this run. All other results are the same in every run.", [times]),
         ],
         seconds=context.seconds,

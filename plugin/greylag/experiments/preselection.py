@@ -27,7 +27,7 @@ WHOLE = "whole pool"
 _EFFECTIVENESS = """\
 Each query is ranked by a model that was trained on the queries of the other folds. mmr:N keeps N features of the pool
 by MMR with relevance weight 0.5, mmr:N:W with relevance weight W; a weight of 1 keeps the N features of highest
-information gain. p is that of the two-sided paired t-test over queries.
+information gain. p is that of the two-sided paired t-test over queries, with Holm's correction over the table.
 
 The rule that turns feature values into occurrences was chosen with all judgements of CACM, Cranfield and Vaswani, so
 differences on these collections may be optimistic."""

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from greylag.evaluation import Scores, Significance, compare, paired_test
 from greylag.experiments import means
-from greylag.features import Feature
-from greylag.index import PositionalIndex
 from greylag.ltr import LinearModel
-from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned
-from greylag_papers.metzler_2007.settings import Settings
+from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Experiment, Fold, Learned
 
 FIFTH = 5  # as in the paper, which asks whether features after the fifth overfit
 
@@ -47,26 +44,20 @@ class Findings:
 
     Parameters
     ----------
-    settings : Settings
-    index : PositionalIndex
+    experiment : Experiment
     scores : mapping of system to Scores
         The first stage comes first.
     folds : tuple of Fold
     models : mapping of system to its models by fold
     learned : tuple of Learned
         By fold.
-    redundant, limited
-        As in `learning.Experiment`.
     """
 
-    settings: Settings
-    index: PositionalIndex
+    experiment: Experiment
     scores: Mapping[str, Scores]
     folds: tuple[Fold, ...]
     models: Mapping[str, Sequence[LinearModel]]
     learned: tuple[Learned, ...]
-    redundant: Mapping[Feature, str]
-    limited: int
 
     @cached_property
     def means(self) -> dict[str, dict[str, float]]:
@@ -81,7 +72,7 @@ class Findings:
     @cached_property
     def curves(self) -> dict[str, PooledCurve]:
         """The curves of the systems that select features."""
-        rounds = self.settings.training.max_features
+        rounds = self.experiment.settings.training.max_features
         return {
             system: pool([part.curves[system] for part in self.learned], rounds) for system in self.learned[0].curves
         }
@@ -89,7 +80,7 @@ class Findings:
     def as_dict(self) -> dict[str, Any]:
         """Folds, pool, comparisons and curves, ready for JSON."""
         return {
-            "redundant": list(self.redundant.values()),
+            "redundant": list(self.experiment.redundant.values()),
             "folds": [
                 {
                     "training": list(fold.training),

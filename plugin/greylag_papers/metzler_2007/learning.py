@@ -13,15 +13,21 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag import Ranking, __version__
-from greylag.experiments import Progress
-from greylag.features import EXPANSION, Feature, FeatureExtractor, FeatureParameters, redundant_features
-from greylag.index import PositionalIndex
+from greylag import __version__
+from greylag.experiments import OpenCollection, Progress
+from greylag.features import (
+    EXPANSION,
+    Feature,
+    FeatureExtractor,
+    FeatureParameters,
+    named_pool,
+    redundant_features,
+    unique_features,
+)
 from greylag.ltr import (
     Baseline,
     CoordinateAscent,
     GreedySelection,
-    Grid,
     Learner,
     LinearModel,
     Objective,
@@ -36,7 +42,7 @@ from greylag.ltr import (
     tune_on_data,
     useful_features,
 )
-from greylag.trec import Qrels
+from greylag_papers.metzler_2007.settings import Settings
 
 LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
 BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
@@ -55,62 +61,50 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Learners:
-    """How the learned systems are learned.
-
-    Parameters
-    ----------
-    greedy : tuple of GreedySelection
-        The selections to choose from, which differ in the cut-off of their objective.
-    ascent : CoordinateAscent
-        Learns weights for the whole pool.
-    measure : Objective
-        The measure of tuning, choices and curves.
-    inner_folds, seed : int
-        Cross-validation within training queries.
-    """
-
-    greedy: tuple[GreedySelection, ...]
-    ascent: CoordinateAscent
-    measure: Objective
-    inner_folds: int
-    seed: int
-
-
-@dataclass(frozen=True)
 class Experiment:
     """Everything that the folds share.
 
     Parameters
     ----------
-    index : PositionalIndex
-    rankings : tuple of Ranking
-        The first stage.
-    qrels : Qrels
-    pool : tuple of Feature
-        The candidates without `EXPANSION`.
-    base : FeatureParameters
-        The feature parameters that are not tuned.
-    grid : mapping of parameter to values
-        The feature parameters that are tuned.
-    learners : Learners
-    n_jobs : int
+    settings : Settings
+    collection : OpenCollection
+    n_jobs : int, default 1
         Number of threads.
     """
 
-    index: PositionalIndex
-    rankings: tuple[Ranking, ...]
-    qrels: Qrels
-    pool: tuple[Feature, ...]
-    base: FeatureParameters
-    grid: Grid
-    learners: Learners
-    n_jobs: int
+    settings: Settings
+    collection: OpenCollection
+    n_jobs: int = 1
+
+    @cached_property
+    def measure(self) -> Objective:
+        """The measure of tuning, choices and curves."""
+        return Objective.parse(self.settings.training.objective)
+
+    @cached_property
+    def greedy(self) -> tuple[GreedySelection, ...]:
+        """The selections to choose from, which differ in the cut-off of their objective."""
+        training = self.settings.training
+        objectives = [replace(self.measure, cutoff=cutoff) for cutoff in training.cutoffs] or [self.measure]
+        return tuple(
+            GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
+        )
+
+    @cached_property
+    def pool(self) -> tuple[Feature, ...]:
+        """The candidates without `EXPANSION`."""
+        return unique_features([*named_pool(self.settings.features.pool), *self.settings.priors])
+
+    @cached_property
+    def base(self) -> FeatureParameters:
+        """The feature parameters that are not tuned."""
+        features = self.settings.features
+        return FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique)
 
     def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
         """The features of all rankings whose query has a relevant document."""
-        extractor = FeatureExtractor(self.index, tuple(features), parameters)
-        return RankingData.from_rankings(self.rankings, self.qrels, extractor)
+        extractor = FeatureExtractor(self.collection.index, tuple(features), parameters)
+        return RankingData.from_rankings(self.collection.first.rankings, self.collection.qrels, extractor)
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
@@ -124,7 +118,7 @@ class Experiment:
 
     @property
     def _lengths(self) -> list[int]:
-        return [len(self.index.query_terms(ranking.query)) for ranking in self.rankings]
+        return [len(self.collection.index.query_terms(text)) for text in self.collection.topics.values()]
 
 
 @dataclass(frozen=True)
@@ -173,8 +167,8 @@ def tune_baseline(
     def extract(parameters: FeatureParameters) -> RankingData:
         return experiment.data(model.features, parameters)
 
-    measure, n_jobs = experiment.learners.measure, experiment.n_jobs
-    settings = [parameter_grid(experiment.grid, model.tuned, base) for base in bases]
+    measure, n_jobs = experiment.measure, experiment.n_jobs
+    settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
         for own, fold in zip(settings, folds, strict=True)
@@ -193,7 +187,7 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Prog
             ]
         found[model.name] = tune_baseline(experiment, model, folds, bases)
         scores = [tuned.training_score for tuned in found[model.name]]
-        progress(f"{model.name}: {experiment.learners.measure} {np.mean(scores):.4f} on training queries")
+        progress(f"{model.name}: {experiment.measure} {np.mean(scores):.4f} on training queries")
     return found
 
 
@@ -203,7 +197,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     `SELECTED` chooses its objective and number of features within the training queries. `RETRAINED` uses the same, and
     `EXPANDED` makes its own choice with `EXPANSION` in the pool.
     """
-    learners, n_jobs = experiment.learners, experiment.n_jobs
+    options, n_jobs = experiment.settings.training, experiment.n_jobs
     pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
     data = experiment.data([*pool, *EXPANSION], parameters)
     useful, set_aside = useful_features(data.select_queries(fold.training))
@@ -212,21 +206,27 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     curves: dict[str, Curve] = {}
 
     def select(system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut) -> None:
-        path = replace(learner, max_features=learners.greedy[0].max_features).fit(training, n_jobs=n_jobs)
+        path = replace(learner, max_features=options.max_features).fit(training, n_jobs=n_jobs)
         found[system] = training, learner, path.head(learner.max_features)
-        test = after_each_round(path, _named(held, training.names), learners.measure)
+        test = after_each_round(path, _named(held, training.names), experiment.measure)
         curves[system] = Curve(path.training_scores, test, held_out)
 
     expansion = {str(feature) for feature in EXPANSION}
     textual = _named(useful, [name for name in useful.names if name not in expansion])
     for system, training in ((SELECTED, textual), (EXPANDED, useful)):
         choice = choose_learner(
-            training, learners.greedy, learners.measure, folds=learners.inner_folds, seed=learners.seed, n_jobs=n_jobs
+            training,
+            experiment.greedy,
+            experiment.measure,
+            folds=options.inner_folds,
+            seed=options.seed,
+            n_jobs=n_jobs,
         )
         select(system, training, choice.learner, choice.held_out)
         if system == SELECTED:
             select(RETRAINED, training, replace(choice.learner, retrain=True), ())
-    found[ASCENT] = textual, learners.ascent, learners.ascent.fit(textual, n_jobs=n_jobs)
+    ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)
+    found[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
     models = {
         system: selected_model(
             selection, training, learner, {"system": system, "fold": fold.number, "set_aside": set_aside}
@@ -242,7 +242,7 @@ def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: 
         model.features,
         tuned.weights,
         tuned.parameters,
-        objective=str(experiment.learners.measure),
+        objective=str(experiment.measure),
         provenance={
             "greylag": __version__,
             "system": model.name,
@@ -252,7 +252,7 @@ def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: 
             "training_score": tuned.training_score,
             "queries": list(fold.training),
         },
-    ).for_collection(experiment.index)
+    ).for_collection(experiment.collection.index)
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:

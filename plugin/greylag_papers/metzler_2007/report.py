@@ -71,7 +71,8 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
 
 def effectiveness(findings: Findings) -> str:
     """What is compared, on which queries, and how many of the comparisons are significant."""
-    settings, stage = findings.settings, findings.settings.first_stage
+    settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
+    stage = settings.first_stage
     parameters = f"BM25, k1 {stage.k1:g}, b {stage.b:g}" if stage.model == "bm25" else f"LM, mu {stage.mu:g}"
     judged = len(next(iter(findings.scores.values())).qids)
     tested = (
@@ -83,8 +84,8 @@ def effectiveness(findings: Findings) -> str:
     before = sum(comparison.p < SIGNIFICANCE_LEVEL for comparison in compared)
     after = sum(comparison.corrected_p < SIGNIFICANCE_LEVEL for comparison in compared)
     return (
-        f"{settings.collection.docs}: {findings.index.n_documents} documents; {tested}. All systems rerank the first "
-        f"stage ({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
+        f"{settings.collection.docs}: {n_documents} documents; {tested}. All systems rerank the first stage "
+        f"({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
         f"features. Everything that is tuned, learned or chosen is based on training queries alone, by "
         f"{settings.training.objective}.\n\n{_SYSTEMS}\n\nOf {len(compared)} comparisons of a learned system with a "
         f"hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's correction."
@@ -143,7 +144,7 @@ def overfitting(findings: Findings) -> str:
 
 def curves_figure(findings: Findings) -> Figure:
     """The objective against the number of features."""
-    objective = findings.settings.training.objective
+    objective = findings.experiment.settings.training.objective
     panels: dict[str, Panel] = {
         f"{part} queries": (
             {system: dict(enumerate(getattr(curve, part).tolist(), 1)) for system, curve in findings.curves.items()},
@@ -157,7 +158,7 @@ def curves_figure(findings: Findings) -> Figure:
 
 def queries_figure(findings: Findings) -> Figure:
     """The difference of each query from BM25 by the objective, with the names of queries if there is room."""
-    objective = findings.settings.training.objective
+    objective = findings.experiment.settings.training.objective
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.subplots(2, 1, sharey=True)
@@ -181,7 +182,7 @@ def grid_ends(findings: Findings) -> str:
     ends = []
     for picked in BASELINES:
         for name in picked.tuned:
-            grid = getattr(findings.settings.grid, name)
+            grid = getattr(findings.experiment.settings.grid, name)
             chosen = [getattr(model.parameters, name) for model in findings.models[picked.name]]
             count = sum(value in (min(grid), max(grid)) for value in chosen)
             if count and len(grid) > 1:
@@ -210,7 +211,7 @@ def handpicked_table(findings: Findings) -> Table:
             values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(picked.features)}
         rows += [(picked.name, name, *(f"{value:.4g}" for value in own)) for name, own in values.items()]
         scores = [f"{model.provenance['training_score']:.4f}" for model in models]
-        rows.append((picked.name, f"{findings.settings.training.objective}, training", *scores))
+        rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
     return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)
 
 
@@ -232,19 +233,20 @@ def _fold_names(findings: Findings) -> list[str]:
 
 def pool_text(findings: Findings) -> str:
     """The size of the pool, before and after features were removed."""
-    options = findings.settings.features
-    total, redundant = len(named_pool(options.pool)) + len(options.priors), len(findings.redundant)
+    experiment = findings.experiment
+    features, redundant = experiment.settings.features, len(experiment.redundant)
+    total = len(named_pool(features.pool)) + len(features.priors)
     left = findings.models[SELECTED][0].provenance["candidates"]
     return (
         f"{total} candidates, not counting expansion features. The queries' cliques alone show {redundant} of them to "
         f"be trivial or duplicates, the values in the first fold {total - redundant - left} more. {left} remain; the "
-        f"paper has 48. Cliques of FD have at most {options.max_clique} terms; {findings.limited} queries have more."
+        f"paper has 48. Cliques of FD have at most {features.max_clique} terms; {experiment.limited} queries have more."
     )
 
 
 def set_aside_table(findings: Findings) -> Table:
     """The features that were removed from the pool, with the reasons."""
-    rows = [("cliques", "all", reason) for reason in findings.redundant.values()]
+    rows = [("cliques", "all", reason) for reason in findings.experiment.redundant.values()]
     folds: dict[str, list[str]] = {}
     for fold, part in zip(findings.folds, findings.learned, strict=True):
         for reason in part.set_aside:

@@ -19,16 +19,7 @@ from typing import Any
 from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.features import FeatureParameters, named_pool, unique_features
-from greylag.ltr import (
-    CoordinateAscent,
-    GreedySelection,
-    LinearModel,
-    MRFRanker,
-    Objective,
-    rerank_by_fold,
-    split_folds,
-)
+from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.report import comparison_table, score_table, sections
@@ -48,7 +39,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     """Learn every system in every fold, and score and compare the rankings of the test queries."""
     index, first = opened.index, opened.first
     folds = make_folds(settings, list(first))
-    experiment = set_up(settings, opened, context.n_jobs)
+    experiment = learning.Experiment(settings, opened, context.n_jobs)
     if experiment.limited:
         context.progress(f"{experiment.limited} queries have more terms than the largest cliques of FD")
     models, learned = learn_all(experiment, folds, context)
@@ -62,9 +53,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
         scores = {system: evaluate(ranked, judged, measures) for system, ranked in runs.items()}
-    findings = Findings(
-        settings, index, scores, tuple(folds), models, tuple(learned), experiment.redundant, experiment.limited
-    )
+    findings = Findings(experiment, scores, tuple(folds), models, tuple(learned))
     return Outcome(
         scores=findings.means,
         results={**findings.as_dict(), **to_dict(scores)},
@@ -114,31 +103,6 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
     return found
 
 
-def set_up(settings: Settings, opened: OpenCollection, n_jobs: int) -> learning.Experiment:
-    """The experiment that the settings describe."""
-    features, training = settings.features, settings.training
-    objective = Objective.parse(training.objective)
-    objectives = [replace(objective, cutoff=cutoff) for cutoff in training.cutoffs] or [objective]
-    return learning.Experiment(
-        index=opened.index,
-        rankings=opened.first.rankings,
-        qrels=opened.qrels,
-        pool=unique_features([*named_pool(features.pool), *settings.priors]),
-        base=FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique),
-        grid=settings.grid.model_dump(),
-        learners=learning.Learners(
-            greedy=tuple(
-                GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
-            ),
-            ascent=CoordinateAscent(objective, restarts=training.restarts, seed=training.seed),
-            measure=objective,
-            inner_folds=training.inner_folds,
-            seed=training.seed,
-        ),
-        n_jobs=n_jobs,
-    )
-
-
 def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
@@ -162,7 +126,8 @@ def learn_all(
 
 def describe(findings: Findings, system: str) -> dict[str, Any]:
     """How a system's run was made, as `greylag.experiments.ir_metadata` takes it."""
-    settings, stage = findings.settings, findings.settings.first_stage
+    settings = findings.experiment.settings
+    stage = settings.first_stage
     similarity, parameters = {
         "bm25": ("BM25Similarity", {"k1": stage.k1, "b": stage.b}),
         "ql": ("LMDirichletSimilarity", {"mu": stage.mu}),
@@ -180,7 +145,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
             "name": settings.collection.docs,
             "topics": settings.topics,
             "qrels": settings.qrels,
-            "fingerprint": findings.index.fingerprint,
+            "fingerprint": findings.experiment.collection.index.fingerprint,
         },
     }
 

@@ -17,7 +17,7 @@ def test_nothing_is_learned_from_test_queries(done: Done) -> None:
         for qid, grades in opened.qrels.items()
     }
     for qrels in (opened.qrels, inverted):
-        experiment = study.set_up(done.settings, replace(opened, qrels=qrels), 1)
+        experiment = learning.Experiment(done.settings, replace(opened, qrels=qrels))
         tuned = learning.tune_baselines(experiment, [fold], lambda line: None)
         learned = learning.learn(experiment, fold, tuned["RM3"][0].parameters)
         for system, model in learned.models.items():
