@@ -1,4 +1,4 @@
-"""A test collection, opened: index, topics, judgements and the first stage's run. The one opening for all studies."""
+"""Opening a test collection: index, topics, judgements, and the run of the first stage. Shared by all studies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from greylag.errors import CollectionError
-from greylag.experiments.config import Experiment, Positive, Settings
+from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
 from greylag.experiments.study import Context
 from greylag.files import write_text
 from greylag.index.positional import PositionalIndex
@@ -26,8 +26,8 @@ class Collection(Settings):
     ----------
     docs : str
         A file or folder.
-    type : str, default: recognised from the files
-        Anserini's name for their format.
+    type : {"JsonCollection", "TrecCollection", "HtmlCollection"}, default: detected from the files
+        Anserini's name for the format.
     """
 
     docs: str
@@ -35,18 +35,18 @@ class Collection(Settings):
 
 
 class FirstStage(Settings):
-    """The ranking that is reranked.
+    """The search whose rankings are reranked.
 
     Parameters
     ----------
-    model : "bm25" (default) or "ql"
+    model : {"bm25", "ql"}, default "bm25"
         BM25, or query likelihood with Dirichlet smoothing.
-    hits : int, default 1000
-        Documents per topic.
+    hits : int >= 1, default 1000
+        Number of documents per topic.
     k1, b : float, default 0.9 and 0.4
-        BM25's parameters.
+        Parameters of BM25.
     mu : float, default 1000
-        Query likelihood's parameter.
+        Parameter of query likelihood.
     """
 
     model: Literal["bm25", "ql"] = "bm25"
@@ -56,14 +56,14 @@ class FirstStage(Settings):
     mu: float = 1000.0
 
     def source(self, lucene: LuceneIndex, model: str | None = None) -> BM25 | QueryLikelihood:
-        """The search with this model, or with the named one."""
+        """The search with this model, or with `model` if given."""
         if (model or self.model) == "bm25":
             return lucene.bm25(self.hits, k1=self.k1, b=self.b)
         return lucene.ql(self.hits, mu=self.mu)
 
 
 class CollectionSettings(Experiment):
-    """A test collection, and how it is searched.
+    """A test collection and how it is searched.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class CollectionSettings(Experiment):
     topics, qrels : str
         Paths below the data folder.
     lenient : bool, default False
-        Repair faults in topics and judgements that can be repaired, and log them.
+        Repair and log faults in topics and judgements instead of raising an error.
     first_stage : FirstStage
     """
 
@@ -93,7 +93,7 @@ class OpenCollection:
     topics : dict of qid to text
     qrels : Qrels
     first : Run
-        The first stage's rankings.
+        The rankings of the first stage.
     """
 
     lucene: LuceneIndex
@@ -104,7 +104,7 @@ class OpenCollection:
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
-    """Read topics and judgements, open the index (building it first if need be), and search."""
+    """Read topics and judgements, open the index (building it if necessary), and search."""
     topics = read_topics(settings.path(settings.topics), lenient=settings.lenient)
     qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
     lucene = open_index(settings.path(settings.collection.docs), settings.collection.type, context)
@@ -115,7 +115,7 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
 
 
 def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
-    """The index of `docs` in the study's folder, built if it is missing or if the documents have changed since.
+    """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
     Parameters
     ----------
@@ -123,23 +123,24 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
         A file or folder.
     form : str or None
         The collection class, as for `build_index`.
+
+    Raises
+    ------
+    CollectionError
+        If `docs` does not exist or cannot be indexed.
     """
     if not docs.exists():
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
     folder = context.folder / "index"
-    made_from = json.dumps({"docs": docs.name, "type": form, "files": _listing(docs)}) + "\n"
+    made_from = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)}) + "\n"
     note = folder.with_name(f"{folder.name}.json")
     if folder.exists() and note.exists() and note.read_text(encoding="utf-8") == made_from:
         context.progress(f"index: {folder}, built before")
         return LuceneIndex(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    if note.exists():  # any other folder of this name is somebody else's
+        shutil.rmtree(folder, ignore_errors=True)
+    context.folder.mkdir(parents=True, exist_ok=True)
+    write_text(note, made_from)  # first, so that an index without a note is never ours
     n = build_index(docs, folder, collection=form)
-    write_text(note, made_from)
     context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)
-
-
-def _listing(docs: Path) -> list[tuple[str, int, int]]:
-    """The name, size and time of change of each file."""
-    files = sorted(path for path in docs.rglob("*") if path.is_file()) if docs.is_dir() else [docs]
-    return [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]

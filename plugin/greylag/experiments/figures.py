@@ -1,7 +1,4 @@
-"""Figures of a report: inline SVG, drawn by matplotlib. The only module that imports matplotlib.
-
-The same drawing gives the same bytes.
-"""
+"""Figures of reports: inline SVG, drawn by matplotlib. The same drawing gives the same bytes."""
 
 from __future__ import annotations
 
@@ -17,17 +14,32 @@ from greylag.errors import DependencyError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
+Panel = tuple[Mapping[str, Mapping[int, float] | Mapping[float, float]], Mapping[str, float]]
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: its caption, and an SVG element (`draw_figure` makes it)."""
+    """A figure.
+
+    Parameters
+    ----------
+    caption : str
+    svg : str
+        An SVG element, such as `draw_figure` makes.
+    """
 
     caption: str
     svg: str
 
 
 def check_dependencies() -> None:
-    """Raise `DependencyError` where matplotlib or jinja2 is missing: for the start of a study, not its end."""
+    """Check that the packages for reports are installed.
+
+    Raises
+    ------
+    DependencyError
+        If matplotlib or jinja2 is missing.
+    """
     for module in ("matplotlib", "jinja2"):
         try:
             import_module(module)
@@ -36,25 +48,29 @@ def check_dependencies() -> None:
 
 
 def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 7.0, height: float = 3.5) -> Figure:
-    """A figure that `draw` draws on an empty matplotlib figure (``axes = canvas.subplots(1, 2)``, and so on).
+    """Draw a figure in matplotlib's default style.
 
     Parameters
     ----------
-    caption : different for every figure of a report.
-    width, height : in inches.
+    caption : str
+        Different for every figure of a report.
+    draw : callable
+        Draws on the empty matplotlib figure that it is called with (``axes = canvas.subplots(1, 2)``).
+    width, height : float, default 7.0 and 3.5
+        In inches.
 
     Raises
     ------
     DependencyError
-        Where matplotlib is missing.
+        If matplotlib is missing.
     """
     check_dependencies()
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 
-    # The defaults, so that no matplotlibrc shows through; the backend is the user's.
+    # Ignore the user's matplotlibrc, but keep the backend.
     style: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
-    # Elements are named by hashes of content and salt, so that names differ between figures and not between runs.
+    # Identifiers are hashes of content and salt: they differ between figures but not between runs.
     style |= {"svg.hashsalt": caption, "svg.fonttype": "none", "font.size": 9.0}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
     stream = io.StringIO()
@@ -72,11 +88,20 @@ def line_figure(
     caption: str,
     xlabel: str,
     ylabel: str,
-    panels: Mapping[str, tuple[Mapping[str, Mapping[float, float]], Mapping[str, float]]],
+    panels: Mapping[str, Panel],
     *,
     log: bool = False,
 ) -> Figure:
-    """A panel by name, each with curves (x to y) and level lines, by name; `log` for a logarithmic x."""
+    """Draw curves and horizontal lines, in one or more panels.
+
+    Parameters
+    ----------
+    caption, xlabel, ylabel : str
+    panels : mapping of title to Panel
+        A panel is a pair of mappings: its curves (name to a mapping of x to y), and its horizontal lines (name to y).
+    log : bool, default False
+        Logarithmic x axis.
+    """
 
     def draw(canvas: Canvas) -> None:
         grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
@@ -86,6 +111,8 @@ def line_figure(
             for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
                 axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=level)
             axes.set(title=name, xlabel=xlabel, xscale="log" if log else "linear")
+            if all(isinstance(x, int) for points in curves.values() for x in points) and not log:
+                axes.xaxis.get_major_locator().set_params(integer=True)
             axes.legend(fontsize="small")
         canvas.supylabel(ylabel)
 

@@ -1,17 +1,18 @@
-"""How a run was made, in the form of ir_metadata (Breuer, Keller & Schaer, SIGIR 2022): YAML beside the run.
+"""How a run was made, as YAML in the ir_metadata format (Breuer, Keller & Schaer, SIGIR 2022).
 
-The components are PRIMAD's: platform, research goal, implementation, method, actor, data. The actor is left out, as the
-program does not know who runs it.
+The components are those of PRIMAD: platform, research goal, implementation, method, actor, data. The actor is left out
+because the program does not know who runs it.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,17 @@ import yaml
 from greylag.evaluation import parse_measure
 from greylag.ranking import Run
 
-LIBRARIES = ("greylag", "numba", "numpy", "scipy")
 
-
-def command() -> str:
-    """The command line that runs."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+def versions() -> dict[str, str]:
+    """The versions of Python, greylag and each installed package that greylag requires."""
+    found = {"Python": platform.python_version(), "greylag": version("greylag")}
+    for requirement in sorted(requires("greylag") or ()):
+        name = re.split(r"[^\w.-]", requirement)[0]
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # an optional package
+            continue
+    return found
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:
@@ -37,8 +43,8 @@ def describe(run: Run, description: Mapping[str, Any]) -> str:
     description : mapping
         - ``retrieval``: the steps of the pipeline in order, each with its name, method, parameters and what it reranks;
         - ``measures``: the measures that the run was scored with;
-        - ``baselines``: the tags of the runs it was compared with, by one-tailed paired t-tests;
-        - ``collection``: name, topics and judgements of the test collection, and more.
+        - ``baselines``: the tags of the runs that it was compared with, by one-tailed paired t-tests;
+        - ``collection``: name, topics and judgements of the test collection, and optionally more.
     """
     content = {
         "tag": run.tag,
@@ -50,7 +56,10 @@ def describe(run: Run, description: Mapping[str, Any]) -> str:
                 "significance test": [{"name": "one-tailed paired t-test", "correction method": "Holm"}],
             }
         },
-        "implementation": {"executable": {"cmd": command()}, "source": {"lang": ["python"]}},
+        "implementation": {
+            "executable": {"cmd": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])},
+            "source": {"lang": ["python"]},
+        },
         "method": {
             "automatic": True,
             "score ties": "order of the step before",
@@ -67,7 +76,7 @@ def describe(run: Run, description: Mapping[str, Any]) -> str:
 
 
 def _platform() -> dict[str, Any]:
-    libraries = [f"python=={platform.python_version()}", *(f"{name}=={version(name)}" for name in LIBRARIES)]
+    libraries = [f"{name.lower()}=={own}" for name, own in versions().items()]
     return {
         "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": os.cpu_count()}},
         "operating system": {"kernel": f"{platform.system()} {platform.release()}"},

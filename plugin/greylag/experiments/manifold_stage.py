@@ -1,47 +1,33 @@
 """`ManifoldRanker` on a test collection: after the first stage and after the MRF model, alpha by cross-validation.
 
-Everything but the stage comes from the collection's main experiment file, whose folds serve both the model and alpha: a
-fold's alpha is chosen on the other folds, each of them ranked by a model that was not trained on it.
+Everything but the stage comes from the collection's main experiment file. Its folds serve both the model and alpha: the
+alpha of a fold is chosen on the other folds, each of them ranked by a model that was not trained on it.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field
 
-from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, evaluate, to_dict
 from greylag.experiments import config, pipeline
-from greylag.experiments.collection import open_collection
-from greylag.experiments.report import (
-    Figure,
-    Section,
-    Table,
-    as_text,
-    check_dependencies,
-    draw_figure,
-    provenance,
-    write_report,
-    write_results,
-)
-from greylag.experiments.study import Result, Say, load
+from greylag.experiments.collection import OpenCollection, open_collection
+from greylag.experiments.figures import Figure, line_figure
+from greylag.experiments.report import Section
+from greylag.experiments.study import Context, Outcome, Study
+from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.cross_validation import split_folds
 from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
-from greylag.ranking import Ranking, Run, run_step
-from greylag.trec import Qrels, read_qrels, read_topics
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from greylag.ranking import Ranking, Run
+from greylag.trec import Qrels
 
 TIMED = 20  # queries
+_TESTS = "p is that of the two-sided paired t-test over queries, with Holm's correction over each table."
 
 
 class Settings(config.Experiment):
@@ -49,10 +35,14 @@ class Settings(config.Experiment):
 
     Parameters
     ----------
-    pipeline : the collection's main experiment file (``./cacm.yaml`` where it is beside this one).
-    alphas : what cross-validation chooses from.
-    graphs, confidences : the stage's; all pairs are tried.
-    depth, k : the stage's.
+    pipeline : str
+        Path of the collection's main experiment file (``./cacm.yaml`` for one in the same folder).
+    alphas : tuple of float, default (0.1, 0.2, ..., 0.9, 0.99)
+        The values that cross-validation chooses from.
+    graphs, confidences : tuple of str, default all
+        Options of `ManifoldRanker`; every pair is tried.
+    depth, neighbours : int >= 1, default 100 and 10
+        Options of `ManifoldRanker`.
     """
 
     pipeline: str
@@ -60,18 +50,22 @@ class Settings(config.Experiment):
     graphs: tuple[Graph, ...] = ("full", "knn", "mutual_knn")
     confidences: tuple[Confidence, ...] = ("query", "scores")
     depth: config.Positive = 100
-    k: config.Positive = 10
+    neighbours: config.Positive = 10
 
 
-class Tuned(NamedTuple):
-    """The stage on one run, each fold of which was ranked with the alpha that is best on the others.
+@dataclass(frozen=True)
+class Tuned:
+    """The stage on one run, each fold with the alpha that is best on the other folds.
 
     Parameters
     ----------
-    baseline : the tag of the run that it reranks.
-    run : its own run.
-    alphas : the alpha of each fold.
-    curve : mean AP over all queries, by alpha.
+    baseline : str
+        The tag of the run that is reranked.
+    run : Run
+        The reranked run.
+    alphas : tuple of float
+        The alpha of each fold.
+    curve : mapping of alpha to mean AP over all queries
     """
 
     baseline: str
@@ -80,53 +74,44 @@ class Tuned(NamedTuple):
     curve: Mapping[float, float]
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    check_dependencies()
-    base = _pipeline(settings)
-    qrels = read_qrels(base.path(base.qrels), lenient=base.lenient)
-    index, baselines = rank_baselines(base, qrels, out, n_jobs, say)
-    folds = split_folds(list(baselines[0]), base.training.folds, base.training.seed)
+def open_pipeline(settings: Settings, context: Context) -> tuple[pipeline.Settings, OpenCollection]:
+    """The main experiment file and its collection."""
+    base = pipeline.read_pipeline(settings.path(settings.pipeline))
+    return base, open_collection(base, context)
+
+
+def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], context: Context) -> Outcome:
+    """Rerank both baselines with every graph and confidence, and compare each result with its baseline."""
+    base, collection = opened
+    validated = pipeline.cross_validate(base, collection, context)
+    baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
     tuned = []
     for baseline, graph, confidence in product(baselines, settings.graphs, settings.confidences):
-        stage = ManifoldRanker(index, depth=settings.depth, graph=graph, neighbours=settings.k, confidence=confidence)
-        tuned.append(tune(stage, baseline, qrels, settings.alphas, folds, n_jobs))
-        say(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
+        stage = ManifoldRanker(
+            index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
+        )
+        tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
+        context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
     scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
-    content = {
-        "fingerprint": index.fingerprint,
-        "alphas": {found.run.tag: found.alphas for found in tuned},
-        "AP by alpha": {found.run.tag: found.curve for found in tuned},
-        **to_dict(scores),
-    }
-    write_results(out, content)
-    tables = [ap_table(baseline.tag, scores, tuned) for baseline in baselines]
-    times = times_table(index, baselines[0], settings)
-    sections = [
-        Section("AP", parts=[*tables, curves_figure(scores, tuned)]),
-        Section("Time", "On the machine at hand; everything else in this report is the same in every run.", [times]),
-    ]
-    more = {"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint}
-    title = f"Manifold ranking as a stage: {base.name}"
-    write_report(out / "report.html", title, sections, provenance(settings, **more))
-    means = {name: found.by_measure for name, found in scores.items()}
-    return Result(means, "\n".join(map(as_text, [*tables, times])))
-
-
-def rank_baselines(
-    base: pipeline.Settings, qrels: Qrels, out: Path, n_jobs: int, say: Say
-) -> tuple[PositionalIndex, tuple[Run, Run]]:
-    """The first stage's run, and the MRF model's after it."""
-    topics = read_topics(base.path(base.topics), lenient=base.lenient)
-    lucene = open_collection(base.path(base.collection.docs), base.collection.type, out / "index", say)
-    index = PositionalIndex.from_lucene(lucene)
-    stage = base.first_stage
-    source = stage.source(lucene)
-    first = run_step(source, topics, n_jobs=n_jobs, tag=stage.model)
-    say(f"search: {len(topics)} topics, {stage.hits} documents each")
-    mrf, _ = pipeline.cross_validate(base, index, first, qrels, n_jobs=n_jobs, say=say)
-    return index, (first, mrf)
+    tables = [alpha_table(tuned), *(baseline_table(baseline.tag, scores, tuned) for baseline in baselines)]
+    times = time_stages(index, collection.first.rankings, settings, context)
+    return Outcome(
+        scores=means(scores),
+        results={
+            "alphas": {found.run.tag: found.alphas for found in tuned},
+            "AP by alpha": {found.run.tag: found.curve for found in tuned},
+            **to_dict(scores),
+        },
+        tables=[*tables, times],
+        title=f"Manifold ranking as a stage: {base.name}",
+        sections=[
+            Section("AP", _TESTS, [*tables, curves_figure(scores, tuned)]),
+            Section("Time", "As measured in this run. All other results are the same in every run.", [times]),
+        ],
+        seconds=context.seconds,
+        provenance={"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint},
+    )
 
 
 def tune(
@@ -137,77 +122,66 @@ def tune(
     folds: Sequence[Sequence[str]],
     n_jobs: int,
 ) -> Tuned:
-    """Rerank `first` with every alpha, and take for each fold the first one whose AP is highest on the other folds."""
+    """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"
-    runs = {alpha: run_step(replace(stage, alpha=alpha), first, n_jobs=n_jobs, tag=tag) for alpha in alphas}
+    runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in alphas}
     scores = {alpha: evaluate(ranked, qrels, ["AP"]) for alpha, ranked in runs.items()}
     chosen: list[float] = []
     rankings: dict[str, Ranking] = {}
     for test in folds:
         others = [row for row, qid in enumerate(qrels) if qid not in test]
-        means = {alpha: scores[alpha].values[others].mean() for alpha in alphas}
-        chosen.append(max(alphas, key=means.__getitem__))
+        on_others = {alpha: scores[alpha].values[others].mean() for alpha in alphas}
+        chosen.append(max(alphas, key=on_others.__getitem__))
         rankings |= {qid: runs[chosen[-1]][qid] for qid in test}
     curve = {alpha: float(found.means[0]) for alpha, found in scores.items()}
     return Tuned(first.tag, Run(tuple(rankings[qid] for qid in first), tag), tuple(chosen), curve)
 
 
-def ap_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[Tuned]) -> Table:
-    """The stage after `baseline`, and what it changes."""
-    alphas = {found.run.tag: ", ".join(map(str, found.alphas)) for found in tuned if found.baseline == baseline}
-    compared = {name: scores[name] for name in (baseline, *alphas)}
-    rows: list[tuple[str | float | None, ...]] = [(baseline, float(scores[baseline].means[0]), *[None] * 5)]
-    for found in compare(compared, baseline).comparisons:
-        mean = float(scores[found.run].means[0])
-        p = "<0.0001" if found.corrected_p < 0.00005 else found.corrected_p
-        rows.append((found.run, mean, found.difference, p, found.wins, found.losses, alphas[found.run]))
-    caption = (
-        f"AP over {len(scores[baseline].qids)} queries, alpha by cross-validation; difference from {baseline}, with p "
-        f"of the paired t-test after Holm's correction over {len(alphas)} comparisons"
-    )
-    return Table(caption, ("run", "AP", "difference", "p", "better", "worse", "alpha by fold"), rows)
+def alpha_table(tuned: Sequence[Tuned]) -> Table:
+    """The alpha of each fold."""
+    folds = range(1, len(tuned[0].alphas) + 1)
+    rows = [(found.run.tag, *map(str, found.alphas)) for found in tuned]
+    return Table("Alpha of each fold, chosen on the other folds", ("", *(f"fold {fold}" for fold in folds)), rows)
 
 
-def times_table(index: PositionalIndex, first: Run, settings: Settings) -> Table:
-    """Milliseconds a query by graph, at the study's depth and for all documents."""
-    rankings = first.rankings[:TIMED]
-    depths = (settings.depth, max(len(ranking) for ranking in rankings))
-    rows = []
+def baseline_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[Tuned]) -> Table:
+    """The stage after `baseline`, compared with it."""
+    reranked = [found.run.tag for found in tuned if found.baseline == baseline]
+    significance = compare({name: scores[name] for name in (baseline, *reranked)}, baseline)
+    own = scores[baseline]
+    caption = f"{baseline} has AP {own.means[0]:.4f} over {len(own.qids)} queries; differences of the stage after it"
+    return comparison_table(caption, significance)
+
+
+def time_stages(index: PositionalIndex, rankings: Sequence[Ranking], settings: Settings, context: Context) -> Table:
+    """Milliseconds per query by graph, at the study's depth and over all retrieved documents."""
+    timed = rankings[:TIMED]
+    depths = list(dict.fromkeys((settings.depth, max(len(ranking) for ranking in timed))))
+    rows: list[list[str | float]] = []
     for graph in settings.graphs:
-        stages = [ManifoldRanker(index, depth=depth, graph=graph, neighbours=settings.k) for depth in depths]
-        rows.append((graph, *(1e3 * _seconds(stage, rankings) / len(rankings) for stage in stages)))
+        rows.append([graph])
+        for depth in depths:
+            stage = ManifoldRanker(index, depth=depth, graph=graph, neighbours=settings.neighbours)
+            step = f"{graph}, {depth} documents"
+            stage(timed[0])  # loads everything that is compiled or imported on first use
+            with context.timed(step):
+                for ranking in timed:
+                    stage(ranking)
+            rows[-1].append(1e3 * context.seconds[step] / len(timed))
     header = ("graph", *(f"{depth} documents" for depth in depths))
-    return Table(f"Milliseconds a query, mean over {len(rankings)} queries, one thread", header, rows, decimals=1)
+    return Table(f"Milliseconds per query, mean over {len(timed)} queries, one thread", header, rows, decimals=1)
 
 
 def curves_figure(scores: Mapping[str, Scores], tuned: Sequence[Tuned]) -> Figure:
     """AP against alpha, a panel for each baseline."""
-    baselines = list(dict.fromkeys(found.baseline for found in tuned))
-
-    def draw(canvas: Canvas) -> None:
-        for axes, baseline in zip(canvas.subplots(1, len(baselines), sharey=True), baselines, strict=True):
-            axes.axhline(scores[baseline].means[0], color="0.5", linewidth=0.8, label=baseline)
-            for found in tuned:
-                if found.baseline == baseline:
-                    axes.plot(found.curve.keys(), found.curve.values(), "-o", markersize=3, label=found.run.tag)
-            axes.set_xlabel("alpha")
-            axes.legend(fontsize="small")
-        canvas.supylabel("AP")
-
-    return draw_figure("AP by alpha over all queries, without cross-validation.", draw, height=4.0)
+    panels = {
+        baseline: (
+            {found.run.tag: found.curve for found in tuned if found.baseline == baseline},
+            {baseline: float(scores[baseline].means[0])},
+        )
+        for baseline in dict.fromkeys(found.baseline for found in tuned)
+    }
+    return line_figure("AP by alpha over all queries, without cross-validation", "alpha", "AP", panels)
 
 
-def _pipeline(settings: Settings) -> pipeline.Settings:
-    path = settings.path(settings.pipeline)
-    _, base = load(path)
-    if not isinstance(base, pipeline.Settings):
-        raise FormatError(path, None, f"is of the study {base.study!r}, where one of 'pipeline' is needed")
-    return base
-
-
-def _seconds(stage: ManifoldRanker, rankings: Sequence[Ranking]) -> float:
-    stage(rankings[0])
-    start = time.perf_counter()
-    for ranking in rankings:
-        stage(ranking)
-    return time.perf_counter() - start
+STUDY = Study(Settings, open_pipeline, run)

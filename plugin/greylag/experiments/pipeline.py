@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
@@ -19,15 +17,24 @@ from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
 from greylag.ltr import cross_validation
+from greylag.ltr.cross_validation import CrossValidation
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.linear import LinearModel
 from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
 
 
 class Features(config.Settings):
-    """The pool that selection chooses from, and the features' parameters."""
+    """The candidate features and their parameters.
+
+    Parameters
+    ----------
+    pool : {"sd", "fd", "full"}, default "full"
+        The dependence models of the pool.
+    mu, k1, b, idf, profile, max_clique
+        As in `FeatureParameters`.
+    """
 
     pool: Literal["sd", "fd", "full"] = "full"
     mu: float = 1000.0
@@ -37,33 +44,58 @@ class Features(config.Settings):
     profile: Literal["indri", "galago"] = "indri"
     max_clique: int = 3
 
+    def extractor(self, index: PositionalIndex) -> FeatureExtractor:
+        """The extractor of these features."""
+        return FeatureExtractor(index, named_pool(self.pool), FeatureParameters(**self.model_dump(exclude={"pool"})))
+
 
 class Training(config.Settings):
-    """Cross-validated training of the linear model."""
+    """Cross-validated training of the linear model.
 
-    objective: str = "AP"
+    Parameters
+    ----------
+    objective : str, default "AP"
+        The measure that is maximised, as `Objective.parse` reads it.
+    max_features, epsilon, retrain
+        As in `GreedySelection`.
+    folds : int >= 2, default 5
+    seed : int, default 0
+        Seed of the split into folds.
+    """
+
+    objective: config.ObjectiveName = "AP"
     max_features: config.Positive = 5
     epsilon: float = 0.0
     retrain: bool = False
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: config.Folds = 5
     seed: int = 0
 
     @property
     def learner(self) -> GreedySelection:
-        """The learner of each fold's model."""
+        """The learner with these options."""
         return GreedySelection(
             self.objective, max_features=self.max_features, epsilon=self.epsilon, retrain=self.retrain
         )
 
 
 class Diversify(config.Settings):
-    """MMR after the model, and measures on judgements by subtopic."""
+    """MMR after the model, and measures on judgements by subtopic.
+
+    Parameters
+    ----------
+    relevance_weight, depth, k
+        As in `MMR`.
+    subtopic_qrels : str
+        Path of the judgements.
+    measures : tuple of str, default ("alpha-nDCG@10", "S-recall@10")
+        Measures of diversity.
+    """
 
     relevance_weight: float = 0.7
     depth: config.Positive = 100
     k: config.Positive = 20
     subtopic_qrels: str
-    measures: tuple[str, ...] = ("alpha-nDCG@10", "S-recall@10")
+    measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
 
 
 class Settings(CollectionSettings):
@@ -73,15 +105,15 @@ class Settings(CollectionSettings):
     ----------
     features : Features
     training : Training
-    diversify : Diversify, default none
-    measures : tuple of str, default AP, P@10, nDCG@10
-        What runs are scored by.
+    diversify : Diversify or None, default None
+    measures : tuple of str, default ("AP", "P@10", "nDCG@10")
+        Measures of relevance.
     """
 
     features: Features = Features()
     training: Training = Training()
     diversify: Diversify | None = None
-    measures: tuple[str, ...] = ("AP", "P@10", "nDCG@10")
+    measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
@@ -93,7 +125,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
         for model in ("bm25", "ql")
     }
-    runs["mrf"], models = cross_validate(settings, opened, context)
+    validated = cross_validate(settings, opened, context)
+    runs["mrf"] = validated.run
     if (option := settings.diversify) is not None:
         mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
         runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
@@ -106,7 +139,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={kind: to_dict(part) for kind, part in scores.items()},
         tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(settings, scores)],
         runs=runs,
-        models={f"fold-{number}": model for number, model in enumerate(models, 1)},
+        models={f"fold-{number}": model for number, model in enumerate(validated.models, 1)},
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
@@ -130,14 +163,13 @@ def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Ite
             yield table(pair, compare(pair, before))
 
 
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> tuple[Run, tuple[LinearModel, ...]]:
-    """Each query reranked by a model that was trained on the queries of the other folds."""
-    features, training = settings.features, settings.training
-    parameters = FeatureParameters(**features.model_dump(exclude={"pool"}))
-    found = cross_validation.cross_validate(
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidation:
+    """Train a model for each fold on the queries of the other folds, and rerank the first stage."""
+    training = settings.training
+    return cross_validation.cross_validate(
         opened.first,
         opened.qrels,
-        FeatureExtractor(opened.index, named_pool(features.pool), parameters),
+        settings.features.extractor(opened.index),
         training.learner,
         folds=training.folds,
         seed=training.seed,
@@ -146,7 +178,6 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context)
         provenance={"experiment": settings.name},
         progress=context.progress,
     )
-    return found.run, found.models
 
 
 def read_pipeline(path: Path) -> Settings:

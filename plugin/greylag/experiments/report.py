@@ -1,6 +1,6 @@
 """A study's report: one self-contained HTML file with tables, figures and provenance.
 
-The only module that imports jinja2. The same sections give the same bytes.
+The same sections give the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from greylag.files import write_text
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, a text (paragraphs apart by a blank line), then tables and figures."""
+    """A section of a report.
+
+    Parameters
+    ----------
+    title : str
+    text : str, default ""
+        Paragraphs, separated by blank lines.
+    parts : sequence of Table or Figure, default ()
+        Shown after the text.
+    """
 
     title: str
     text: str = ""
@@ -26,16 +35,20 @@ class Section:
 
 
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
-    """Write a report, atomically.
+    """Write a report atomically.
 
     Parameters
     ----------
-    provenance : name to value, listed at the end; whatever JSON can hold.
+    path : str or Path
+    title : str
+    sections : sequence of Section
+    provenance : mapping of name to JSON-serialisable value
+        Listed at the end.
 
     Raises
     ------
     DependencyError
-        Where jinja2 is missing.
+        If matplotlib or jinja2 is missing.
     """
     check_dependencies()
     from jinja2 import Environment, StrictUndefined

@@ -1,33 +1,32 @@
-"""Runs a study and writes its outcome: the one way for all studies.
+"""Runs a study and writes its outcome. All studies go through here.
 
-The output folder then holds
+The output folder then contains
 
-    results.json   settings, versions and everything that was measured
+    results.json   settings, versions and all measurements
     times.json     seconds, if the study measured any
     NAME.run       the study's runs, some with a description (NAME.yaml, ir_metadata)
     models/        the study's models
     report.html    tables and figures, if the study makes a report
-    finished.json  what the outcome depends on, its scores and its summary; written last
+    finished.json  what the outcome depends on, its scores, its summary and its files; written last
 
-A finished study is not run again while settings, input files, code and library versions are the same.
+A finished study is not run again as long as its settings, input files, code and library versions are the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import platform
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from greylag.experiments.config import Experiment
+from greylag.experiments.config import Experiment, file_stamps
 from greylag.experiments.figures import check_dependencies
-from greylag.experiments.ir_metadata import describe
+from greylag.experiments.ir_metadata import describe, versions
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
@@ -59,105 +58,95 @@ def run_study(
     *,
     n_jobs: int = 1,
     progress: Progress = lambda line: None,
-    fresh: bool = False,
 ) -> Finished:
-    """Run a study and write its files to `out`, or take the outcome of an earlier run that would be the same.
+    """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
 
     Parameters
     ----------
-    fresh : bool, default False
-        Run the study even if it is finished.
+    study, settings : Study, Experiment
+        As `greylag.experiments.study.load` returns them.
+    out : Path
+        The output folder, made if it is missing.
+    n_jobs : int, default 1
+        Number of threads; -1 for one per core. Results do not depend on it.
+    progress : callable, default prints nothing
+        Called with one line for each finished step.
 
     Raises
     ------
     GreylagError
-        Whatever the study raises; then no file of an earlier outcome has changed.
+        Any error of the study. The files of an earlier outcome are then unchanged.
     """
     key = dependencies(settings)
-    if not fresh and (earlier := _earlier(out / FINISHED, key)):
+    earlier = _read_finished(out)
+    if earlier.get("key") == key and all((out / name).exists() for name in earlier["files"]):
         progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
-        return earlier
+        return Finished(earlier["scores"], earlier["summary"])
     if study.report:
         check_dependencies()
     context = Context(out, n_jobs, progress)
     outcome = study.run(settings, study.open(settings, context), context)
-    return write_outcome(outcome, settings, out, key)
-
-
-def write_outcome(outcome: Outcome, settings: Experiment, out: Path, key: str) -> Finished:
-    """Write the files of an outcome, `FINISHED` last, under the key `dependencies` gives."""
     out.mkdir(parents=True, exist_ok=True)
     (out / FINISHED).unlink(missing_ok=True)
-    origin = provenance(settings, **outcome.provenance)
-    write_text(out / "results.json", json.dumps({**origin, **outcome.results}, indent=1) + "\n")
-    if outcome.seconds:
-        write_text(out / "times.json", json.dumps(outcome.seconds, indent=1) + "\n")
-    for name, run in outcome.runs.items():
-        write_run(run, out / f"{name}.run")
-    for name, description in outcome.descriptions.items():
-        write_text(out / f"{name}.yaml", describe(outcome.runs[name], description))
-    for name, model in outcome.models.items():
-        path = out / "models" / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        model.save(path)
-    summary = "\n".join(map(as_text, outcome.tables))
-    if outcome.sections:
-        write_report(out / "report.html", outcome.title or settings.name, outcome.sections, origin)
-        summary += f"\nThe report is {out / 'report.html'}\n"
-    content = {"key": key, "scores": outcome.scores, "summary": summary}
+    summary, files = write_outcome(outcome, settings, out)
+    for name in set(earlier.get("files", ())) - set(files):
+        (out / name).unlink(missing_ok=True)
+    content = {"key": key, "scores": outcome.scores, "summary": summary, "files": files}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return Finished(outcome.scores, summary)
 
 
-def provenance(settings: Experiment, **more: Any) -> dict[str, Any]:
-    """What results depend on: the settings, the versions, and `more`, such as an index's fingerprint."""
-    return {"settings": settings.model_dump(mode="json"), **more, **_versions()}
+def write_outcome(outcome: Outcome, settings: Experiment, out: Path) -> tuple[str, list[str]]:
+    """Write the files of an outcome; return the text for the terminal and the names of the files."""
+    origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
+    texts = {"results.json": json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
+    if outcome.seconds:
+        texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
+    for name, description in outcome.descriptions.items():
+        texts[f"{name}.yaml"] = describe(outcome.runs[name], description)
+    for name, text in texts.items():
+        write_text(out / name, text)
+    runs = {f"{name}.run": run for name, run in outcome.runs.items()}
+    for name, run in runs.items():
+        write_run(run, out / name)
+    models = {f"models/{name}.json": model for name, model in outcome.models.items()}
+    for name, model in models.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        model.save(out / name)
+    summary, files = "\n".join(map(as_text, outcome.tables)), [*texts, *runs, *models]
+    if outcome.sections:
+        write_report(out / "report.html", outcome.title or settings.name, outcome.sections, origin)
+        summary, files = f"{summary}\nThe report is {out / 'report.html'}\n", [*files, "report.html"]
+    return summary, files
 
 
 def dependencies(settings: Experiment) -> str:
     """A digest of all that an outcome depends on: settings, input files (size and time of change), code, versions."""
     depends = {
         "settings": settings.model_dump(mode="json"),
-        "inputs": [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in _inputs(settings)],
+        "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],
         "code": _code(),
-        **_versions(),
+        "versions": versions(),
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
 
 
-def _earlier(path: Path, key: str) -> Finished | None:
+def _read_finished(out: Path) -> dict[str, Any]:
+    """The content of `FINISHED`, empty if there is none or it is damaged."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return Finished(content["scores"], content["summary"]) if content["key"] == key else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
+        return content if {"key", "scores", "summary", "files"} <= content.keys() else {}
+    except (OSError, ValueError, AttributeError):
+        return {}
 
 
 def _inputs(settings: Experiment) -> Iterator[Path]:
-    """The files that the settings name, and those that experiment files among them name."""
-    for name in _texts(settings.model_dump(mode="json")):
-        path = settings.path(name)
-        if path.suffix in {".yaml", ".yml"} and path.is_file():
-            yield from _inputs(load(path)[1])
-        if path.is_dir() and path != settings.path(""):
-            yield from sorted(below for below in path.rglob("*") if below.is_file())
-        elif path.is_file():
+    """The files and folders that the settings name, and those that experiment files among them name."""
+    for path in settings.paths():
+        if os.path.isfile(path) or (os.path.isdir(path) and path != settings.path("")):
             yield path
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
-
-
-def _versions() -> dict[str, str]:
-    return {"Python": platform.python_version(), **{name: version(name) for name in ("greylag", "numpy", "scipy")}}
+            if path.suffix in {".yaml", ".yml"}:
+                yield from _inputs(load(path)[1])
 
 
 @cache

@@ -1,8 +1,8 @@
 """What a study is, and the registry of all studies.
 
-A study is three things: settings (its fields of the experiment file), a function that opens what the settings name, and
-a pure function from what was opened to an `Outcome`. `greylag.experiments.runner` does the rest for all studies: files,
-report, provenance, and reuse of a finished study. To add a study, write one module with a ``STUDY`` and add one line to
+A study consists of settings (its fields of the experiment file), a function that opens what the settings name, and a
+pure function from what was opened to an `Outcome`. `greylag.experiments.runner` handles everything else: files, report,
+provenance, and reuse of a finished study. To add a study, write one module with a ``STUDY`` and add one line to
 `STUDIES`.
 """
 
@@ -27,6 +27,7 @@ STUDIES = {
     "cssvm_images": "greylag_papers.schiegg_2016.images",
     "cssvm_subsets_collection": "greylag_papers.schiegg_2016.subsets_collection",
     "cssvm_subsets_synthetic": "greylag_papers.schiegg_2016.subsets_synthetic",
+    "learned_diversity": "greylag.experiments.learned_diversity",
     "manifold_newsgroups": "greylag_papers.zhou_2003.newsgroups",
     "manifold_stage": "greylag.experiments.manifold_stage",
     "manifold_two_moons": "greylag_papers.zhou_2003.two_moons",
@@ -35,7 +36,6 @@ STUDIES = {
     "pipeline": "greylag.experiments.pipeline",
     "preselection": "greylag.experiments.preselection",
     "svmdiv_collection": "greylag_papers.yue_joachims_2008.collection",
-    "svmdiv_pipeline": "greylag.experiments.learned_diversity",
     "svmdiv_synthetic": "greylag_papers.yue_joachims_2008.synthetic",
 }
 
@@ -58,7 +58,7 @@ class Context:
     Parameters
     ----------
     folder : Path
-        The study's output folder. Only indexes are written there before the study is finished.
+        The study's output folder. Until the study is finished, only its index is written there.
     n_jobs : int, default 1
         Number of threads; -1 for one per core. Results do not depend on it.
     progress : callable, default prints nothing
@@ -72,36 +72,37 @@ class Context:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Time the block: report it as progress, and keep its seconds in `seconds`."""
+        """Time a block: add its seconds to those of `step`, and report them as progress."""
         start = time.perf_counter()
         yield
-        self.seconds[step] = time.perf_counter() - start
-        self.progress(f"{step}: {self.seconds[step]:.1f} s")
+        spent = time.perf_counter() - start
+        self.seconds[step] = self.seconds.get(step, 0.0) + spent
+        self.progress(f"{step}: {spent:.1f} s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a study found. The runner writes it; see `greylag.experiments.runner.write_outcome` for the files.
+    """What a study found. `greylag.experiments.runner` lists the files that it is written to.
 
     Parameters
     ----------
     scores : mapping of system to measure to float
-        What the file's ``expected`` is compared with.
+        Compared with the ``expected`` scores of the experiment file.
     results : mapping, JSON-serialisable
-        Everything that was measured: ``results.json``. The same in every run.
+        All measurements that are the same in every run, for ``results.json``.
     tables : sequence of Table or str
-        Shown on the terminal, in this order.
-    title : str, default "": the study's name
-        The report's title.
+        Printed on the terminal, in this order.
+    title : str, default "" (the experiment's name)
+        Title of the report.
     sections : sequence of Section, default ()
-        The report; without any, none is written.
+        The report. None is written without sections.
     runs : mapping of file name (without suffix) to Run, default {}
     descriptions : mapping of a run's file name to its ir_metadata description, default {}
     models : mapping of path below ``models/`` (without suffix) to model, default {}
     seconds : mapping, JSON-serialisable, default {}
-        Times, which differ from run to run and are therefore kept out of `results`.
+        Times, for ``times.json``. They differ from run to run, so they are kept out of `results`.
     provenance : mapping, JSON-serialisable, default {}
-        What the results depend on besides the settings and versions, such as an index's fingerprint.
+        What the results depend on besides settings and versions, such as the fingerprint of an index.
     """
 
     scores: Mapping[str, Mapping[str, float]]
@@ -123,13 +124,13 @@ class Study(Generic[S, T]):
     Parameters
     ----------
     settings : type
-        A subclass of `Experiment`: the study's fields of an experiment file.
+        A subclass of `Experiment` with the study's fields of an experiment file.
     open : callable
-        From settings and context to whatever `run` needs: reads files, opens or builds indexes, generates data.
+        From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
     run : callable
-        From settings, what was opened and context to an `Outcome`. Writes nothing.
+        From settings, what was opened, and context to an `Outcome`. Writes nothing.
     report : bool, default True
-        Whether the outcome has sections, so that the packages for reports are looked for before any work is done.
+        Whether the outcome has sections. If so, the packages for reports are checked before any work is done.
     """
 
     settings: type[S]
@@ -144,7 +145,7 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
     Raises
     ------
     FormatError
-        If the file cannot be used or names no study.
+        If the file is not a valid experiment file or names an unknown study.
     """
     fields = read_yaml(path)
     name = fields.get("study", "pipeline")
@@ -155,18 +156,18 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The scores that differ from the expected ones when both are rounded to four decimals, one line each.
+    """One line for each score that differs from the expected one at four decimals.
 
     Raises
     ------
     ParameterError
-        If a score is expected that the study does not compute.
+        If the study does not compute an expected score.
     """
     lines = []
     for system, measures in expected.items():
         for measure, value in measures.items():
             if measure not in scores.get(system, {}):
-                raise ParameterError(f"the experiment expects {measure} of {system!r}, which it does not compute")
+                raise ParameterError(f"the study does not compute {measure} of {system!r}, which its file expects")
             got = scores[system][measure]
             if round(got, 4) != round(value, 4):
                 lines.append(f"{system} {measure}: expected {value:.4f}, got {got:.4f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.evaluation import Scores, Significance, aligned
+from greylag.evaluation import Scores, Significance, aligned, comparison_rows
 
 Row = Sequence[str | float | None]
 
@@ -16,20 +16,23 @@ class Table:
 
     Parameters
     ----------
-    caption : what the numbers are, and over what.
-    header : the columns' names.
-    rows : cells: text, whole numbers, numbers (shown with `decimals`), or None for an empty one.
-    decimals : of the numbers that are not whole by type.
+    caption : str
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequence of str, int, float or None
+        Cells; None leaves a cell empty.
+    decimals : int, default 4
+        Decimals of floats. Integers have none.
     """
 
     caption: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str | float | None]]
+    rows: Sequence[Row]
     decimals: int = 4
 
 
 def as_text(table: Table | str) -> str:
-    """A table for the terminal, its caption first; text as it is."""
+    """Format a table for the terminal, below its caption; text is returned unchanged."""
     if isinstance(table, str):
         return table
     rows = [table.header, *([cell_text(value, table.decimals) for value in row] for row in table.rows)]
@@ -37,11 +40,11 @@ def as_text(table: Table | str) -> str:
 
 
 def cell_text(value: str | float | None, decimals: int) -> str:
-    """A cell as it is shown."""
+    """Format a cell; a positive number that rounds to 0 is shown as a bound, such as <0.0001."""
     if value is None:
         return ""
     if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
-        return f"<{10**-decimals:.{decimals}f}"  # a p of 0 would be a false claim
+        return f"<{10**-decimals:.{decimals}f}"
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
@@ -51,7 +54,7 @@ def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
 
 
 def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """One mapping of system to measure to score from several, such as those of relevance and of diversity."""
+    """Merge mappings of system to measure to score, such as those of relevance and of diversity."""
     merged: dict[str, dict[str, float]] = {}
     for part in parts:
         for system, values in part.items():
@@ -60,26 +63,14 @@ def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str
 
 
 def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, decimals: int = 4) -> Table:
-    """A row for each system and a column for each measure; systems may lack measures."""
+    """A table with a row for each system and a column for each measure. Systems may lack measures."""
     measures = list(dict.fromkeys(measure for values in scores.values() for measure in values))
     rows = [(system, *(values.get(measure) for measure in measures)) for system, values in scores.items()]
     return Table(caption, ("", *measures), rows, decimals)
 
 
-def comparison_table(caption: str, significance: Significance) -> Table:
-    """The differences from one baseline: a row for each run and measure."""
-    rows = [
-        (
-            found.run,
-            str(found.measure),
-            found.difference,
-            found.wins,
-            found.ties,
-            found.losses,
-            found.p,
-            found.corrected_p,
-        )
-        for found in significance.comparisons
-    ]
-    header = ("", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
-    return Table(caption, header, rows)
+def comparison_table(caption: str, *significances: Significance) -> Table:
+    """The differences from one or more baselines: a row for each baseline, run and measure."""
+    columns = ("run", "baseline", "measure", "difference", "wins", "ties", "losses", "p", "corrected_p")
+    header = ("", "against", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
+    return Table(caption, header, comparison_rows(significances, columns))

@@ -1,25 +1,21 @@
-"""What comes of the study `mrf`: comparisons with Holm's correction over all of them, and curves over all folds."""
+"""Findings of the study: comparisons with Holm's correction over all of them, and curves over all folds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from greylag.evaluation import Comparison, Scores, compare, paired_test
-from greylag.features.spec import Feature
-from greylag.index import PositionalIndex
-from greylag.ltr.linear import LinearModel
-from greylag.ranking import FloatArray
-from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned
+from greylag.evaluation import Scores, Significance, compare, paired_test
+from greylag.experiments import means
+from greylag.ltr import LinearModel
+from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Experiment, Fold, Learned
 
-if TYPE_CHECKING:
-    from greylag_papers.metzler_2007.study import Settings
-
-FIFTH = 5  # whether features after the fifth overfit is asked, as in Metzler (2007)
+FIFTH = 5  # as in the paper, which asks whether features after the fifth overfit
 
 
 @dataclass(frozen=True)
@@ -28,60 +24,63 @@ class PooledCurve:
 
     Parameters
     ----------
-    training : the mean over folds of the mean on training queries, shape (rounds,).
-    test : the mean over all judged test queries, shape (rounds,).
-    after_fifth : of the test queries' values with 5 features minus those with the most; the mean, and p of the
-        one-tailed paired t-test that the features after the fifth lower it; None where there are no more than 5.
+    training : array, shape (rounds,)
+        Means over training queries, averaged over folds.
+    test : array, shape (rounds,)
+        Means over all judged test queries.
+    after_fifth : tuple of float, or None
+        The mean over test queries with 5 features minus the mean with the most features, and p of the one-tailed paired
+        t-test that further features lower it. None if there are at most 5 features.
     """
 
-    training: FloatArray
-    test: FloatArray
+    training: NDArray[np.float64]
+    test: NDArray[np.float64]
     after_fifth: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the study found.
+    """Everything that the study found.
 
     Parameters
     ----------
-    scores : by system, the first stage first.
-    models : by system, one for each fold.
-    learned : by fold.
-    redundant, limited : as `mrf_learning.Experiment` has them.
+    experiment : Experiment
+    scores : mapping of system to Scores
+        The first stage comes first.
+    folds : tuple of Fold
+    models : mapping of system to its models by fold
+    learned : tuple of Learned
+        By fold.
     """
 
-    settings: Settings
-    index: PositionalIndex
+    experiment: Experiment
     scores: Mapping[str, Scores]
     folds: tuple[Fold, ...]
     models: Mapping[str, Sequence[LinearModel]]
     learned: tuple[Learned, ...]
-    redundant: Mapping[Feature, str]
-    limited: int
 
     @cached_property
-    def comparisons(self) -> dict[str, tuple[Comparison, ...]]:
-        """By hand-picked model, every learned system against it by every measure (see `compare_all`)."""
+    def means(self) -> dict[str, dict[str, float]]:
+        """Means by system and measure."""
+        return means(self.scores)
+
+    @cached_property
+    def comparisons(self) -> tuple[Significance, ...]:
+        """For each hand-picked model, the comparisons of the learned systems with it by every measure."""
         return compare_all(self.scores, [model.name for model in BASELINES], LEARNED)
 
     @cached_property
     def curves(self) -> dict[str, PooledCurve]:
-        """By system, of those that select features."""
-        rounds = self.settings.training.max_features
+        """The curves of the systems that select features."""
+        rounds = self.experiment.settings.training.max_features
         return {
             system: pool([part.curves[system] for part in self.learned], rounds) for system in self.learned[0].curves
         }
 
-    @property
-    def means(self) -> dict[str, dict[str, float]]:
-        """Means by system and measure."""
-        return {system: scores.by_measure for system, scores in self.scores.items()}
-
     def as_dict(self) -> dict[str, Any]:
-        """Folds, pool, comparisons and curves, as JSON takes them."""
+        """Folds, pool, comparisons and curves, ready for JSON."""
         return {
-            "redundant": list(self.redundant.values()),
+            "redundant": list(self.experiment.redundant.values()),
             "folds": [
                 {
                     "training": list(fold.training),
@@ -92,9 +91,9 @@ class Findings:
                 for fold, part in zip(self.folds, self.learned, strict=True)
             ],
             "comparisons": [
-                {"baseline": baseline, **asdict(comparison), "measure": str(comparison.measure)}
-                for baseline, found in self.comparisons.items()
-                for comparison in found
+                {"baseline": test.baseline, **asdict(comparison), "measure": str(comparison.measure)}
+                for test in self.comparisons
+                for comparison in test.comparisons
             ],
             "curves": {
                 system: {**asdict(curve), "training": curve.training.tolist(), "test": curve.test.tolist()}
@@ -105,26 +104,23 @@ class Findings:
 
 def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
-) -> dict[str, tuple[Comparison, ...]]:
-    """Every system against every baseline: one-tailed paired t-tests that it is better, Holm's correction over all."""
+) -> tuple[Significance, ...]:
+    """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them."""
     from statsmodels.stats.multitest import multipletests
 
-    found = {
-        baseline: compare(
-            {name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater"
-        ).comparisons
+    tests = [
+        compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
         for baseline in baselines
-    }
-    p = [comparison.p for own in found.values() for comparison in own]
-    corrected = iter(multipletests(p, method="holm")[1].tolist())
-    return {
-        baseline: tuple(replace(comparison, corrected_p=next(corrected)) for comparison in own)
-        for baseline, own in found.items()
-    }
+    ]
+    corrected = iter(multipletests([c.p for test in tests for c in test.comparisons], method="holm")[1].tolist())
+    return tuple(
+        replace(test, comparisons=tuple(replace(c, corrected_p=next(corrected)) for c in test.comparisons))
+        for test in tests
+    )
 
 
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
-    """One system's curves of all folds; a selection that stopped early keeps its last values up to `rounds`."""
+    """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
     training = np.mean([np.array(curve.training)[own] for curve, own in zip(curves, last, strict=True)], axis=0)
     test = np.concatenate([curve.test[own] for curve, own in zip(curves, last, strict=True)], axis=1)

@@ -1,4 +1,8 @@
-"""The systems of the study `mrf`, learned in each fold from its training queries alone."""
+"""The systems of the study, learned in each fold from its training queries alone.
+
+The hand-picked models are tuned first. The learned systems then use the mu of LM, the k1 and b of BM25, and the
+feedback of RM3, because a grid around every selection would multiply its time by the size of the grid.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,41 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greylag import __version__
-from greylag.experiments.study import Say
-from greylag.features.cliques import redundant_features
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, Feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index import PositionalIndex
-from greylag.ltr.baselines import BM25, LM, MRF_BM25, MRF_LM, RM3, SDM, Baseline
-from greylag.ltr.coordinate_ascent import CoordinateAscent
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.learner import Learner, Selection
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
-from greylag.ltr.training import selected_model, useful_features
-from greylag.ltr.tuning import Grid, Tuned, after_each_round, choose_learner, parameter_grid, tune_on_data
-from greylag.ranking import FloatArray, Ranking
-from greylag.trec import Qrels
+from greylag.experiments import OpenCollection, Progress
+from greylag.features import (
+    EXPANSION,
+    Feature,
+    FeatureExtractor,
+    FeatureParameters,
+    named_pool,
+    redundant_features,
+    unique_features,
+)
+from greylag.ltr import (
+    Baseline,
+    CoordinateAscent,
+    GreedySelection,
+    Learner,
+    LinearModel,
+    Objective,
+    RankingData,
+    Selection,
+    Tuned,
+    after_each_round,
+    baselines,
+    choose_learner,
+    parameter_grid,
+    selected_model,
+    tune_on_data,
+    useful_features,
+)
+from greylag_papers.metzler_2007.settings import Settings
 
-BASELINES = (LM, BM25, SDM, MRF_LM, MRF_BM25, RM3)
+LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
+BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
 SELECTED, RETRAINED, EXPANDED, ASCENT = "MRF-FS", "MRF-FS retrained", "MRF-FS expansion", "coordinate ascent"
 LEARNED = (SELECTED, RETRAINED, EXPANDED, ASCENT)
 HeldOut = tuple[tuple[float, ...], ...]
@@ -35,7 +53,7 @@ HeldOut = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Fold:
-    """Queries to learn from, and queries to rank, by qid."""
+    """The queries to learn from and the queries to rank, by qid."""
 
     number: int
     training: tuple[str, ...]
@@ -43,64 +61,64 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Learners:
-    """What the learned systems are learned by.
-
-    Parameters
-    ----------
-    greedy : one selection, or several to choose from: the same with objectives of other cut-offs.
-    ascent : over the whole pool.
-    measure : what tuning, choosing and curves go by.
-    inner_folds, seed : of the cross-validation within training queries.
-    """
-
-    greedy: tuple[GreedySelection, ...]
-    ascent: CoordinateAscent
-    measure: Objective
-    inner_folds: int
-    seed: int
-
-
-@dataclass(frozen=True)
 class Experiment:
-    """What all folds share.
+    """Everything that the folds share.
 
     Parameters
     ----------
-    index, rankings, qrels : the collection, what is reranked, and the judgements.
-    pool : the candidates, without those of `EXPANSION`.
-    base : the feature parameters that are not tuned.
-    grid : the values that the others are tuned over.
-    n_jobs : threads.
+    settings : Settings
+    collection : OpenCollection
+    n_jobs : int, default 1
+        Number of threads.
     """
 
-    index: PositionalIndex
-    rankings: tuple[Ranking, ...]
-    qrels: Qrels
-    pool: tuple[Feature, ...]
-    base: FeatureParameters
-    grid: Grid
-    learners: Learners
-    n_jobs: int
+    settings: Settings
+    collection: OpenCollection
+    n_jobs: int = 1
+
+    @cached_property
+    def measure(self) -> Objective:
+        """The measure of tuning, choices and curves."""
+        return Objective.parse(self.settings.training.objective)
+
+    @cached_property
+    def greedy(self) -> tuple[GreedySelection, ...]:
+        """The selections to choose from, which differ in the cut-off of their objective."""
+        training = self.settings.training
+        objectives = [replace(self.measure, cutoff=cutoff) for cutoff in training.cutoffs] or [self.measure]
+        return tuple(
+            GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
+        )
+
+    @cached_property
+    def pool(self) -> tuple[Feature, ...]:
+        """The candidates without `EXPANSION`."""
+        return unique_features([*named_pool(self.settings.features.pool), *self.settings.priors])
+
+    @cached_property
+    def base(self) -> FeatureParameters:
+        """The feature parameters that are not tuned."""
+        features = self.settings.features
+        return FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique)
 
     def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
-        """The features of all rankings with a relevant document in the judgements."""
-        extractor = FeatureExtractor(self.index, tuple(features), parameters)
-        return RankingData.from_rankings(self.rankings, self.qrels, extractor)
+        """The features of all rankings whose query has a relevant document."""
+        extractor = FeatureExtractor(self.collection.index, tuple(features), parameters)
+        return RankingData.from_rankings(self.collection.first.rankings, self.collection.qrels, extractor)
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
-        """The features of the pool that the queries' cliques alone show to be trivial or duplicates, and why."""
+        """Features of the pool that are trivial or duplicates by the queries' cliques alone, with the reasons."""
         return redundant_features(self.pool, self._lengths, self.base.max_clique)
 
     @property
     def limited(self) -> int:
-        """How many queries have more terms than the largest clique, so that FD's cliques are not all there."""
+        """The number of queries with more terms than the largest clique, which lack some cliques of FD."""
         return sum(length > self.base.max_clique for length in self._lengths)
 
     @property
     def _lengths(self) -> list[int]:
-        return [len(self.index.query_terms(ranking.query)) for ranking in self.rankings]
+        return [len(self.collection.index.query_terms(text)) for text in self.collection.topics.values()]
 
 
 @dataclass(frozen=True)
@@ -109,25 +127,30 @@ class Curve:
 
     Parameters
     ----------
-    training : the mean over the fold's training queries.
-    test : of the fold's judged test queries, shape (rounds, queries).
-    held_out : for each learner that was to choose from, the cross-validated mean within the training queries.
+    training : tuple of float
+        Means over the training queries.
+    test : array, shape (rounds, queries)
+        Scores of the judged test queries.
+    held_out : tuple of tuple of float
+        Cross-validated means within the training queries, for each learner to choose from.
     """
 
     training: tuple[float, ...]
-    test: FloatArray
+    test: NDArray[np.float64]
     held_out: HeldOut
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What one fold's training queries led to.
+    """What is learned from the training queries of one fold.
 
     Parameters
     ----------
-    models : by system.
-    curves : by system, of those that select.
-    set_aside : the features that are trivial or duplicates by value, and why.
+    models : mapping of system to LinearModel
+    curves : mapping of system to Curve
+        For the systems that select features.
+    set_aside : tuple of str
+        Features that are trivial or duplicates by value, with the reasons.
     """
 
     models: Mapping[str, LinearModel]
@@ -138,22 +161,22 @@ class Learned:
 def tune_baseline(
     experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
-    """A hand-picked model tuned in each fold, around the fold's `bases`."""
+    """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
 
     @cache
     def extract(parameters: FeatureParameters) -> RankingData:
         return experiment.data(model.features, parameters)
 
-    measure, n_jobs = experiment.learners.measure, experiment.n_jobs
-    settings = [parameter_grid(experiment.grid, model.tuned, base) for base in bases]
+    measure, n_jobs = experiment.measure, experiment.n_jobs
+    settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
         for own, fold in zip(settings, folds, strict=True)
     ]
 
 
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], say: Say) -> dict[str, list[Tuned]]:
-    """All hand-picked models by name, tuned in each fold; RM3 around the k1 and b of BM25, and the mu of LM."""
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Tuned]]:
+    """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     found: dict[str, list[Tuned]] = {}
     bases = [experiment.base] * len(folds)
     for model in BASELINES:
@@ -164,16 +187,17 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], say: Say) -> d
             ]
         found[model.name] = tune_baseline(experiment, model, folds, bases)
         scores = [tuned.training_score for tuned in found[model.name]]
-        say(f"{model.name}: {experiment.learners.measure} {np.mean(scores):.4f} on training queries")
+        progress(f"{model.name}: {experiment.measure} {np.mean(scores):.4f} on training queries")
     return found
 
 
 def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
-    """The learned systems of one fold, over the pool and, for one of them, over the features of `EXPANSION` too.
+    """Learn the systems of one fold.
 
-    The retrained model has as many features as the one that is not.
+    `SELECTED` chooses its objective and number of features within the training queries. `RETRAINED` uses the same, and
+    `EXPANDED` makes its own choice with `EXPANSION` in the pool.
     """
-    learners, n_jobs = experiment.learners, experiment.n_jobs
+    options, n_jobs = experiment.settings.training, experiment.n_jobs
     pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
     data = experiment.data([*pool, *EXPANSION], parameters)
     useful, set_aside = useful_features(data.select_queries(fold.training))
@@ -182,38 +206,43 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     curves: dict[str, Curve] = {}
 
     def select(system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut) -> None:
-        path = replace(learner, max_features=learners.greedy[0].max_features).fit(training, n_jobs=n_jobs)
+        path = replace(learner, max_features=options.max_features).fit(training, n_jobs=n_jobs)
         found[system] = training, learner, path.head(learner.max_features)
-        test = after_each_round(path, _named(held, training.names), learners.measure)
+        test = after_each_round(path, _named(held, training.names), experiment.measure)
         curves[system] = Curve(path.training_scores, test, held_out)
 
     expansion = {str(feature) for feature in EXPANSION}
     textual = _named(useful, [name for name in useful.names if name not in expansion])
     for system, training in ((SELECTED, textual), (EXPANDED, useful)):
         choice = choose_learner(
-            training, learners.greedy, learners.measure, folds=learners.inner_folds, seed=learners.seed, n_jobs=n_jobs
+            training,
+            experiment.greedy,
+            experiment.measure,
+            folds=options.inner_folds,
+            seed=options.seed,
+            n_jobs=n_jobs,
         )
         select(system, training, choice.learner, choice.held_out)
         if system == SELECTED:
             select(RETRAINED, training, replace(choice.learner, retrain=True), ())
-    found[ASCENT] = textual, learners.ascent, learners.ascent.fit(textual, n_jobs=n_jobs)
+    ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)
+    found[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
     models = {
         system: selected_model(
-            selection, training, learner,
-            {"system": system, "fold": fold.number, "set_aside": set_aside},
+            selection, training, learner, {"system": system, "fold": fold.number, "set_aside": set_aside}
         )
         for system, (training, learner, selection) in found.items()
-    }  # fmt: skip
+    }
     return Learned(models, curves, tuple(set_aside))
 
 
 def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: Fold) -> LinearModel:
-    """A hand-picked model as it was tuned in a fold."""
+    """A hand-picked model as tuned in a fold."""
     return LinearModel(
         model.features,
         tuned.weights,
         tuned.parameters,
-        objective=str(experiment.learners.measure),
+        objective=str(experiment.measure),
         provenance={
             "greylag": __version__,
             "system": model.name,
@@ -223,7 +252,7 @@ def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: 
             "training_score": tuned.training_score,
             "queries": list(fold.training),
         },
-    ).for_collection(experiment.index)
+    ).for_collection(experiment.collection.index)
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:

@@ -1,4 +1,4 @@
-"""The report of the study `mrf`: tables and figures of its findings."""
+"""The report of the study: tables and figures of its findings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL as LEVEL
-from greylag.experiments.report import Figure, Section, Table, draw_figure
-from greylag.features.spec import named_pool
-from greylag.ltr.baselines import BM25, LM, RM3
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure
+from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure
+from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
-from greylag_papers.metzler_2007.learning import ASCENT, BASELINES, EXPANDED, LEARNED, RETRAINED, SELECTED
+from greylag_papers.metzler_2007.learning import (
+    ASCENT,
+    BASELINES,
+    BM25,
+    EXPANDED,
+    LEARNED,
+    LM,
+    RETRAINED,
+    RM3,
+    SELECTED,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -21,25 +30,30 @@ if TYPE_CHECKING:
 _SYSTEMS = f"""\
 LM, BM25, SDM (weights 0.85, 0.10, 0.05), MRF-LM, MRF-BM25 and RM3 are hand-picked: their parameters are tuned over a
 grid, and the weights of the last three are learned by coordinate ascent. {SELECTED} selects features greedily from the
-pool (Metzler 2007, Algorithm 1), as many as do best in cross-validation within the training queries; {RETRAINED} has
-the same number, with all weights trained again after each round; {EXPANDED} selects from the pool with expansion
-features beside it; {ASCENT} weighs the whole pool."""
+pool (Metzler 2007, Algorithm 1); cross-validation within the training queries chooses how many. {RETRAINED} selects the
+same number and retrains all weights after each round. {EXPANDED} selects from the pool with expansion features added.
+{ASCENT.capitalize()} learns weights for the whole pool."""
 _CURVES = """\
-The mean on training queries, and that on test queries, with the features of the first 1, 2, ... rounds: the paper's
-figure 2. The model that is scored above stops where cross-validation within its training queries was highest."""
+The mean on training queries and on test queries with the features of the first 1, 2, ... rounds, as in Figure 2 of the
+paper. The model that is scored above stops where cross-validation within its training queries was highest."""
 _PARAMETERS = f"""\
-The learned systems have the mu to which {LM.name} was tuned, the k1 and b of {BM25.name}, and the feedback of
-{RM3.name}; how many features they have and what they maximise are chosen within the training queries."""
+The learned systems use the tuned mu of {LM.name}, the tuned k1 and b of {BM25.name}, and the tuned feedback of
+{RM3.name}. Their objective and number of features are chosen within the training queries."""
 _FEATURES = """\
-In each fold, a feature's place in the order of selection, and its weight; nothing where the fold's model does without
-it. Coordinate ascent has no order. A weight multiplies the feature as it is, so that weights of different features,
-whose scales differ, cannot be compared."""
-WIDTH = 8.5  # of figures, in inches
-ROOM_FOR_NAMES = 100  # of queries below their bars
+For each fold, the position of a feature in the order of selection and its weight. A cell is empty if the fold's model
+does not use the feature. Coordinate ascent has no order. Weights apply to unscaled features, so weights of different
+features cannot be compared."""
+ROOM_FOR_NAMES = 100  # queries; more names would overlap on the axis
 
 
 def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
-    """The report, with the seconds of each step."""
+    """The sections of the report.
+
+    Parameters
+    ----------
+    findings : Findings
+    seconds : mapping of step to float
+    """
     return [
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", f"{_CURVES}\n\n{overfitting(findings)}", [curves_figure(findings)]),
@@ -56,67 +70,66 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
 
 
 def effectiveness(findings: Findings) -> str:
-    """What is compared, on what, and how many of the comparisons are significant."""
-    settings, stage = findings.settings, findings.settings.first_stage
+    """What is compared, on which queries, and how many of the comparisons are significant."""
+    settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
+    stage = settings.first_stage
     parameters = f"BM25, k1 {stage.k1:g}, b {stage.b:g}" if stage.model == "bm25" else f"LM, mu {stage.mu:g}"
     judged = len(next(iter(findings.scores.values())).qids)
     tested = (
-        f"{judged} judged queries in {len(findings.folds)} folds, each of which is ranked by what the others taught"
+        f"{judged} judged queries in {len(findings.folds)} folds, each ranked by models trained on the other folds"
         if settings.split is None
-        else f"{judged} judged test queries, which are ranked by what {len(findings.folds[0].training)} others taught"
+        else f"{judged} judged test queries, ranked by models trained on {len(findings.folds[0].training)} others"
     )
-    compared = [c for own in findings.comparisons.values() for c in own]
-    before, after = sum(c.p < LEVEL for c in compared), sum(c.corrected_p < LEVEL for c in compared)
+    compared = [comparison for test in findings.comparisons for comparison in test.comparisons]
+    before = sum(comparison.p < SIGNIFICANCE_LEVEL for comparison in compared)
+    after = sum(comparison.corrected_p < SIGNIFICANCE_LEVEL for comparison in compared)
     return (
-        f"{settings.collection.docs}: {findings.index.n_documents} documents; {tested}. All systems rerank the first "
-        f"stage ({parameters}, {stage.hits} documents a query at most), and are linear models over the same kinds of "
-        f"features. What is tuned, learned or chosen comes from training queries alone, by "
+        f"{settings.collection.docs}: {n_documents} documents; {tested}. All systems rerank the first stage "
+        f"({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
+        f"features. Everything that is tuned, learned or chosen is based on training queries alone, by "
         f"{settings.training.objective}.\n\n{_SYSTEMS}\n\nOf {len(compared)} comparisons of a learned system with a "
-        f"hand-picked one, {before} have p < {LEVEL} as they are, and {after} after Holm's correction."
+        f"hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's correction."
     )
 
 
 def score_table(findings: Findings) -> Table:
-    """Means by system and measure, with a letter for each hand-picked model that a learned system is better than."""
+    """Means by system and measure, with a letter for each hand-picked model that is significantly worse."""
     letters = {model.name: letter for model, letter in zip(BASELINES, ascii_lowercase, strict=False)}
-    count = sum(map(len, findings.comparisons.values()))
-    rows: list[list[str]] = []
-    for system, scores in findings.scores.items():
-        row = [f"{system} ({letters[system]})" if system in letters else system]
-        for measure, mean in scores.by_measure.items():
-            better = [
-                letters[baseline]
-                for baseline, found in findings.comparisons.items()
-                for c in found
-                if (c.run, str(c.measure)) == (system, measure) and c.corrected_p < LEVEL
-            ]
-            row.append(f"{mean:.4f} {''.join(better)}".strip())
-        rows.append(row)
     first = next(iter(findings.scores.values()))
+
+    def cell(system: str, measure: Measure) -> str:
+        found = {test.baseline: test.find(system, measure) for test in findings.comparisons}
+        worse = [letters[name] for name, c in found.items() if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
+        return f"{findings.means[system][str(measure)]:.4f} {''.join(worse)}".strip()
+
+    rows = [
+        [f"{system} ({letters[system]})" if system in letters else system, *(cell(system, m) for m in first.measures)]
+        for system in findings.scores
+    ]
     caption = (
         f"Means over {len(first.qids)} judged queries. Letters: significantly better than that model (one-tailed "
-        f"paired t-test, p < {LEVEL}, Holm's correction over all {count} comparisons)"
+        f"paired t-test, p < {SIGNIFICANCE_LEVEL}, Holm's correction over all "
+        f"{sum(len(test.comparisons) for test in findings.comparisons)} comparisons)"
     )
     return Table(caption, ("system", *map(str, first.measures)), rows)
 
 
 def comparison_table(findings: Findings) -> Table:
-    """Every learned system against every hand-picked one by the objective."""
+    """Every learned system against every hand-picked model by the objective."""
     objective = next(iter(findings.scores.values())).measures[0]
     rows: list[list[str | float]] = []
     for system in LEARNED:
-        for baseline, found in findings.comparisons.items():
-            for c in found:
-                if (c.run, c.measure) == (system, objective):
-                    percent = 100.0 * c.difference / (findings.means[baseline][str(objective)] or np.nan)
-                    outcome = f"{c.wins}/{c.ties}/{c.losses}"
-                    rows.append([system, baseline, c.difference, f"{percent:+.1f} %", c.p, c.corrected_p, outcome])
-    header = ("system", "against", "difference", "relative", "p", "corrected p", "better/equal/worse")
-    return Table(f"{objective}: differences, and p before and after the correction", header, rows)
+        for test in findings.comparisons:
+            if c := test.find(system, objective):
+                percent = 100.0 * c.difference / (findings.means[test.baseline][str(objective)] or np.nan)
+                outcome = f"{c.wins}/{c.ties}/{c.losses}"
+                rows.append([system, test.baseline, c.difference, f"{percent:+.1f} %", c.p, c.corrected_p, outcome])
+    header = ("system", "baseline", "difference", "relative", "p", "corrected p", "better/equal/worse")
+    return Table(f"{objective}: differences, with p before and after correction", header, rows)
 
 
 def overfitting(findings: Findings) -> str:
-    """Whether features after the fifth do harm, in words."""
+    """Whether features after the fifth are harmful, in words."""
     sentences = []
     for system, curve in findings.curves.items():
         if curve.after_fifth is not None:
@@ -124,32 +137,28 @@ def overfitting(findings: Findings) -> str:
             verb = "lowers" if lost > 0 else "raises"
             sentences.append(
                 f"{system}: going from 5 to {len(curve.test)} features {verb} the test mean by {abs(lost):.4f} "
-                f"(one-tailed p that it is lowered: {p:.3f})."
+                f"(one-tailed test that it is lowered: p = {p:.3f})."
             )
     return " ".join(sentences)
 
 
 def curves_figure(findings: Findings) -> Figure:
     """The objective against the number of features."""
-    objective = findings.settings.training.objective
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.subplots(1, 2, sharey=True)
-        for system, curve in findings.curves.items():
-            for panel, values in zip(axes, (curve.training, curve.test), strict=True):
-                panel.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, label=system)
-        for panel, title in zip(axes, ("training queries", "test queries"), strict=True):
-            panel.set(title=title, xlabel="number of features")
-            panel.xaxis.get_major_locator().set_params(integer=True)
-        axes[0].set_ylabel(f"mean {objective}")
-        axes[0].legend()
-
-    return draw_figure(f"{objective} against the number of features, over all folds", draw, width=WIDTH)
+    objective = findings.experiment.settings.training.objective
+    panels: dict[str, Panel] = {
+        f"{part} queries": (
+            {system: dict(enumerate(getattr(curve, part).tolist(), 1)) for system, curve in findings.curves.items()},
+            {},
+        )
+        for part in ("training", "test")
+    }
+    caption = f"{objective} against the number of features, over all folds"
+    return line_figure(caption, "number of features", f"mean {objective}", panels)
 
 
 def queries_figure(findings: Findings) -> Figure:
-    """Each query's difference from BM25 by the objective; with the queries' names where there is room."""
-    objective = findings.settings.training.objective
+    """The difference of each query from BM25 by the objective, with the names of queries if there is room."""
+    objective = findings.experiment.settings.training.objective
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.subplots(2, 1, sharey=True)
@@ -164,25 +173,25 @@ def queries_figure(findings: Findings) -> Figure:
             panel.set_xticks(np.arange(shown), names[:shown], rotation=90, fontsize=min(7.0, 500 / len(names)))
         panels[1].set_xlabel("query")
 
-    caption = f"{objective} of each judged query minus that of tuned {BM25.name}, in falling order for each system"
-    return draw_figure(caption, draw, width=WIDTH, height=5.5)
+    caption = f"{objective} of each judged query minus that of tuned {BM25.name}, in decreasing order for each system"
+    return draw_figure(caption, draw, width=8.5, height=5.5)
 
 
 def grid_ends(findings: Findings) -> str:
-    """Which parameters were tuned to an end of their grid, beyond which there may be better values."""
+    """The parameters that were tuned to an end of their grid."""
     ends = []
     for picked in BASELINES:
         for name in picked.tuned:
-            grid = getattr(findings.settings.grid, name)
+            grid = getattr(findings.experiment.settings.grid, name)
             chosen = [getattr(model.parameters, name) for model in findings.models[picked.name]]
             count = sum(value in (min(grid), max(grid)) for value in chosen)
             if count and len(grid) > 1:
-                ends.append(f"{picked.name}'s {name} in {count} of {len(chosen)} folds")
-    return f"At an end of the grid, beyond which there may be better values: {'; '.join(ends) or 'none'}."
+                ends.append(f"{name} of {picked.name} in {count} of {len(chosen)} folds")
+    return f"Tuned to an end of the grid, beyond which there may be better values: {'; '.join(ends) or 'none'}."
 
 
 def parameters_table(findings: Findings) -> Table:
-    """What each fold's learned systems were learned with."""
+    """The parameters of each fold's learned systems."""
     names = ("mu", "k1", "b", "fb_docs", "fb_terms")
     rows: list[tuple[str | float, ...]] = []
     for number, part in enumerate(findings.learned, 1):
@@ -193,7 +202,7 @@ def parameters_table(findings: Findings) -> Table:
 
 
 def handpicked_table(findings: Findings) -> Table:
-    """What was tuned and trained of the hand-picked models, and what it gave on training queries."""
+    """The tuned parameters, trained weights and training scores of the hand-picked models."""
     rows: list[tuple[str, ...]] = []
     for picked in BASELINES:
         models = findings.models[picked.name]
@@ -202,12 +211,12 @@ def handpicked_table(findings: Findings) -> Table:
             values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(picked.features)}
         rows += [(picked.name, name, *(f"{value:.4g}" for value in own)) for name, own in values.items()]
         scores = [f"{model.provenance['training_score']:.4f}" for model in models]
-        rows.append((picked.name, f"{findings.settings.training.objective}, training", *scores))
-    return Table("Hand-picked models as tuned: parameters, weights", ("model", "", *_fold_names(findings)), rows)
+        rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
+    return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)
 
 
 def weights_table(findings: Findings, system: str) -> Table:
-    """A learned system's features with their order and weight in each fold; those of most folds first."""
+    """The features of a learned system with their order and weight in each fold, the most frequent features first."""
     cells: dict[str, dict[int, str]] = {}
     for number, model in enumerate(findings.models[system]):
         for place, (feature, weight) in enumerate(zip(model.features, model.weights, strict=True), 1):
@@ -223,28 +232,29 @@ def _fold_names(findings: Findings) -> list[str]:
 
 
 def pool_text(findings: Findings) -> str:
-    """How large the pool is, before and after features left it."""
-    options = findings.settings.features
-    total, redundant = len(named_pool(options.pool)) + len(options.priors), len(findings.redundant)
+    """The size of the pool, before and after features were removed."""
+    experiment = findings.experiment
+    features, redundant = experiment.settings.features, len(experiment.redundant)
+    total = len(named_pool(features.pool)) + len(features.priors)
     left = findings.models[SELECTED][0].provenance["candidates"]
     return (
-        f"{total} candidates, without the expansion. By rule, from the queries' cliques alone, {redundant} of them are "
-        f"trivial or duplicates; by value, in the first fold, {total - redundant - left} more. {left} are left; the "
-        f"paper has 48. FD's cliques have {options.max_clique} terms at most, which limits {findings.limited} queries."
+        f"{total} candidates, not counting expansion features. The queries' cliques alone show {redundant} of them to "
+        f"be trivial or duplicates, the values in the first fold {total - redundant - left} more. {left} remain; the "
+        f"paper has 48. Cliques of FD have at most {features.max_clique} terms; {experiment.limited} queries have more."
     )
 
 
 def set_aside_table(findings: Findings) -> Table:
-    """Which features left the pool, and why."""
-    rows = [("rule", "all", reason) for reason in findings.redundant.values()]
+    """The features that were removed from the pool, with the reasons."""
+    rows = [("cliques", "all", reason) for reason in findings.experiment.redundant.values()]
     folds: dict[str, list[str]] = {}
     for fold, part in zip(findings.folds, findings.learned, strict=True):
         for reason in part.set_aside:
             folds.setdefault(reason, []).append(str(fold.number))
-    rows += [("value", ", ".join(numbers), reason) for reason, numbers in folds.items()]
-    return Table("Features that left the pool", ("by", "folds", "why"), rows)
+    rows += [("values", ", ".join(numbers), reason) for reason, numbers in folds.items()]
+    return Table("Features removed from the pool", ("by", "folds", "reason"), rows)
 
 
 def time_table(seconds: Mapping[str, float]) -> Table:
-    """The seconds of each step, and of all."""
+    """The seconds of each step and of all steps."""
     return Table("Seconds", ("step", "s"), [*seconds.items(), ("all", sum(seconds.values()))], decimals=1)

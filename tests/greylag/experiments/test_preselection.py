@@ -1,26 +1,24 @@
-"""The preselection study on the demonstration collection, and `greylag train --preselect`."""
+"""The study of preselection on the demonstration collection."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-import greylag
-from greylag.cli import main
-from greylag.errors import FormatError, ParameterError
-from greylag.experiments import study
-from greylag.experiments.preselection import WHOLE
+from greylag.errors import FormatError
+from greylag.experiments.preselection import WHOLE, seconds, time_table
+from greylag.experiments.study import deviations, load
+from greylag.ltr.cross_validation import CrossValidation
+from greylag.ranking import Run
+from tests.greylag.experiments import samples
+from tests.greylag.experiments.samples import CONFIGS, DEMO
 
-DEMO = Path(greylag.__file__).parent / "demo"
-CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 
-
-def config(folder: Path, **options: object) -> Path:
+def write_config(folder: Path, **options: object) -> Path:
     demo = yaml.safe_load((DEMO / "demo.yaml").read_text())
     fields = {name: demo[name] for name in ("collection", "topics", "qrels", "training")}
     content = {"name": "small", "study": "preselection", "data": str(DEMO), **fields, **options}
@@ -28,76 +26,51 @@ def config(folder: Path, **options: object) -> Path:
     return folder / "small.yaml"
 
 
-def run(path: Path, out: Path, n_jobs: int = 1) -> study.Result:
-    module, settings = study.load(path)
-    return module.run(settings, out, n_jobs=n_jobs, say=lambda _: None)
-
-
-@pytest.fixture
-def no_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GREYLAG_DATA", raising=False)
-
-
-@pytest.mark.usefixtures("no_other_data")
-def test_the_whole_pool_is_the_main_studys_and_results_do_not_depend_on_threads(tmp_path: Path) -> None:
-    path = config(tmp_path, preselect=["mmr:4", "mmr:4:1"], measures=["AP", "nDCG@10"])
-    one, two = run(path, tmp_path / "out"), run(path, tmp_path / "out2", n_jobs=2)
+@pytest.mark.usefixtures("own_data")
+def test_the_whole_pool_is_that_of_the_main_study_and_results_do_not_depend_on_threads(tmp_path: Path) -> None:
+    path = write_config(tmp_path, preselect=["mmr:4", "mmr:4:1"], measures=["AP", "nDCG@10"])
+    one, two = samples.run_file(path, tmp_path / "out"), samples.run_file(path, tmp_path / "out2", n_jobs=2)
     assert one.scores == two.scores
     assert (tmp_path / "out" / "results.json").read_bytes() == (tmp_path / "out2" / "results.json").read_bytes()
-    _, demo = study.load(DEMO / "demo.yaml")
+    _, demo = load(DEMO / "demo.yaml")
     for measure in ("AP", "nDCG@10"):
         assert one.scores["bm25"][measure] == pytest.approx(demo.expected["bm25"][measure], abs=5e-5)
         assert one.scores[WHOLE][measure] == pytest.approx(demo.expected["mrf"][measure], abs=5e-5)
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = samples.results(tmp_path / "out")
     assert {len(models) for models in results["features"].values()} == {6}
     assert all(len(features) <= 4 for features in results["features"]["mmr:4"])
     assert results["features"]["mmr:4"] != results["features"]["mmr:4:1"]
     times = json.loads((tmp_path / "out" / "times.json").read_text())
-    assert times[WHOLE]["narrowing"] < times["mmr:4"]["narrowing"]
+    assert times[WHOLE]["preselection"] < times["mmr:4"]["preselection"]
     assert times["mmr:4"]["training"] < times[WHOLE]["training"]
     page = (tmp_path / "out" / "report.html").read_text()
-    for text in (f"{one.scores['mmr:4']['AP']:.4f}", "times faster", results["features"]["mmr:4"][0][0]):
+    for text in (f"{one.scores['mmr:4']['AP']:.4f}", "speedup", results["features"]["mmr:4"][0][0]):
         assert text in page
 
 
-@pytest.mark.usefixtures("no_other_data")
+def test_times() -> None:
+    trial = CrossValidation(Run(()), (), (), (0.25, 0.75), (1.0, 2.0))
+    assert seconds(trial) == {"preselection": 1.0, "training": 3.0}
+    table = time_table({WHOLE: {"preselection": 0.0, "training": 8.0}, "mmr:4": seconds(trial)})
+    assert table.rows == [(WHOLE, 0.0, 8.0, 8.0, 1.0), ("mmr:4", 1.0, 3.0, 4.0, 2.0)]
+
+
+@pytest.mark.usefixtures("own_data")
 @pytest.mark.parametrize(
-    ("options", "error", "reason"),
+    ("options", "reason"),
     [
-        ({"preselect": ["mmr"]}, ParameterError, "'mmr' is not of the form"),
-        ({"preselect": []}, FormatError, "preselect"),
+        ({"preselect": ["mmr"]}, "preselect.0: preselection 'mmr' is not of the form"),
+        ({"preselect": []}, "preselect: "),
     ],
 )
-def test_mistakes(tmp_path: Path, options: dict[str, object], error: type[Exception], reason: str) -> None:
-    with pytest.raises(error, match=reason):
-        run(config(tmp_path, **options), tmp_path / "out")
-
-
-def test_on_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def command(*words: str | Path) -> int:
-        monkeypatch.setattr(sys, "argv", ["greylag", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0)
-
-    assert command("index", DEMO / "docs.jsonl", "--out", tmp_path / "index") == 0
-    out = tmp_path / "model.json"
-    words = ["train", "--index", tmp_path / "index", "--topics", DEMO / "topics.tsv", "--qrels", DEMO / "qrels.txt"]
-    assert command(*words, "--out", out, "--preselect", "mmr:3") == 0
-    model = json.loads(out.read_text())
-    assert 1 <= len(model["features"]) <= 3
-    provenance = model["provenance"]
-    assert (provenance["preselect"], provenance["pool"], provenance["candidates"]) == ("mmr:3", 54, 3)
-    capfd.readouterr()
-    assert command(*words, "--out", out, "--preselect", "best") == 2
-    assert "'best' is not of the form mmr:16" in capfd.readouterr().err
+def test_preselections_that_cannot_be_read(tmp_path: Path, options: dict[str, object], reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        load(write_config(tmp_path, **options))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cacm", "cranfield", "vaswani"])
 def test_expected_scores(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
     data(name)
-    _, settings = study.load(CONFIGS / f"{name}.preselect.yaml")
-    assert run(CONFIGS / f"{name}.preselect.yaml", tmp_path).deviations(settings.expected) == []
+    _, settings = load(CONFIGS / f"{name}.preselect.yaml")
+    assert deviations(samples.run_file(CONFIGS / f"{name}.preselect.yaml", tmp_path).scores, settings.expected) == []

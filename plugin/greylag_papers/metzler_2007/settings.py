@@ -1,0 +1,124 @@
+"""Settings of the study: the collection, the pool, the grid, and how models are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, readable_by
+from greylag.experiments import Settings as Part
+from greylag.features import Prior
+
+Values = Annotated[tuple[float, ...], Field(min_length=1)]
+Counts = Annotated[tuple[int, ...], Field(min_length=1)]
+
+
+class Features(Part):
+    """The candidate features, and the parameters that are not tuned.
+
+    Parameters
+    ----------
+    pool : {"sd", "fd", "full"}, default "full"
+        The dependence models of the pool.
+    priors : tuple of str, default ()
+        Document priors that are added to the pool, ``prior:FILE[:log][:DEFAULT]``; paths below the data folder.
+    idf, profile, max_clique
+        As in `FeatureParameters`.
+    """
+
+    pool: Literal["sd", "fd", "full"] = "full"
+    priors: tuple[Annotated[str, readable_by(Prior.parse)], ...] = ()
+    idf: Literal["lucene", "robertson"] = "lucene"
+    profile: Literal["indri", "galago"] = "indri"
+    max_clique: int = 3
+
+
+class Grid(Part):
+    """The values of each field of `FeatureParameters` that training queries choose from."""
+
+    mu: Values = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
+    k1: Values = (0.6, 0.9, 1.2, 1.6, 2.2)
+    b: Values = (0.1, 0.25, 0.4, 0.6, 0.8)
+    fb_docs: Counts = (5, 10, 20)
+    fb_terms: Counts = (10, 30, 100)
+
+
+class Training(Part):
+    """How models are learned.
+
+    Parameters
+    ----------
+    objective : str, default "AP"
+        The measure that is maximised and that choices within training queries are based on.
+    cutoffs : tuple of int >= 1, default ()
+        Cut-offs of the objective that selection may maximise. Without any, selection maximises the objective itself.
+    max_features : int >= 1, default 7
+        The number of selected features is chosen from 1 to `max_features`.
+    epsilon : float >= 0, default 0
+        As in `GreedySelection`.
+    restarts : int >= 1, default 3
+        As in `CoordinateAscent`.
+    folds, inner_folds : int >= 2, default 5 and 3
+        Folds of cross-validation, and of the cross-validation within training queries.
+    seed : int, default 0
+    """
+
+    objective: ObjectiveName = "AP"
+    cutoffs: tuple[Positive, ...] = ()
+    max_features: Positive = 7
+    epsilon: float = 0.0
+    restarts: Positive = 3
+    folds: Folds = 5
+    inner_folds: Folds = 3
+    seed: int = 0
+
+
+class Split(Part):
+    """A fixed split of the topics.
+
+    Parameters
+    ----------
+    train, test : tuple of str
+        Topics, or ranges FIRST..LAST in the order of the topics file.
+    """
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+class Settings(CollectionSettings):
+    """A collection, a first stage, and how the systems that rerank it are learned.
+
+    Parameters
+    ----------
+    features : Features
+    grid : Grid
+    training : Training
+    split : Split or None, default None
+        Train on some topics and test on others, instead of cross-validation.
+    measures : tuple of str, default ("P@10", "nDCG@10")
+        Measures that runs are scored by, in addition to the objective.
+    """
+
+    features: Features = Features()
+    grid: Grid = Grid()
+    training: Training = Training()
+    split: Split | None = None
+    measures: tuple[MeasureName, ...] = ("P@10", "nDCG@10")
+
+    @property
+    def priors(self) -> list[Prior]:
+        """The priors, with the full paths of their files."""
+        priors = map(Prior.parse, self.features.priors)
+        return [replace(prior, file=str(self.path(prior.file))) for prior in priors]
+
+    def paths(self) -> Iterator[Path]:
+        """Also the files of the priors."""
+        yield from super().paths()
+        yield from (Path(prior.file) for prior in self.priors)

@@ -1,0 +1,49 @@
+"""Descriptions of runs in the ir_metadata format."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+import pytest
+import yaml
+
+from greylag.experiments.ir_metadata import describe, versions
+from greylag.ranking import Run
+
+
+def test_versions_are_those_of_the_required_packages() -> None:
+    found = versions()
+    assert list(found)[:2] == ["Python", "greylag"]
+    assert found["Python"] == platform.python_version()
+    assert {name: found[name] for name in ("numpy", "scipy", "numba", "clarabel", "pyserini")} == {
+        name: version(name) for name in ("numpy", "scipy", "numba", "clarabel", "pyserini")
+    }
+    assert all(found.values())
+
+
+def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
+    step = {"name": "search", "method": "BM25Similarity", "k1": 0.9}
+    content = yaml.safe_load(
+        describe(
+            Run((), "tag"),
+            {
+                "retrieval": [step],
+                "measures": ["AP", "nDCG@10"],
+                "baselines": ("bm25",),
+                "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
+            },
+        )
+    )
+    assert list(content) == ["tag", "platform", "research goal", "implementation", "method", "data"]
+    assert content["tag"] == "tag"
+    evaluation = content["research goal"]["evaluation"]
+    assert evaluation["reported measures"] == ["map", "ndcg_cut_10"]
+    assert evaluation["baseline"] == ["bm25"]
+    assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
+    assert content["method"]["retrieval"] == [step]
+    assert content["data"]["test collection"] == {"name": "cacm", "topics": "t", "qrels": "q"}
+    libraries = content["platform"]["software"]["libraries"]["python"]
+    assert {f"numpy=={version('numpy')}", f"python=={platform.python_version()}"} <= set(libraries)

@@ -1,0 +1,102 @@
+"""The main study on the demonstration collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greylag.errors import FormatError
+from greylag.experiments import pipeline
+from greylag.experiments.collection import OpenCollection, open_collection
+from greylag.experiments.pipeline import Settings
+from greylag.experiments.runner import Finished, run_study
+from greylag.experiments.study import Context, deviations, load
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
+from greylag.trec import read_run
+from tests.greylag.experiments import samples
+from tests.greylag.experiments.samples import CONFIGS, DEMO
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return pipeline.read_pipeline(DEMO / "demo.yaml")
+
+
+@pytest.fixture(scope="module")
+def opened(folder: Path, settings: Settings) -> OpenCollection:
+    return open_collection(settings, Context(folder))
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path, settings: Settings) -> Finished:
+    return run_study(pipeline.STUDY, settings, folder)
+
+
+def test_expected_scores(done: Finished, settings: Settings) -> None:
+    assert deviations(done.scores, settings.expected) == []
+    assert list(done.scores) == ["bm25", "ql", "mrf", "mmr"]
+    assert set(done.scores["mmr"]) == {"AP", "P@10", "nDCG@10", "RR", "alpha-nDCG@10", "S-recall@10"}
+    for system, measures in done.scores.items():
+        assert f"{system}  " in done.summary
+        assert f"{measures['AP']:.4f}" in done.summary
+
+
+def test_results_do_not_depend_on_threads(done: Finished, folder: Path, settings: Settings, tmp_path: Path) -> None:
+    assert run_study(pipeline.STUDY, settings, tmp_path, n_jobs=2).scores == done.scores
+    for path in [*folder.glob("*.run"), *folder.glob("models/*"), folder / "results.json"]:
+        assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path
+
+
+def test_every_query_is_reranked_by_a_model_of_other_queries(
+    done: Finished, folder: Path, opened: OpenCollection
+) -> None:
+    run = read_run(folder / "mrf.run")
+    assert list(run) == list(opened.first)
+    models = [LinearModel.load(folder / "models" / f"fold-{number}.json") for number in range(1, 7)]
+    assert sum(len(model.provenance["queries"]) for model in models) == 5 * 24
+    for qid, ranking in opened.first.items():
+        (model,) = (model for model in models if qid not in model.provenance["queries"])
+        assert MRFRanker(model, opened.index)(ranking).docids == run[qid].docids
+
+
+def test_results(done: Finished, folder: Path, opened: OpenCollection) -> None:
+    results = samples.results(folder)
+    assert results["fingerprint"] == opened.index.fingerprint
+    assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
+    assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_only_a_file_of_the_main_study_is_a_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n\n")
+    with pytest.raises(FormatError, match=r"x.yaml: study 'sum': use an experiment file of the study 'pipeline'"):
+        pipeline.read_pipeline(tmp_path / "x.yaml")
+
+
+def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
+    fields = "name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n"
+    for more, place in (
+        ("measures: [nDGC@10]", "measures.0"),
+        ("training: {objective: nDGC}", "training.objective"),
+        ("diversify: {subtopic_qrels: s, measures: [S-recal@10]}", "diversify.measures.0"),
+    ):
+        (tmp_path / "x.yaml").write_text(f"{fields}{more}\n")
+        with pytest.raises(FormatError, match=rf"x.yaml: {place}: "):
+            load(tmp_path / "x.yaml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cacm", "cacm-padded", "cranfield", "vaswani"])
+def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name: str) -> None:
+    assert callable(data)
+    data(name.partition("-")[0])
+    _, settings = load(CONFIGS / f"{name}.yaml")
+    assert deviations(samples.run_file(CONFIGS / f"{name}.yaml", tmp_path).scores, settings.expected) == []

@@ -1,0 +1,187 @@
+"""The runner: the files of an outcome, reuse of a finished study, and failures that leave everything as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from greylag.errors import DependencyError, ParameterError
+from greylag.experiments import runner
+from greylag.experiments.runner import Finished, run_study
+from greylag.experiments.study import Context
+from greylag.trec import read_run
+from tests.greylag.experiments import samples
+from tests.greylag.experiments.samples import STUDY, Number, Settings
+
+FILES = {
+    "results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"
+}  # fmt: skip
+
+TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "numbers.txt").write_text("1 2 3")
+    return Settings(name="sum", data_folder=tmp_path, own_folder=tmp_path, numbers="numbers.txt")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def steps(settings: Settings, out: Path) -> list[str]:
+    """The progress of a run without the seconds."""
+    lines: list[str] = []
+    run_study(STUDY, settings, out, progress=lines.append)
+    return [line.split(":")[0] for line in lines]
+
+
+RUN, REUSED = ["opened", "adding"], ["finished before, with the same settings, input and code"]
+
+
+def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    finished = run_study(STUDY, settings, out)
+    assert finished.scores == {"all": {"sum": 6.0}}
+    assert finished.summary == f"{TABLES}\nThe report is {out / 'report.html'}\n"
+    assert set(files(out)) == FILES
+    results = samples.results(out)
+    assert list(results) == ["settings", "fingerprint", "versions", "numbers"]
+    assert results["settings"]["numbers"] == "numbers.txt"
+    assert (results["fingerprint"], results["numbers"]) == ("abc", [1.0, 2.0, 3.0])
+    assert json.loads((out / "times.json").read_text()).keys() == {"adding"}
+    assert read_run(out / "sum.run")["1"].docids == ("a", "b")
+    assert yaml.safe_load((out / "sum.yaml").read_text())["tag"] == "sum"
+    assert (out / "models" / "part" / "0.json").read_text() == "6.0"
+    page = samples.Page((out / "report.html").read_text())
+    assert page.texts["h1"] == ["Sum of numbers"]
+    assert page.rows[1] == ["all", "6.0000"]
+    content = json.loads((out / "finished.json").read_text())
+    assert set(content["files"]) == FILES - {"finished.json"}
+
+
+def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
+    first = run_study(STUDY, settings, tmp_path / "out")
+    before = files(tmp_path / "out")
+    assert steps(settings, tmp_path / "out") == REUSED
+    assert run_study(STUDY, settings, tmp_path / "out") == first
+    assert files(tmp_path / "out") == before
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder, patch: (folder / "numbers.txt").write_text("1 2 3 4"),
+        lambda folder, patch: touch(folder / "numbers.txt"),
+        lambda folder, patch: patch.setattr(runner, "_code", lambda: "other code"),
+        lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
+        lambda folder, patch: (folder / "out" / "sum.run").unlink(),
+        lambda folder, patch: (folder / "out" / "finished.json").unlink(),
+        lambda folder, patch: (folder / "out" / "finished.json").write_text("{"),
+        lambda folder, patch: (folder / "out" / "finished.json").write_text("[]"),
+        lambda folder, patch: (folder / "out" / "finished.json").write_text("{}"),
+    ],
+)
+def test_a_study_runs_again_after_a_change(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, pytest.MonkeyPatch], None],
+) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    change(tmp_path, monkeypatch)
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+
+
+@pytest.mark.parametrize("fields", [{"factor": 2.0}, {"name": "other"}, {"expected": {"all": {"sum": 6.0}}}])
+def test_a_study_runs_again_with_other_settings(settings: Settings, tmp_path: Path, fields: dict[str, object]) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    assert steps(settings.model_copy(update=fields), tmp_path / "out") == RUN
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_folders_and_experiment_files_are_inputs(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\n")
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    (tmp_path / "folder" / "below" / "a.txt").write_text("1")
+    settings = settings.model_copy(update={"other": "./inner.yaml"})
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+    (tmp_path / "folder" / "below" / "a.txt").write_text("12")
+    assert steps(settings, tmp_path / "out") == RUN
+    (tmp_path / "unrelated.txt").write_text("1")
+    assert steps(settings, tmp_path / "out") == REUSED
+    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\nfactor: 2\n")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path: Path) -> None:
+    run_study(STUDY, settings.model_copy(update={"models": 3}), tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert set(files(tmp_path / "out")) == FILES | {"notes.txt", "models/part/1.json", "models/part/2.json"}
+    run_study(STUDY, settings, tmp_path / "out")
+    assert set(files(tmp_path / "out")) == FILES | {"notes.txt"}
+
+
+def test_a_failing_study_leaves_the_earlier_outcome(settings: Settings, tmp_path: Path) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    before = files(tmp_path / "out")
+    with pytest.raises(ParameterError, match="the study fails"):
+        run_study(STUDY, settings.model_copy(update={"fails": True}), tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    assert steps(settings, tmp_path / "out") == REUSED
+
+
+def test_an_outcome_that_is_half_written_is_not_finished(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Number, "save", lambda self, path: path.mkdir(parents=False))
+        with pytest.raises(OSError, match="exists"):
+            run_study(STUDY, settings.model_copy(update={"factor": 3.0}), tmp_path / "out")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
+def test_missing_packages_for_reports_are_an_error_before_any_work(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    lines: list[str] = []
+    with pytest.raises(DependencyError, match=rf"{missing}.*pip install 'greylag\[report\]'"):
+        run_study(STUDY, settings, tmp_path / "out", progress=lines.append)
+    assert lines == []
+    assert not (tmp_path / "out").exists()
+
+    def without_report(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+        return replace(samples.run(settings, numbers, context), sections=())
+
+    finished = run_study(replace(STUDY, run=without_report, report=False), settings, tmp_path / "out")
+    assert finished == Finished({"all": {"sum": 6.0}}, TABLES)
+    assert set(files(tmp_path / "out")) == FILES - {"report.html"}
+
+
+def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = runner._code()
+    package = tmp_path / "greylag_papers"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "greylag_papers", raising=False)
+    runner._code.cache_clear()
+    assert runner._code() != before
+    runner._code.cache_clear()

@@ -1,0 +1,83 @@
+"""Tables of results as text, and the tables that studies share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.experiments.tables import (
+    Table,
+    as_text,
+    cell_text,
+    comparison_table,
+    means,
+    means_table,
+    merge_scores,
+)
+
+
+def scores(*values: tuple[float, float]) -> Scores:
+    qids = tuple(str(qid) for qid in range(len(values)))
+    return Scores((parse_measure("AP"), parse_measure("P@10")), qids, np.array(values), (), ())
+
+
+def test_a_table_as_text() -> None:
+    table = Table("Scores", ("system", "AP", "n"), [("a", 0.25, 7), ("long", 12.5, None)], decimals=2)
+    assert as_text(table) == "Scores\nsystem     AP  n\na        0.25  7\nlong    12.50\n"
+    assert as_text("any text\n") == "any text\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (None, 2, ""),
+        ("text", 2, "text"),
+        (3, 2, "3"),
+        (0.125, 2, "0.12"),
+        (0.0, 2, "0.00"),
+        (0.005, 2, "0.01"),
+        (0.0049, 2, "<0.01"),
+        (1e-9, 4, "<0.0001"),
+        (-1e-9, 4, "-0.0000"),
+    ],
+)
+def test_cells(value: str | float | None, decimals: int, text: str) -> None:
+    assert cell_text(value, decimals) == text
+
+
+def test_means_and_their_table() -> None:
+    found = means({"a": scores((0.2, 0.5), (0.4, 0.7)), "b": scores((1.0, 0.0), (0.0, 0.0))})
+    assert found == {"a": {"AP": pytest.approx(0.3), "P@10": pytest.approx(0.6)}, "b": {"AP": 0.5, "P@10": 0.0}}
+    merged = merge_scores([found, {"b": {"S-recall@10": 0.9}, "c": {"AP": 0.1}}])
+    assert merged["b"] == {"AP": 0.5, "P@10": 0.0, "S-recall@10": 0.9}
+    assert list(merged) == ["a", "b", "c"]
+    assert "S-recall@10" not in found["b"]
+    table = means_table("Means", merged, decimals=1)
+    assert as_text(table).splitlines() == [
+        "Means",
+        "    AP  P@10  S-recall@10",
+        "a  0.3   0.6",
+        "b  0.5   0.0          0.9",
+        "c  0.1",
+    ]
+
+
+def test_a_row_for_each_comparison() -> None:
+    runs = {
+        "a": scores((0.2, 0.5), (0.4, 0.5)),
+        "b": scores((0.5, 0.5), (0.4, 0.4)),
+        "c": scores((0.1, 0.6), (0.3, 0.6)),
+    }
+    tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
+    table = comparison_table("Differences", *tests)
+    assert [row[:7] for row in table.rows] == [
+        ("b", "a", "AP", pytest.approx(0.15), 1, 1, 0),
+        ("b", "a", "P@10", pytest.approx(-0.05), 0, 1, 1),
+        ("c", "a", "AP", pytest.approx(-0.1), 0, 0, 2),
+        ("c", "a", "P@10", pytest.approx(0.1), 2, 0, 0),
+        ("b", "c", "AP", pytest.approx(0.25), 2, 0, 0),
+        ("b", "c", "P@10", pytest.approx(-0.15), 0, 0, 2),
+    ]
+    assert [row[7:] for row in table.rows] == [(c.p, c.corrected_p) for test in tests for c in test.comparisons]
+    assert len(table.header) == len(table.rows[0])

@@ -1,0 +1,30 @@
+"""The study, run once for all test modules."""
+
+from __future__ import annotations
+
+import pytest
+
+from greylag.experiments.runner import run_study
+from greylag.experiments.study import Context, load
+from greylag_papers.metzler_2007.settings import Settings
+from greylag_papers.metzler_2007.study import open_first_stage
+from tests.greylag.experiments import samples as studies
+from tests.greylag_papers.metzler_2007.samples import Done, write_config
+
+
+@pytest.fixture(autouse=True)
+def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiment files name their own data."""
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
+
+
+@pytest.fixture(scope="session")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GREYLAG_DATA", raising=False)
+        folder = tmp_path_factory.mktemp("mrf")
+        study, settings = load(write_config(folder))
+        finished = run_study(study, settings, folder / "out")
+    assert isinstance(settings, Settings)
+    opened = open_first_stage(settings, Context(folder / "out"))
+    return Done(settings, opened, finished, folder / "out", studies.results(folder / "out"))

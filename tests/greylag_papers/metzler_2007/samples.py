@@ -1,0 +1,46 @@
+"""The study on the demonstration collection, small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from greylag.experiments.collection import OpenCollection
+from greylag.experiments.runner import Finished
+from greylag.ltr.linear import LinearModel
+from greylag_papers.metzler_2007.settings import Settings
+from tests.greylag.experiments.samples import DEMO
+
+SYSTEMS = [
+    "first stage", "LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3",
+    "MRF-FS", "MRF-FS retrained", "MRF-FS expansion", "coordinate ascent",
+]  # fmt: skip
+
+
+def write_config(folder: Path, **options: object) -> Path:
+    content: dict[str, Any] = {
+        "name": "small", "study": "mrf", "data": str(DEMO), "topics": "topics.tsv", "qrels": "qrels.txt",
+        "collection": {"docs": "docs.jsonl", "type": "JsonCollection"}, "features": {"pool": "sd"},
+        "grid": {"mu": [50, 500], "k1": [0.9, 1.6], "b": [0.4], "fb_docs": [5], "fb_terms": [10, 30]},
+        "training": {"max_features": 6, "folds": 3, "restarts": 2, "seed": 1}, "measures": ["P@10"],
+    }  # fmt: skip
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(content | options))
+    return path
+
+
+@dataclass(frozen=True)
+class Done:
+    """The finished study, what it wrote, and what it opened."""
+
+    settings: Settings
+    opened: OpenCollection
+    finished: Finished
+    out: Path
+    results: dict[str, Any]
+
+    def models(self, tag: str) -> list[LinearModel]:
+        return [LinearModel.load(self.out / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]

@@ -1,0 +1,43 @@
+"""The systems of a fold are learned from its training queries alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from greylag_papers.metzler_2007 import learning, study
+from tests.greylag_papers.metzler_2007.samples import Done
+
+
+def test_nothing_is_learned_from_test_queries(done: Done) -> None:
+    """With inverted judgements of a fold's test queries, the fold learns the same."""
+    opened = done.opened
+    fold = study.make_folds(done.settings, list(opened.first))[1]
+    inverted = {
+        qid: {docid: int(grade <= 0) for docid, grade in grades.items()} if qid in fold.test else grades
+        for qid, grades in opened.qrels.items()
+    }
+    for qrels in (opened.qrels, inverted):
+        experiment = learning.Experiment(done.settings, replace(opened, qrels=qrels))
+        tuned = learning.tune_baselines(experiment, [fold], lambda line: None)
+        learned = learning.learn(experiment, fold, tuned["RM3"][0].parameters)
+        for system, model in learned.models.items():
+            assert done.models(study.file_name(system))[1] == model
+        for name, (found,) in tuned.items():
+            saved = done.models(study.file_name(name))[1]
+            assert (saved.weights, saved.parameters) == (found.weights, found.parameters)
+
+
+def test_learned_systems_use_the_tuned_parameters(done: Done) -> None:
+    lm, bm25, rm3, selected = (done.models(tag) for tag in ("lm", "bm25", "rm3", "mrf-fs"))
+    for fold in range(3):
+        used = selected[fold].parameters
+        assert used == rm3[fold].parameters
+        assert used.mu == lm[fold].parameters.mu
+        assert (used.k1, used.b) == (bm25[fold].parameters.k1, bm25[fold].parameters.b)
+
+
+def test_the_retrained_model_has_the_same_number_of_features(done: Done) -> None:
+    for selected, retrained in zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True):
+        assert len(retrained.features) <= len(selected.features)
+        assert retrained.provenance["retrain"]
+        assert retrained.features[0] == selected.features[0]

@@ -1,0 +1,69 @@
+"""The report of the study, compared with scores and models."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.greylag.experiments.samples import Page
+from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done
+
+
+@pytest.fixture(scope="module")
+def page(done: Done) -> Page:
+    return Page((done.out / "report.html").read_text())
+
+
+def test_the_report_is_self_contained(done: Done, page: Page) -> None:
+    links = [value or "" for _, name, value in page.attributes if name in ("src", "href", "xlink:href")]
+    assert all(link.startswith("#") for link in links)
+    assert len(page.texts["svg"]) == 2
+    assert not {"script", "link", "img"} & {*page.texts, *(tag for tag, *_ in page.attributes)}
+    for system in SYSTEMS:
+        assert f"{done.finished.scores[system]['AP']:.4f}" in page.text
+    significant = sum(c["corrected_p"] < 0.05 for c in done.results["comparisons"])
+    for text in (
+        "634 documents; 24 judged queries in 3 folds",
+        f"have p < 0.05 before and {significant} after",
+        "Holm's correction over all 48 comparisons",
+        "going from 5 to 6 features",
+        "learning, fold 3",
+        "28 candidates",
+    ):
+        assert text in page.text
+
+
+def test_letters_name_the_models_that_are_significantly_worse(done: Done, page: Page) -> None:
+    names = ["LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3"]
+    for system in SYSTEMS:
+        cells = next(row for row in page.rows if len(row) == 3 and row[0].split(" (")[0] == system)
+        for cell, measure in zip(cells[1:], ("AP", "P@10"), strict=True):
+            worse = [
+                c["baseline"]
+                for c in done.results["comparisons"]
+                if (c["run"], c["measure"]) == (system, measure) and c["corrected_p"] < 0.05
+            ]
+            letters = "".join(letter for name, letter in zip(names, "abcdef", strict=True) if name in worse)
+            assert cell == f"{done.finished.scores[system][measure]:.4f} {letters}".strip()
+
+
+def test_tables_show_the_models(done: Done, page: Page) -> None:
+    rm3, models = done.models("rm3"), done.models
+    assert ["RM3", "fb_terms", *(str(model.parameters.fb_terms) for model in rm3)] in page.rows
+    assert ["RM3", "FI/expansion/BM25", *(f"{model.weights[1]:.4g}" for model in rm3)] in page.rows
+    assert ["SDM", "AP, training", *(f"{own.provenance['training_score']:.4f}" for own in models("sdm"))] in page.rows
+    ascent = [dict(zip(map(str, own.features), own.weights, strict=True)) for own in models("coordinate-ascent")]
+    assert ["FI/term/LM", *(f"{weights['FI/term/LM']:+.4g}" for weights in ascent)] in page.rows
+    for number, (textual, expanded) in enumerate(zip(models("mrf-fs"), models("mrf-fs-expansion"), strict=True), 1):
+        sizes = [f"{len(own.features)} by AP" for own in (textual, expanded)]
+        assert any(row[:1] == [str(number)] and row[-2:] == sizes for row in page.rows)
+        for place, (feature, weight) in enumerate(zip(expanded.features, expanded.weights, strict=True), 1):
+            cell = f"{place}:\N{NO-BREAK SPACE}{weight:+.4g}"
+            assert any(row[0] == str(feature) and row[number] == cell for row in page.rows if len(row) == 4)
+    at_end = sum(model.parameters.k1 in (0.9, 1.6) for model in models("bm25"))  # k1 has these two values, b has one
+    assert f"; k1 of BM25 in {at_end} of 3 folds; mu of SDM" in page.text
+
+
+def test_times_add_up(page: Page) -> None:
+    times = [float(row[1]) for row in page.rows if len(row) == 2 and row[1].replace(".", "").isdigit()]
+    assert len(times) == 7
+    assert times[-1] == pytest.approx(sum(times[:-1]), abs=0.5)
