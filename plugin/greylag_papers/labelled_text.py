@@ -24,6 +24,7 @@ from pydantic import Field
 
 from greylag.errors import CollectionError, FormatError
 from greylag.experiments import config
+from greylag.experiments.study import Context
 from greylag.files import Faults, read_text
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -56,6 +57,17 @@ class Documents(config.Settings):
     skip_headers: bool = False
 
 
+class TextSettings(config.Experiment):
+    """A study on labelled texts.
+
+    Parameters
+    ----------
+    documents : Documents
+    """
+
+    documents: Documents
+
+
 @dataclass(frozen=True)
 class LabelledTexts:
     """Documents with one label each.
@@ -75,6 +87,11 @@ class LabelledTexts:
     texts: tuple[str, ...]
     splits: tuple[str, ...]
     left_out: Mapping[str, int]
+
+
+def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
+    """The documents of a study; see `read_labelled_texts`."""
+    return read_labelled_texts(settings.path(settings.documents.path), settings.documents)
 
 
 def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:

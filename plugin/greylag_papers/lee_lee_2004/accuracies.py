@@ -14,6 +14,7 @@ from greylag.ranking import FloatArray, IntArray
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)
+OTHERS = (IG, KS, ALL, SVM)  # compared with MMR
 DECIMALS = 12  # accuracies that agree to this many decimals are equal
 
 
@@ -132,3 +133,14 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
         return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
     t = mean / np.sqrt((1 / len(rounded) + test_ratio) * variance)
     return Difference(float(mean), float(t), float(2 * student.sf(abs(t), len(rounded) - 1)))
+
+
+def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
+    """MMR's difference from each of `OTHERS`, by learner, other system and number of words."""
+    found = {}
+    for i, learner in enumerate(accuracies.learners):
+        for other in OTHERS:
+            gains = (accuracies.systems[MMR] - accuracies.systems[other])[:, :, i]
+            for k, size in enumerate(accuracies.sizes):
+                found[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
+    return found

@@ -7,7 +7,7 @@ on its test documents. All words occur in the training documents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -20,11 +20,11 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from tqdm import tqdm
 
 from greylag.errors import CollectionError
-from greylag.experiments import config
+from greylag.experiments.config import Positive
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.ranking import FloatArray, IntArray
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
-from greylag_papers.labelled_text import Documents, LabelledTexts, read_labelled_texts
+from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies
 from greylag_papers.lee_lee_2004.tables import accuracy_table, sections, verdict
 from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM
@@ -35,12 +35,11 @@ Split = tuple[IntArray, IntArray]
 Ascending = AfterValidator(lambda weights: tuple(sorted(weights)))
 
 
-class Settings(config.Experiment):
-    """Documents, selectors and splits.
+class Settings(TextSettings):
+    """Selectors and splits.
 
     Parameters
     ----------
-    documents : Documents
     sizes : tuple of int >= 1, default (25, 50, 100, 200, 500, 1000)
         Numbers of words to select.
     preselect : int >= 1, default 1000
@@ -59,28 +58,21 @@ class Settings(config.Experiment):
         Seed of the random splits and folds.
     """
 
-    documents: Documents
-    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
-    preselect: config.Positive = 1000
+    sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
+    preselect: Positive = 1000
     relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
     conditioning_size: Annotated[int, Field(ge=0)] = 2
-    splits: config.Positive | Literal["given"] = 10
+    splits: Positive | Literal["given"] = 10
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
     folds: Annotated[int, Field(ge=2)] = 5
     seed: int = 0
-
-
-def read_documents(settings: Settings, context: Context) -> LabelledTexts:
-    """The documents of the settings."""
-    return read_labelled_texts(settings.path(settings.documents.path), settings.documents)
 
 
 def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:
     """Measure all accuracies and compare MMR with the other selectors."""
     X, y = count_words(texts)
     labels = dict(sorted(Counter(texts.labels).items()))
-    context.progress(f"documents: {X.shape[0]} with {X.shape[1]} distinct words: {_listed(labels)}")
-    context.progress(f"left out: {_listed(texts.left_out) or 'none'}")
+    context.progress(f"{len(y)} documents with {len(labels)} labels; {sum(texts.left_out.values())} left out")
     accuracies = measure(X, y, split_documents(texts, y, settings), settings, n_jobs=context.n_jobs)
     counts = {
         "different words": X.shape[1],
@@ -204,8 +196,4 @@ def learn(part: Part, selections: Iterable[IntArray]) -> FloatArray:
     return np.array(rows)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
-
-
-STUDY = Study(Settings, read_documents, run)
+STUDY = Study(Settings, open_texts, run)

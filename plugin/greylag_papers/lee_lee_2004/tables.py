@@ -12,24 +12,12 @@ from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.tables import Table
 from greylag.ranking import FloatArray
-from greylag_papers.lee_lee_2004.accuracies import (
-    ALL,
-    DECIMALS,
-    IG,
-    KS,
-    MMR,
-    SELECTORS,
-    SVM,
-    Accuracies,
-    Difference,
-    corrected_t_test,
-)
+from greylag_papers.lee_lee_2004.accuracies import ALL, DECIMALS, MMR, OTHERS, SELECTORS, SVM, Accuracies, differences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 LEVEL = 0.05
-OTHERS = {IG: IG, KS: KS, ALL: "the learner on all words", SVM: "the linear SVM on all words"}
 
 _ACCURACY = """\
 MMR: lambda is chosen for each split, learner and number of words by cross-validation on the training documents. Ties go
@@ -65,7 +53,7 @@ def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Secti
 def verdict(accuracies: Accuracies) -> str:
     """The number of cases (learner and number of words) in which MMR is at least as accurate as the others."""
     means = {system: np.round(values.mean(axis=0), DECIMALS) for system, values in accuracies.systems.items()}
-    counts = [f"{name} in {np.count_nonzero(means[MMR] >= means[other])}" for other, name in OTHERS.items()]
+    counts = [f"{other} in {np.count_nonzero(means[MMR] >= means[other])}" for other in OTHERS]
     return f"Of {means[MMR].size} cases (learner and number of words) MMR is at or above {', '.join(counts)}."
 
 
@@ -97,17 +85,6 @@ def difference_table(accuracies: Accuracies) -> Table:
     ]
     caption = f"MMR minus another system: percentage points (p); * p < {LEVEL}"
     return Table(caption, ("learner", "minus", *_size_names(accuracies)), rows)
-
-
-def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
-    """MMR's difference from each of `OTHERS`, by learner, other system and number of words."""
-    found = {}
-    for i, learner in enumerate(accuracies.learners):
-        for other in OTHERS:
-            gains = (accuracies.systems[MMR] - accuracies.systems[other])[:, :, i]
-            for k, size in enumerate(accuracies.sizes):
-                found[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
-    return found
 
 
 def weight_table(accuracies: Accuracies) -> Table:

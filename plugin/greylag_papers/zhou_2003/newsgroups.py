@@ -14,7 +14,7 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from greylag.experiments import config
+from greylag.experiments.config import Positive
 from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
@@ -24,14 +24,8 @@ from greylag.index.positional import PositionalIndex
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray
-from greylag_papers.labelled_text import Documents, LabelledTexts, read_labelled_texts
-from greylag_papers.zhou_2003.by_example import (
-    class_means,
-    class_means_table,
-    draw_queries,
-    query_columns,
-    roc_areas,
-)
+from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
+from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -39,13 +33,11 @@ if TYPE_CHECKING:
 PRODUCT = "inner product"
 
 
-class Settings(config.Experiment):
-    """The messages, their vectors, the queries and the rankings.
+class Settings(TextSettings):
+    """The messages (their label is the newsgroup), their vectors, the queries and the rankings.
 
     Parameters
     ----------
-    documents : Documents
-        The messages; the label is the newsgroup.
     rare : int >= 0, default 5
         Words in at most this many messages are ignored.
     queries : int >= 1, default 100
@@ -58,18 +50,12 @@ class Settings(config.Experiment):
     alpha : float, default 0.99
     """
 
-    documents: Documents
     rare: NonNegativeInt = 5
-    queries: config.Positive = 100
+    queries: Positive = 100
     seed: int = 0
     graphs: Annotated[tuple[Graph, ...], Field(min_length=1)] = ("connecting", "full", "knn")
-    neighbours: config.Positive = 10
+    neighbours: Positive = 10
     alpha: float = 0.99
-
-
-def read_messages(settings: Settings, context: Context) -> LabelledTexts:
-    """The messages of the settings."""
-    return read_labelled_texts(settings.path(settings.documents.path), settings.documents)
 
 
 def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcome:
@@ -149,4 +135,4 @@ def _areas(scores: FloatArray, groups: NDArray[np.str_], queries: IntArray) -> F
     return roc_areas(scores, groups, queries.ravel().tolist()).reshape(queries.shape)
 
 
-STUDY = Study(Settings, read_messages, run)
+STUDY = Study(Settings, open_texts, run)

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 from greylag.experiments import config
-from greylag.experiments.figures import draw_figure
+from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import means_table
@@ -26,7 +26,7 @@ from greylag_papers.zhou_2003.by_example import roc_areas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-DISTANCE, LIMIT = "distance", "f*"
+COLUMNS = 3  # of panels in the figure
 
 
 class Settings(config.Experiment):
@@ -74,22 +74,15 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
     context.progress(f"two moons: {len(X)} points ranked for each of them, by {len(scores)} methods")
     caption = "Means over all points as the query: share of queries whose whole moon is ranked first, and ROC area"
     table = means_table(caption, means)
-    query = int(np.argmin(X[:, 0]))
-    steps = {name: columns[:, query] for name, columns in scores.items()}
-    ends = {name: steps.pop(name) for name in (DISTANCE, LIMIT)}
-    caption = "The cross is the query. The darker a point, the higher its score: {}."
-    figures = [
-        draw_figure(
-            caption.format("distance and limit"), lambda canvas: draw_scores(canvas, X, ends, query), height=2.2
-        ),
-        draw_figure(caption.format("f(t)"), lambda canvas: draw_scores(canvas, X, steps, query), height=1.5),
-    ]
     return Outcome(
         scores=means,
         results=means,
         tables=[table],
         title="Manifold ranking of two moons",
-        sections=[Section("Every point as the query", parts=[table]), Section("One query", parts=figures)],
+        sections=[
+            Section("Every point as the query", parts=[table]),
+            Section("One query", parts=[scores_figure(X, scores, int(np.argmin(X[:, 0])))]),
+        ],
     )
 
 
@@ -99,7 +92,7 @@ def score(X: FloatArray, settings: Settings) -> dict[str, FloatArray]:
     queries = np.eye(len(X))
     steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
     by_step = {f"f({t})": f for t, f in enumerate(steps) if t in settings.steps}
-    return {DISTANCE: -cdist(X, X), **by_step, LIMIT: rank(W, queries, alpha=settings.alpha)}
+    return {"distance": -cdist(X, X), **by_step, "f*": rank(W, queries, alpha=settings.alpha)}
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
@@ -110,15 +103,20 @@ def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
     return np.where(lowest > highest, 1.0, 0.0)
 
 
-def draw_scores(canvas: Canvas, X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> None:
-    """Draw a panel for each of `scores`; the colour scale leaves out the query's own score."""
+def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:
+    """A panel for each of `scores`, with one query; colours do not depend on the query's own score."""
     others = np.arange(len(X)) != query
-    for axes, (name, values) in zip(canvas.subplots(1, len(scores)), scores.items(), strict=True):
-        axes.scatter(*X[others].T, s=12, c=values[others], cmap="viridis_r", linewidths=0)
-        axes.plot(*X[query], "x", color="C3", markersize=9, markeredgewidth=2)
-        axes.set_title(name)
-        axes.set_aspect("equal")
-        axes.set_axis_off()
+
+    def draw(canvas: Canvas) -> None:
+        grid = canvas.subplots(-(-len(scores) // COLUMNS), COLUMNS, squeeze=False).ravel()
+        for axes, (name, columns) in zip(grid, scores.items(), strict=False):
+            axes.scatter(*X[others].T, s=12, c=columns[others, query], cmap="viridis_r", linewidths=0)
+            axes.plot(*X[query], "x", color="C3", markersize=9, markeredgewidth=2)
+            axes.set(title=name, aspect="equal")
+        for axes in grid:
+            axes.set_axis_off()
+
+    return draw_figure("The cross is the query. The darker a point, the higher its score.", draw)
 
 
 STUDY = Study(Settings, draw_points, run)

@@ -22,13 +22,7 @@ from greylag.experiments.tables import Table
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray
-from greylag_papers.zhou_2003.by_example import (
-    class_means,
-    class_means_table,
-    draw_queries,
-    query_columns,
-    roc_areas,
-)
+from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag_papers.lee_lee_2004.accuracies import ALL, BEST, IG, KS, MMR, SVM, corrected_t_test
+from greylag_papers.lee_lee_2004.accuracies import ALL, BEST, IG, KS, MMR, SVM, corrected_t_test, differences
 from tests.greylag_papers.lee_lee_2004.samples import accuracies
 
 
@@ -97,3 +97,15 @@ def test_corrected_t_without_test_documents_is_students_t():
 def test_equal_differences(value, t, p):
     found = corrected_t_test(np.full(10, value), 0.25)
     assert (found.mean, found.t, found.p) == (pytest.approx(value), t, p)
+
+
+def test_differences_are_those_of_the_means():
+    a = accuracies()
+    means = a.means()
+    found = differences(a)
+    assert set(found) == {
+        (learner, other, n) for learner in a.learners for other in (IG, KS, ALL, SVM) for n in a.sizes
+    }
+    assert found["two", ALL, 10].mean == pytest.approx(means["two"]["MMR@10"] - means["two"][ALL])
+    expected = corrected_t_test(a.systems[MMR][:, 0, 1] - a.information_gain[:, 0, 1], 0.25)
+    assert found["two", IG, 5] == expected
