@@ -161,9 +161,10 @@ def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_j
 
 def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
     """The arrays of `Accuracies` for one split, without the axis of splits."""
-    occurs, sizes, K = part.training > 0, settings.sizes, settings.conditioning_size
+    occurs, sizes = part.training > 0, settings.sizes
     by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
-    left = (KollerSahamiSelection(size, K, settings.preselect).fit(occurs, part.labels).selected_ for size in sizes)
+    blankets = {"conditioning_size": settings.conditioning_size, "preselect": settings.preselect}
+    left = (KollerSahamiSelection(size, **blankets).fit(occurs, part.labels).selected_ for size in sizes)
     cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
     folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
@@ -180,8 +181,8 @@ def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
     """The learners' accuracies for each lambda and size, shape (W, K, L)."""
     rows = []
     for weight in settings.relevance_weights:
-        selector = MMRFeatureSelection(max(settings.sizes), weight, settings.preselect)
-        chosen = selector.fit(part.training > 0, part.labels).selected_  # smaller selections are prefixes of this one
+        selector = MMRFeatureSelection(max(settings.sizes), relevance_weight=weight, preselect=settings.preselect)
+        chosen = selector.fit(part.training > 0, part.labels).selected_  # smaller selections are its prefixes
         rows.append(learn(part, (chosen[:size] for size in settings.sizes)))
     return np.array(rows)
 

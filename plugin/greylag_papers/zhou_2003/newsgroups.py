@@ -19,10 +19,8 @@ from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table
-from greylag.index.analysis import stem
-from greylag.index.positional import PositionalIndex
-from greylag.manifold import affinity_graph, rank
-from greylag.manifold.graph import Graph
+from greylag.index import PositionalIndex, stem
+from greylag.manifold import Graph, affinity_graph, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
@@ -102,7 +100,7 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
 
 def spread(X: csr_matrix, queries: IntArray, graph: Graph, settings: Settings) -> FloatArray:
     """f* for each query, shape (n, queries)."""
-    W = affinity_graph(X, graph=graph, k=settings.neighbours, affinity="inner_product")
+    W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
     # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=settings.alpha, solver="direct")

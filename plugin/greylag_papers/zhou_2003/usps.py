@@ -19,8 +19,7 @@ from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table
-from greylag.manifold import affinity_graph, rank
-from greylag.manifold.graph import Graph
+from greylag.manifold import Graph, affinity_graph, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 

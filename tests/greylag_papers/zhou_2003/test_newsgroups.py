@@ -56,7 +56,7 @@ def test_scores_are_those_of_one_ranking_at_a_time(tmp_path):
         others = np.setdiff1d(np.arange(36), queries[i, j])
         scores = {"inner product": X @ X[queries[i, j]]}
         for graph in settings.graphs:
-            options = {"graph": graph, "k": 3, "affinity": "inner_product", "alpha": 0.9}
+            options = {"graph": graph, "neighbours": 3, "affinity": "inner_product", "alpha": 0.9}
             scores[f"manifold, {graph}"] = manifold_ranking(X, queries[i, j], **options)
         for name, values in scores.items():
             area = roc_area(values[others].round(12), groups[others] == i)
