@@ -12,20 +12,18 @@ The input is a file of JSON objects, one per line, or a folder of such files. Th
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from greylag.errors import CollectionError, FormatError
+from greylag import CollectionError, FormatError, read_json_lines
 from greylag.experiments import config
 from greylag.experiments.study import Context
-from greylag.files import Faults, read_text
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
@@ -102,12 +100,12 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
     CollectionError
         If there is nothing at `path`, no .jsonl file in the folder, or no document is kept.
     FormatError
-        If a line is not a JSON object or lacks a field, if a value has the wrong type, or if two documents share an id.
-        Also see `greylag.files.read_text`.
+        If `read_json_lines` rejects a file, an object lacks a field, a value has the wrong type, or two documents share
+        an id.
     """
     kept: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()
-    for record in _records(path):
+    for record in (_Record(file, *line) for file in _files(path) for line in read_json_lines(file)):
         docid = record.name(documents.id)
         if docid in kept:
             raise record.fault(f"duplicate id {docid!r}")
@@ -170,22 +168,6 @@ def _files(path: Path) -> list[Path]:
         reason = f"no {' or '.join(SUFFIXES)} file in this folder" if path.is_dir() else "no such file or folder"
         raise CollectionError(f"{path}: {reason}; set GREYLAG_DATA to the folder that holds the collections")
     return files
-
-
-def _records(path: Path) -> Iterator[_Record]:
-    """The objects of all files; blank lines are skipped."""
-    for file in _files(path):
-        with Faults(file, lenient=None) as faults:
-            lines = read_text(file, faults).decode().split("\n")
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    content = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise FormatError(file, number, f"not JSON: {error.msg} at column {error.colno}") from None
-                if not isinstance(content, dict):
-                    raise FormatError(file, number, f"expected a JSON object, got {type(content).__name__}")
-                yield _Record(file, number, content)
 
 
 def _reason_to_leave_out(labels: list[str], text: str, documents: Documents) -> str:

@@ -73,8 +73,8 @@ def test_headers_end_at_the_first_blank_line(tmp_path, blank):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"id": 1,', r"docs.jsonl:3: not JSON: .* at column 10"),
-        ('["id"]', "docs.jsonl:3: expected a JSON object, got list"),
+        ('{"id": 1,', r"docs.jsonl:3: not a JSON object: .* at column 10"),
+        ('["id"]', "docs.jsonl:3: not a JSON object: list"),
         (
             '{"id": 1, "text": "x"}',
             r"docs.jsonl:3: no field 'label' \(found: id, text\); name the field to use",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)

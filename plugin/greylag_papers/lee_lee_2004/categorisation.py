@@ -19,10 +19,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from tqdm import tqdm
 
-from greylag.errors import CollectionError
+from greylag import CollectionError, FloatArray, IntArray
 from greylag.experiments.config import Positive
 from greylag.experiments.study import Context, Outcome, Study
-from greylag.ranking import FloatArray, IntArray
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from greylag.errors import ParameterError
+from greylag import FloatArray, IntArray, ParameterError
 from greylag.experiments.tables import Table, means_table
-from greylag.ranking import FloatArray, IntArray
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:

@@ -14,6 +14,7 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from greylag import FloatArray, IntArray
 from greylag.experiments.config import Positive
 from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
@@ -21,7 +22,6 @@ from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import Graph, affinity_graph, rank
-from greylag.ranking import FloatArray, IntArray
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 

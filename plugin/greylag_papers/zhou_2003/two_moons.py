@@ -14,13 +14,13 @@ from pydantic import Field
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
+from greylag import FloatArray, IntArray
 from greylag.experiments import config
 from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import means_table
 from greylag.manifold import affinity_graph, iterates, rank
-from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 if TYPE_CHECKING:

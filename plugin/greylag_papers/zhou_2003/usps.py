@@ -13,14 +13,13 @@ import numpy as np
 from pydantic import Field
 from scipy.spatial.distance import cdist
 
-from greylag.errors import FormatError
+from greylag import FloatArray, FormatError, IntArray
 from greylag.experiments import config
 from greylag.experiments.figures import Figure, draw_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table
 from greylag.manifold import Graph, affinity_graph, rank
-from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 
 if TYPE_CHECKING:
