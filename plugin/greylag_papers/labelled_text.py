@@ -22,14 +22,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from greylag import CollectionError, FormatError, read_json_lines
-from greylag.experiments import config
-from greylag.experiments.study import Context
+from greylag.experiments import Context, Experiment, Settings
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 
 
-class Documents(config.Settings):
+class Documents(Settings):
     """Which documents to read, and from which fields.
 
     Parameters
@@ -55,7 +54,7 @@ class Documents(config.Settings):
     skip_headers: bool = False
 
 
-class TextSettings(config.Experiment):
+class TextSettings(Experiment):
     """A study on labelled texts.
 
     Parameters

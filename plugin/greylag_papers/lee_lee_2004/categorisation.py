@@ -20,8 +20,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from tqdm import tqdm
 
 from greylag import CollectionError, FloatArray, IntArray
-from greylag.experiments.config import Positive
-from greylag.experiments.study import Context, Outcome, Study
+from greylag.experiments import Context, Outcome, Positive, Study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies

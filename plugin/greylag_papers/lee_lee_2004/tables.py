@@ -9,9 +9,7 @@ import numpy as np
 from statsmodels.stats.multitest import multipletests
 
 from greylag import FloatArray
-from greylag.experiments.figures import Figure, draw_figure
-from greylag.experiments.report import Section
-from greylag.experiments.tables import Table
+from greylag.experiments import Figure, Section, Table, draw_figure
 from greylag_papers.lee_lee_2004.accuracies import ALL, DECIMALS, MMR, OTHERS, SELECTORS, SVM, Accuracies, differences
 
 if TYPE_CHECKING:

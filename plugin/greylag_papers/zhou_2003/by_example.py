@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from greylag import FloatArray, IntArray, ParameterError
-from greylag.experiments.tables import Table, means_table
+from greylag.experiments import Table, means_table
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:

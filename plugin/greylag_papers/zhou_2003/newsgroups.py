@@ -15,11 +15,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from greylag import FloatArray, IntArray
-from greylag.experiments.config import Positive
-from greylag.experiments.figures import Figure, draw_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table
+from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, draw_figure
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import Graph, affinity_graph, rank
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts

@@ -15,11 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 from greylag import FloatArray, IntArray
-from greylag.experiments import config
-from greylag.experiments.figures import Figure, draw_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import means_table
+from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, draw_figure, means_table
 from greylag.manifold import affinity_graph, iterates, rank
 from greylag_papers.zhou_2003.by_example import roc_areas
 
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 COLUMNS = 3  # of panels in the figure
 
 
-class Settings(config.Experiment):
+class Settings(Experiment):
     """The points and the ranking.
 
     Parameters
@@ -46,12 +42,12 @@ class Settings(config.Experiment):
         The t of each f(t), ascending.
     """
 
-    points: config.Positive = 200
+    points: Positive = 200
     noise: Annotated[float, Field(ge=0)] = 0.05
     seed: int = 0
     sigma: float = 0.15
     alpha: float = 0.99
-    steps: tuple[config.Positive, ...] = (5, 10, 50, 100)
+    steps: tuple[Positive, ...] = (5, 10, 50, 100)
 
 
 def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:

@@ -14,11 +14,7 @@ from pydantic import Field
 from scipy.spatial.distance import cdist
 
 from greylag import FloatArray, FormatError, IntArray
-from greylag.experiments import config
-from greylag.experiments.figures import Figure, draw_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table
+from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, Table, draw_figure
 from greylag.manifold import Graph, affinity_graph, rank
 from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 
@@ -30,7 +26,7 @@ SIDE = 16  # pixels
 SHOWN = 10  # rows and columns of the figure of best-ranked images
 
 
-class Settings(config.Experiment):
+class Settings(Experiment):
     """The images, the queries and the ranking.
 
     Parameters
@@ -58,8 +54,8 @@ class Settings(config.Experiment):
     digits: Annotated[tuple[int, ...], Field(min_length=2)] = (1, 2, 3, 4, 5, 6)
     black: float = -1.0
     white: float = 1.0
-    queries: config.Positive = 10
-    trials: config.Positive = 30
+    queries: Positive = 10
+    trials: Positive = 30
     seed: int = 0
     graph: Graph = "full"
     sigma: float = 1.25
