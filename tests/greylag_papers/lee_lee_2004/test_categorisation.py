@@ -164,7 +164,7 @@ def test_given_split(tmp_path):
         ({"test_share": 0.01}, CollectionError, "cannot be split at random: The test_size = 1"),
         ({"sizes": [101], "preselect": 200}, ParameterError, "n_features must be an integer from 1 to"),
         ({"preselect": 5}, ParameterError, "preselect must be an integer of at least n_features = 9, not 5"),
-        ({"relevance_weights": [2]}, ParameterError, "relevance_weight must be a number from 0 to 1"),
+        ({"relevance_weights": [2]}, ParameterError, r"relevance_weight must be a number in \[0, 1\], not 2"),
         ({"splits": "mine"}, FormatError, "splits"),
         ({"documents": {"path": "docs.jsonl", "text": []}}, FormatError, "documents.text"),
         ({"documents": {"path": "docs.jsonl", "split": "id"}, "splits": "given"}, CollectionError, "'id' is 'test'"),
