@@ -9,6 +9,7 @@ import codecs
 import errno
 import gzip
 import io
+import json
 import logging
 import os
 import stat
@@ -173,6 +174,42 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
             faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
+
+
+def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read JSON lines: one object per line. Blank lines are skipped.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which may be gzipped.
+    lenient : bool or None, default None
+        Whether to repair the faults of `read_text` instead of raising.
+
+    Yields
+    ------
+    tuple of int and dict
+        The line number, from 1, and the object.
+
+    Raises
+    ------
+    FormatError
+        As in `read_text`; if a line is not a JSON object.
+    """
+    with Faults(path, lenient) as faults:
+        content = read_text(path, faults)
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                reason = f"not a JSON object: {error.msg} at column {error.colno}"
+                raise FormatError(path, number, reason) from None
+            except (ValueError, RecursionError) as error:  # a huge number, deep nesting
+                raise FormatError(path, number, f"not a JSON object: {error}") from None
+            if not isinstance(record, dict):
+                raise FormatError(path, number, f"not a JSON object: {type(record).__name__}")
+            yield number, record
 
 
 def check_names(what: str, names: Iterable[str]) -> None:

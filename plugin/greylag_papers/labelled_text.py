@@ -1,45 +1,48 @@
-"""Labelled texts from JSON lines, for the categorisation study.
+"""Labelled texts in JSON lines.
 
-The layout is a file of JSON objects, one a line, or a folder of such files, with these fields:
+The input is a file of JSON objects, one per line, or a folder of such files. The fields of an object are
 
-    id      a string or number, different for each document
-    label   a string or number, or a list of them: a document counts where it has exactly one
+    id      a string or number, unique
+    label   a string or number, or a list of them; only documents with exactly one label are kept
     text    a string
     split   "train" or "test", in either case; optional
 
-Files that name their fields otherwise need no conversion: `Documents` says which fields are meant.
+`Documents` names the fields of files that call them otherwise.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from greylag.errors import CollectionError, FormatError
-from greylag.experiments import config
-from greylag.files import Faults, read_text
+from greylag import CollectionError, FormatError, read_json_lines
+from greylag.experiments import Context, Experiment, Settings
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 
 
-class Documents(config.Settings):
-    """Which documents, and which of their fields.
+class Documents(Settings):
+    """Which documents to read, and from which fields.
 
     Parameters
     ----------
-    path : a file, or a folder whose .jsonl and .jsonl.gz files are read in the order of their names.
-    id, label, split : the fields' names.
-    text : the names of the fields that make up the text, one below the other.
-    labels : only documents of these labels count; all where there are none.
-    skip_headers : of each text only what follows its first blank line counts, as in mail and news.
+    path : str
+        A file, or a folder whose .jsonl and .jsonl.gz files are read in order of name.
+    id, label, split : str, default "id", "label" and "split"
+        Names of the fields.
+    text : tuple of str, default ("text",)
+        Names of the fields that form the text, joined by line breaks.
+    labels : tuple of str, default ()
+        Labels to keep; () keeps all.
+    skip_headers : bool, default False
+        Keep only what follows the first blank line of a text, as in mail and news.
     """
 
     path: str
@@ -51,15 +54,29 @@ class Documents(config.Settings):
     skip_headers: bool = False
 
 
+class TextSettings(Experiment):
+    """A study on labelled texts.
+
+    Parameters
+    ----------
+    documents : Documents
+    """
+
+    documents: Documents
+
+
 @dataclass(frozen=True)
 class LabelledTexts:
     """Documents with one label each.
 
     Parameters
     ----------
-    ids, labels, texts : of the documents, in the files' order.
-    splits : each document's "train" or "test", or "" where it has neither.
-    left_out : how many others there were, by the reason why they don't count.
+    ids, labels, texts : tuple of str
+        One entry per document, in the order of the files.
+    splits : tuple of str
+        "train", "test" or "" (neither) for each document.
+    left_out : mapping of reason to int
+        Number of documents that were left out.
     """
 
     ids: tuple[str, ...]
@@ -69,23 +86,28 @@ class LabelledTexts:
     left_out: Mapping[str, int]
 
 
+def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
+    """The documents of a study; see `read_labelled_texts`."""
+    return read_labelled_texts(settings.path(settings.documents.path), settings.documents)
+
+
 def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
-    """Read the documents that count.
+    """Read the documents that `documents` selects.
 
     Raises
     ------
     CollectionError
-        Nothing at `path`, no such file in the folder, or no document that counts.
+        If there is nothing at `path`, no .jsonl file in the folder, or no document is kept.
     FormatError
-        A line that is no JSON object, lacks a field or has one of another kind; an id that two documents have that
-        count. Also what `greylag.files.read_text` refuses.
+        If `read_json_lines` rejects a file, an object lacks a field, a value has the wrong type, or two documents share
+        an id.
     """
     kept: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()
-    for record in _records(path):
+    for record in (_Record(file, *line) for file in _files(path) for line in read_json_lines(file)):
         docid = record.name(documents.id)
         if docid in kept:
-            raise record.fault(f"id {docid!r} stands twice; ids have to differ")
+            raise record.fault(f"duplicate id {docid!r}")
         names = record.names(documents.label)
         text = "\n".join(record.text(field) for field in documents.text)
         if documents.skip_headers:
@@ -96,14 +118,14 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
             split = str(record.content.get(documents.split, "")).lower()
             kept[docid] = names[0], text, split if split in ("train", "test") else ""
     if not kept:
-        raise CollectionError(f"{path}: no document counts; left out: {dict(left_out)}; check label, labels and text")
+        raise CollectionError(f"{path}: no documents left; left out: {dict(left_out)}; check label, labels and text")
     labels, texts, splits = zip(*kept.values(), strict=True)
     return LabelledTexts(tuple(kept), labels, texts, splits, dict(sorted(left_out.items())))
 
 
 @dataclass(frozen=True)
 class _Record:
-    """A line's JSON object, and where it stands."""
+    """The JSON object of a line, and the line's position."""
 
     file: Path
     line: int
@@ -114,14 +136,14 @@ class _Record:
 
     def field(self, field: str) -> Any:
         if field not in self.content:
-            there = ", ".join(self.content) or "none"
-            raise self.fault(f"there is no field {field!r}, but {there}; say under documents which is meant")
+            found = ", ".join(self.content) or "none"
+            raise self.fault(f"no field {field!r} (found: {found}); name the field to use under documents")
         return self.content[field]
 
     def text(self, field: str) -> str:
         value = self.field(field)
         if not isinstance(value, str):
-            raise self.fault(f"{field} is {value!r:.60}: it must be a string")
+            raise self.fault(f"{field} must be a string, got {value!r:.60}")
         return value
 
     def name(self, field: str) -> str:
@@ -133,38 +155,22 @@ class _Record:
 
     def _as_name(self, field: str, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.fault(f"{field} is {value!r:.60}: it must be a string or a number")
+            raise self.fault(f"{field} must be a string or a number, got {value!r:.60}")
         return str(value)
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    files = sorted(file for file in path.glob("*") if file.name.endswith(SUFFIXES)) if path.is_dir() else []
+    files = sorted(file for file in path.glob("*") if file.name.endswith(SUFFIXES))
     if not files:
-        what = f"no {' or '.join(SUFFIXES)} file in it" if path.is_dir() else "no such file or folder"
-        raise CollectionError(f"{path}: {what}; set GREYLAG_DATA to the folder that the collections are in")
+        reason = f"no {' or '.join(SUFFIXES)} file in this folder" if path.is_dir() else "no such file or folder"
+        raise CollectionError(f"{path}: {reason}; set GREYLAG_DATA to the folder that holds the collections")
     return files
 
 
-def _records(path: Path) -> Iterator[_Record]:
-    """The objects of all files, line by line; blank lines are passed over."""
-    for file in _files(path):
-        with Faults(file, lenient=None) as faults:
-            lines = read_text(file, faults).decode().split("\n")
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    content = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise FormatError(file, number, f"not JSON: {error.msg} at column {error.colno}") from None
-                if not isinstance(content, dict):
-                    raise FormatError(file, number, f"{type(content).__name__} where an object should be")
-                yield _Record(file, number, content)
-
-
 def _reason_to_leave_out(labels: list[str], text: str, documents: Documents) -> str:
-    """Why a document doesn't count, or ""."""
+    """The reason for leaving a document out, or ""."""
     if len(labels) != 1:
         return "no label" if not labels else "several labels"
     if documents.labels and labels[0] not in documents.labels:

@@ -18,6 +18,7 @@ from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec
+from greylag.files import read_json_lines
 from greylag.index import PositionalIndex
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
@@ -53,6 +54,7 @@ FORMATS = {
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),
     "run": Format(read_run, Run((Ranking("1", "", ("b", "a"), [2.5, 1]), Ranking("2", "", ("a",), [1]))), write_run),
     "LETOR": Format(read_features, LETOR),
+    "JSON lines": Format(lambda path: list(read_json_lines(path)), b'{"a": 1}\n{"a": []}\n'),
     "titles": Format(read_titles, b'{"id": 1, "title": "Goose"}\n{"id": "2"}\n'),
     "prior": Format(read_prior, b"a 0.5\nb 2\n"),
     "linear model": Format(LinearModel.load, LINEAR, LinearModel.save, ModelError),

@@ -1,4 +1,4 @@
-"""Labelled texts: the layout, its mapping, what is left out, and what is refused and where."""
+"""Labelled texts: the format, the choice of fields and documents, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(path, *records, **options):
     return read_labelled_texts(write(path / "docs.jsonl", *records), Documents(path="", **options))
 
 
-def test_the_layout(tmp_path):
+def test_format(tmp_path):
     texts = read(
         tmp_path,
         {"id": "d1", "label": "b", "text": "one\ntwo", "split": "TRAIN", "more": None},
@@ -36,21 +36,21 @@ def test_the_layout(tmp_path):
     assert texts.left_out == {}
 
 
-def test_a_folder_is_read_in_the_order_of_names_and_nothing_else_in_it(tmp_path):
+def test_files_of_a_folder_are_read_in_order_of_name(tmp_path):
     write(tmp_path / "b.jsonl", {**GOOD, "id": "1"})
     write(tmp_path / "a.jsonl.gz", {**GOOD, "id": "2"}, {**GOOD, "id": "3"})
     (tmp_path / "README.md").write_text("notes")
     assert read_labelled_texts(tmp_path, Documents(path="")).ids == ("2", "3", "1")
 
 
-def test_fields_of_other_names(tmp_path):
+def test_renamed_fields(tmp_path):
     record = {"number": 1, "topics": ["a"], "title": "Head", "body": "text", "part": "Test"}
     mapping = {"id": "number", "label": "topics", "text": ("title", "body"), "split": "part"}
     texts = read(tmp_path, record, **mapping)
     assert (texts.ids, texts.labels, texts.texts, texts.splits) == (("1",), ("a",), ("Head\ntext",), ("test",))
 
 
-def test_what_is_left_out_and_why(tmp_path):
+def test_documents_are_left_out_for_a_reason(tmp_path):
     labels = ["a", ["a"], [], ["a", "b"], "c", ["b", "c"], "b", "a"]
     texts = ["x", "y", "x", "x", "x", "x", "12 - _", "é"]
     records = [
@@ -66,24 +66,27 @@ def test_what_is_left_out_and_why(tmp_path):
 def test_headers_end_at_the_first_blank_line(tmp_path, blank):
     kept = read(tmp_path, {**GOOD, "text": f"From: x{blank}first{blank}second"}, skip_headers=True)
     assert kept.texts == (f"first{blank}second",)
-    with pytest.raises(CollectionError, match=r"no document counts; left out: \{'no word': 1\}"):
+    with pytest.raises(CollectionError, match=r"no documents left; left out: \{'no word': 1\}"):
         read(tmp_path, {**GOOD, "text": "From: x\nno body"}, skip_headers=True)
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"id": 1,', r"docs.jsonl:3: not JSON: .* at column 10"),
-        ('["id"]', "docs.jsonl:3: list where an object should be"),
-        ('{"id": 1, "text": "x"}', "docs.jsonl:3: there is no field 'label', but id, text; say under documents"),
-        ('{"id": null, "label": "a", "text": "x"}', "docs.jsonl:3: id is None: it must be a string or a number"),
-        ('{"id": 1, "label": [{}], "text": "x"}', "docs.jsonl:3: label is {}: it must be a string or a number"),
-        ('{"id": 1, "label": true, "text": "x"}', "docs.jsonl:3: label is True"),
-        ('{"id": 1, "label": "a", "text": ["x"]}', r"docs.jsonl:3: text is \['x'\]: it must be a string"),
-        ('{"id": "d1", "label": "a", "text": "x"}', "docs.jsonl:3: id 'd1' stands twice"),
+        ('{"id": 1,', r"docs.jsonl:3: not a JSON object: .* at column 10"),
+        ('["id"]', "docs.jsonl:3: not a JSON object: list"),
+        (
+            '{"id": 1, "text": "x"}',
+            r"docs.jsonl:3: no field 'label' \(found: id, text\); name the field to use",
+        ),
+        ('{"id": null, "label": "a", "text": "x"}', "docs.jsonl:3: id must be a string or a number, got None"),
+        ('{"id": 1, "label": [{}], "text": "x"}', "docs.jsonl:3: label must be a string or a number, got {}"),
+        ('{"id": 1, "label": true, "text": "x"}', "docs.jsonl:3: label must be a string or a number, got True"),
+        ('{"id": 1, "label": "a", "text": ["x"]}', r"docs.jsonl:3: text must be a string, got \['x'\]"),
+        ('{"id": "d1", "label": "a", "text": "x"}', "docs.jsonl:3: duplicate id 'd1'"),
     ],
 )
-def test_bad_lines_are_named(tmp_path, line, reason):
+def test_errors_name_the_line(tmp_path, line, reason):
     path = tmp_path / "docs.jsonl"
     path.write_text(json.dumps(GOOD) + "\n\n" + line + "\n")
     with pytest.raises(FormatError, match=reason):
@@ -93,7 +96,7 @@ def test_bad_lines_are_named(tmp_path, line, reason):
 def test_missing_files(tmp_path):
     with pytest.raises(CollectionError, match="no such file or folder; set GREYLAG_DATA"):
         read_labelled_texts(tmp_path / "nothing", Documents(path=""))
-    with pytest.raises(CollectionError, match=r"no \.jsonl or \.jsonl\.gz file in it"):
+    with pytest.raises(CollectionError, match=r"no \.jsonl or \.jsonl\.gz file in this folder"):
         read_labelled_texts(tmp_path, Documents(path=""))
 
 

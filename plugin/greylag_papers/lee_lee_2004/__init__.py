@@ -1,1 +1,1 @@
-"""Lee & Lee (2004): MMR-based feature selection for text categorisation."""
+"""Lee & Lee, MMR-based feature selection for text categorization, HLT-NAACL 2004: the experiments of section 4."""

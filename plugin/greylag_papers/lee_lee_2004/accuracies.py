@@ -1,4 +1,4 @@
-"""The accuracies that the categorisation study measures, what is chosen by them, and tests of their differences."""
+"""Accuracies on the test documents, the choice of lambda, and a test of differences."""
 
 from __future__ import annotations
 
@@ -8,27 +8,39 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)
-ROUNDING = 12  # decimals to which means agree that are equal by definition
+OTHERS = (IG, KS, ALL, SVM)  # compared with MMR
+DECIMALS = 12  # accuracies that agree to this many decimals are equal
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Accuracies:
     """Accuracies on the test documents of S splits, for K numbers of words, L learners and W values of lambda.
 
     Parameters
     ----------
-    learners, sizes, relevance_weights : the names and values on the axes; weights ascending.
-    all_words : shape (S, L): the learners on all words.
-    svm : shape (S,): the support vector machine on all words.
-    information_gain, koller_sahami : shape (S, K, L): on the words that these select.
-    mmr : shape (S, W, K, L): on the words that MMR selects with each lambda.
-    validated : the same shape: its accuracies by cross-validation on the training documents.
-    test_ratio : test documents to training documents.
+    learners : tuple of str, length L
+    sizes : tuple of int, length K
+        Numbers of words.
+    relevance_weights : tuple of float, length W
+        Values of lambda, ascending.
+    all_words : ndarray, shape (S, L)
+        The learners on all words.
+    svm : ndarray, shape (S,)
+        The linear support vector machine on all words.
+    information_gain, koller_sahami : ndarray, shape (S, K, L)
+        On the words that these methods select.
+    mmr : ndarray, shape (S, W, K, L)
+        On the words that MMR selects.
+    validated : ndarray, shape (S, W, K, L)
+        MMR's accuracies by cross-validation on the training documents.
+    test_ratio : float
+        Number of test documents over number of training documents.
     """
 
     learners: tuple[str, ...]
@@ -44,19 +56,19 @@ class Accuracies:
 
     @cached_property
     def chosen(self) -> IntArray:
-        """Which lambda cross-validation chooses, for each split, size and learner; shape (S, K, L)."""
+        """Index of the lambda chosen by cross-validation, shape (S, K, L)."""
         return _last_highest(self.validated, axis=1)
 
     @cached_property
     def best(self) -> IntArray:
-        """Which lambda has the highest mean accuracy on the test documents themselves; shape (K, L)."""
+        """Index of the lambda with the highest mean accuracy on the test documents, shape (K, L)."""
         return _last_highest(self.mmr.mean(axis=0), axis=0)
 
     @cached_property
     def systems(self) -> Mapping[str, FloatArray]:
-        """Each system's accuracies, shape (S, K, L); those on all words are the same for every size.
+        """Accuracies by system, shape (S, K, L); those on all words are repeated for each size.
 
-        MMR has the lambda that cross-validation chose, MMR best-of the one that is best on the test documents.
+        MMR uses the lambda chosen by cross-validation, MMR best-of the one that is best on the test documents.
         """
         shape = self.information_gain.shape
         return {
@@ -71,31 +83,31 @@ class Accuracies:
     def means(self) -> dict[str, dict[str, float]]:
         """Mean accuracies over the splits, by learner and by system with its number of words (``MMR@25``)."""
         means = {
-            learner: {ALL: float(self.all_words[:, place].mean())}
+            learner: {ALL: float(self.all_words[:, i].mean())}
             | {
-                f"{system}@{size}": float(self.systems[system][:, k, place].mean())
+                f"{system}@{size}": float(self.systems[system][:, k, i].mean())
                 for system in SELECTORS
                 for k, size in enumerate(self.sizes)
             }
-            for place, learner in enumerate(self.learners)
+            for i, learner in enumerate(self.learners)
         }
         return means | {SVM: {ALL: float(self.svm.mean())}}
 
     def to_dict(self) -> dict[str, Any]:
-        """All accuracies, by split, as JSON can hold them."""
+        """All fields, JSON-serialisable."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _last_highest(values: FloatArray, axis: int) -> IntArray:
-    """The index of the highest value along an axis; of equal ones the last."""
-    last: IntArray = values.shape[axis] - 1 - np.flip(np.round(values, ROUNDING), axis).argmax(axis)
+    """Index of the highest value along an axis; the last one of equals."""
+    last: IntArray = values.shape[axis] - 1 - np.flip(np.round(values, DECIMALS), axis).argmax(axis)
     return last
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more accurate one system is than another over the splits: the mean, its t, and two-sided p."""
+    """The mean difference between two systems' accuracies over the splits, with its t and two-sided p."""
 
     mean: float
     t: float
@@ -103,25 +115,32 @@ class Difference:
 
 
 def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
-    """The corrected resampled t-test that differences over random splits, shape (S,), S >= 2, are centred on 0.
+    """The corrected resampled t-test of a zero mean difference (Nadeau & Bengio, Machine Learning 52, 2003).
 
-    t = mean / sqrt((1/S + n_test/n_training) s^2), s^2 their variance (divisor S - 1), with S - 1 degrees of freedom.
-    The plain paired test, without n_test/n_training, takes the splits for independent, though their training documents
-    overlap, and finds far too many differences. Where all are equal p is 1 if they are 0, and 0 if not.
+    t = mean / sqrt((1/S + n_test / n_training) s^2), where s^2 is the variance with divisor S - 1; S - 1 degrees of
+    freedom. The plain paired test (without n_test / n_training) assumes independent splits. Their training documents
+    overlap, so it finds far too many differences. If all differences are equal, p is 1 if they are 0, and 0 otherwise.
 
     Parameters
     ----------
-    test_ratio : n_test / n_training.
-
-    References
-    ----------
-    Nadeau and Bengio, Inference for the generalization error, Machine Learning 52, 2003.
+    differences : ndarray, shape (S,), S >= 2
+    test_ratio : float
+        n_test / n_training.
     """
-    from scipy.stats import t as student
-
-    rounded = np.round(differences, ROUNDING)
+    rounded = np.round(differences, DECIMALS)
     mean, variance = rounded.mean(), rounded.var(ddof=1)
     if np.ptp(rounded) == 0:
         return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
     t = mean / np.sqrt((1 / len(rounded) + test_ratio) * variance)
     return Difference(float(mean), float(t), float(2 * student.sf(abs(t), len(rounded) - 1)))
+
+
+def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
+    """MMR's difference from each of `OTHERS`, by learner, other system and number of words."""
+    found = {}
+    for i, learner in enumerate(accuracies.learners):
+        for other in OTHERS:
+            gains = (accuracies.systems[MMR] - accuracies.systems[other])[:, :, i]
+            for k, size in enumerate(accuracies.sizes):
+                found[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
+    return found

@@ -1,111 +1,115 @@
-"""Feature selection for text categorisation: the study of Lee & Lee (2004), on any folder of labelled text.
+"""Feature selection for text categorisation: the study of Lee & Lee (2004), on any collection of labelled text.
 
-Learners see the words that a selector chooses on a split's training documents, and are scored by their accuracy on its
-test documents. `labelled_text` reads documents, `text_classifiers` has the learners, `accuracies` what follows from
-their accuracies, and `categorisation_report` shows it.
+Learners are trained on the words that a selector chooses from a split's training documents. Their accuracy is measured
+on its test documents. All words occur in the training documents.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from pydantic import AfterValidator, Field
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from tqdm import tqdm
 
-from greylag.errors import CollectionError
-from greylag.experiments import config, report
-from greylag.experiments.study import Result, Say
-from greylag.ranking import FloatArray, IntArray
-from greylag_papers.labelled_text import Documents, LabelledTexts, read_labelled_texts
+from greylag import CollectionError, FloatArray, IntArray
+from greylag.experiments import Context, Outcome, Positive, Study
+from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies
-from greylag_papers.lee_lee_2004.tables import sections, summary
+from greylag_papers.lee_lee_2004.tables import accuracy_table, sections, verdict
+from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM
 
-WORD = r"[^\W\d_]+"  # letters in a row; no word is stopped or stemmed
+WORD = r"[^\W\d_]+"  # a run of letters
 Split = tuple[IntArray, IntArray]
-"""The numbers of training and of test documents."""
+"""The indices of the training documents and of the test documents."""
 Ascending = AfterValidator(lambda weights: tuple(sorted(weights)))
 
 
-class Settings(config.Experiment):
-    """Documents, selectors and splits.
+class Settings(TextSettings):
+    """Selectors and splits.
 
     Parameters
     ----------
-    documents : where they are, and which of their fields count.
-    sizes : numbers of words to select.
-    preselect : MMR and Koller & Sahami's method choose among so many words of highest information gain.
-    relevance_weights : values of MMR's lambda to choose from for each learner and size.
-    conditioning_size : K of Koller & Sahami's blankets.
-    splits : how many random splits, each with the labels' shares of documents; or "given" for the files' own.
-    test_share : the part of the documents that a random split tests on.
-    folds : of the cross-validation on each split's training documents that chooses lambda.
-    seed : of the random splits and folds.
+    sizes : tuple of int >= 1, default (25, 50, 100, 200, 500, 1000)
+        Numbers of words to select.
+    preselect : int >= 1, default 1000
+        MMR and Koller & Sahami's method choose among the top `preselect` words by information gain.
+    relevance_weights : tuple of float in [0, 1], default (0, 0.1, ..., 1)
+        Values of MMR's lambda, of which one is chosen for each learner and size.
+    conditioning_size : int >= 0, default 2
+        Size K of Koller & Sahami's Markov blankets.
+    splits : int >= 1 or "given", default 10
+        Number of random stratified splits; "given" takes the split of the files.
+    test_share : float in (0, 1), default 0.2
+        Share of the test documents in a random split.
+    folds : int >= 2, default 5
+        Folds of the cross-validation that chooses lambda on a split's training documents.
+    seed : int, default 0
+        Seed of the random splits and folds.
     """
 
-    documents: Documents
-    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
-    preselect: config.Positive = 1000
+    sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
+    preselect: Positive = 1000
     relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
     conditioning_size: Annotated[int, Field(ge=0)] = 2
-    splits: config.Positive | Literal["given"] = 10
+    splits: Positive | Literal["given"] = 10
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
     folds: Annotated[int, Field(ge=2)] = 5
     seed: int = 0
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    report.check_dependencies()
-    texts = read_labelled_texts(settings.path(settings.documents.path), settings.documents)
+def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:
+    """Measure all accuracies and compare MMR with the other selectors."""
     X, y = count_words(texts)
     labels = dict(sorted(Counter(texts.labels).items()))
-    say(f"documents: {X.shape[0]} with {X.shape[1]} different words: {_listed(labels)}")
-    say(f"left out: {_listed(texts.left_out) or 'none'}")
-    splits = split_documents(texts, y, settings)
-    accuracies = measure(X, y, splits, settings, n_jobs=n_jobs)
+    context.progress(f"{len(y)} documents with {len(labels)} labels; {sum(texts.left_out.values())} left out")
+    accuracies = measure(X, y, split_documents(texts, y, settings), settings, n_jobs=context.n_jobs)
     counts = {
         "different words": X.shape[1],
         **{f"documents: {label}": n for label, n in labels.items()},
         **{f"left out: {reason}": n for reason, n in texts.left_out.items()},
     }
-    origin = report.provenance(settings, **{"scikit-learn": version("scikit-learn")})
-    results = {**origin, "documents": counts, "accuracies": accuracies.to_dict()}
-    report.write_results(out, results)
-    parts = sections(accuracies, counts)
-    report.write_report(out / "report.html", f"Feature selection: {settings.name}", parts, origin)
-    return Result(accuracies.means(), f"{summary(accuracies)}\nThe report is {out / 'report.html'}\n")
+    return Outcome(
+        scores=accuracies.means(),
+        results={"documents": counts, "accuracies": accuracies.to_dict()},
+        tables=[accuracy_table(accuracies), f"{verdict(accuracies)}\n"],
+        title=f"Feature selection: {settings.name}",
+        sections=sections(accuracies, counts),
+        provenance={"scikit-learn": version("scikit-learn")},
+    )
 
 
 def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
-    """How often each document has each word, sparse, shape (N, V), words ascending; and each document's label's number.
+    """Counts of lower-cased words, a sparse matrix of shape (N, V), words ascending, and the label number of each text.
 
-    A word is letters in a row, in lower case; labels are numbered in ascending order.
+    Labels are numbered in ascending order. There is no stop list and no stemming.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
     X = CountVectorizer(token_pattern=WORD, dtype=np.float64).fit_transform(texts.texts)
     return X, np.unique(texts.labels, return_inverse=True)[1]
 
 
 def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> list[Split]:
-    """The splits that the settings ask for.
+    """The splits of the settings.
 
     Raises
     ------
     CollectionError
-        Documents that cannot be split so, or a label with fewer training documents than folds.
+        If the documents cannot be split, or if a label has fewer training documents than there are folds.
     """
-    from sklearn.model_selection import StratifiedShuffleSplit
-
     if settings.splits == "given":
         given = np.array(texts.splits)
         splits = [(np.flatnonzero(given == "train"), np.flatnonzero(given == "test"))]
         if not len(splits[0][1]):
-            raise CollectionError(f"no document's {settings.documents.split!r} is 'test'; give a number of splits")
+            field = settings.documents.split
+            raise CollectionError(f"no document's {field!r} is 'test': set splits to a number of random splits")
     else:
         drawn = StratifiedShuffleSplit(settings.splits, test_size=settings.test_share, random_state=settings.seed)
         try:
@@ -117,12 +121,12 @@ def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> li
         if sizes.min() < settings.folds:
             label = sorted(set(texts.labels))[sizes.argmin()]
             reason = f"has {sizes.min()} training documents, fewer than the {settings.folds} folds"
-            raise CollectionError(f"label {label!r} {reason}: take fewer folds, or leave it out of documents.labels")
+            raise CollectionError(f"label {label!r} {reason}: use fewer folds, or omit it from documents.labels")
     return splits
 
 
 class Part(NamedTuple):
-    """Documents to learn from, and others to be scored on: word counts (documents, V), and numbers of labels."""
+    """Training and test documents: word counts, shape (documents, V), and label numbers."""
 
     training: Any
     labels: IntArray
@@ -131,44 +135,34 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: IntArray, split: Split) -> Part:
-        """A split's documents, with the words that are in its training documents."""
+        """The documents of a split, with the words of its training documents."""
         train, test = split
         met = X[train].count_nonzero(axis=0) > 0
         return cls(X[train][:, met], y[train], X[test][:, met], y[test])
 
 
 def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int = 1) -> Accuracies:
-    """All accuracies, split by split, in `n_jobs` processes; the result is the same whatever their number."""
-    from joblib import Parallel, delayed
-    from tqdm import tqdm
-
-    from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS
-
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+    """Accuracies on all splits, one process per job; the result does not depend on their number."""
+    # max_nbytes=None: scipy sorts sparse indices in place, which fails on joblib's read-only memory maps.
+    found = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(
         delayed(measure_split)(Part.of(X, y, split), settings) for split in splits
     )
     rows = list(tqdm(found, total=len(splits), desc="splits", unit="split", disable=None))
-    arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    ratio = len(splits[0][1]) / len(splits[0][0])
-    return Accuracies(tuple(LEARNERS), settings.sizes, settings.relevance_weights, **arrays, test_ratio=ratio)
+    return Accuracies(
+        learners=tuple(LEARNERS),
+        sizes=settings.sizes,
+        relevance_weights=settings.relevance_weights,
+        **{name: np.stack([row[name] for row in rows]) for name in rows[0]},
+        test_ratio=len(splits[0][1]) / len(splits[0][0]),
+    )
 
 
 def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
-    """What `Accuracies` has of one split."""
-    from sklearn.base import clone
-    from sklearn.model_selection import StratifiedKFold
-
-    from greylag.selection import InformationGainSelection, KollerSahamiSelection
-    from greylag_papers.lee_lee_2004.text_classifiers import SVM
-
-    occurs, sizes, K = part.training > 0, settings.sizes, settings.conditioning_size
+    """The arrays of `Accuracies` for one split, without the axis of splits."""
+    occurs, sizes = part.training > 0, settings.sizes
     by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
-    left = (
-        KollerSahamiSelection(size, conditioning_size=K, preselect=settings.preselect)
-        .fit(occurs, part.labels)
-        .selected_
-        for size in sizes
-    )
+    blankets = {"conditioning_size": settings.conditioning_size, "preselect": settings.preselect}
+    left = (KollerSahamiSelection(size, **blankets).fit(occurs, part.labels).selected_ for size in sizes)
     cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
     folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
@@ -183,29 +177,22 @@ def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
 
 def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
     """The learners' accuracies for each lambda and size, shape (W, K, L)."""
-    from greylag.selection import MMRFeatureSelection
-
     rows = []
     for weight in settings.relevance_weights:
         selector = MMRFeatureSelection(max(settings.sizes), relevance_weight=weight, preselect=settings.preselect)
-        chosen = selector.fit(part.training > 0, part.labels).selected_  # the first so many are the choice of so many
+        chosen = selector.fit(part.training > 0, part.labels).selected_  # smaller selections are its prefixes
         rows.append(learn(part, (chosen[:size] for size in settings.sizes)))
     return np.array(rows)
 
 
 def learn(part: Part, selections: Iterable[IntArray]) -> FloatArray:
-    """Each learner's accuracy with each selection of words, shape (selections, L)."""
-    from sklearn.base import clone
-
-    from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS
-
+    """The learners' accuracies on each selection of words, shape (selections, L)."""
     rows = []
     for words in selections:
         training, test = part.training[:, words], part.test[:, words]
-        learnt = (clone(learner).fit(training, part.labels) for learner in LEARNERS.values())
-        rows.append([learner.score(test, part.test_labels) for learner in learnt])
+        fitted = (clone(learner).fit(training, part.labels) for learner in LEARNERS.values())
+        rows.append([learner.score(test, part.test_labels) for learner in fitted])
     return np.array(rows)
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+STUDY = Study(Settings, open_texts, run)

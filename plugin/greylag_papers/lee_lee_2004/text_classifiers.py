@@ -1,7 +1,6 @@
-"""The classifiers of the categorisation study: two after Joachims (1997), the others scikit-learn's.
+"""The classifiers of the categorisation study: two by Joachims (1997), the others from scikit-learn.
 
-All take word counts (documents by words, sparse or dense) and follow scikit-learn's interface. "Word" stands for any
-column.
+All take word counts, a sparse or dense matrix of documents by words, and follow scikit-learn's interface.
 """
 
 from __future__ import annotations
@@ -22,30 +21,32 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from greylag.ranking import FloatArray
+from greylag import FloatArray
 
 
 class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the two: a document goes to the class of its highest value, of equal ones to the first.
+    """Base class: predicts the class with the highest value, the first one of equals.
 
     Attributes
     ----------
-    classes_ : the labels, in ascending order.
-    n_features_in_, feature_names_in_ : as scikit-learn has them.
+    classes_ : ndarray, shape (classes,)
+        The labels, ascending.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from documents; returns the classifier itself.
+        """Fit the classifier.
 
         Parameters
         ----------
-        X : array-like or sparse matrix, shape (N, V): counts, >= 0.
-        y : array-like, shape (N,): labels.
+        X : array-like or sparse matrix, shape (N, V)
+            Word counts, >= 0.
+        y : array-like, shape (N,)
+            Labels.
 
         Raises
         ------
         ValueError
-            For missing, infinite or negative counts, labels that are real numbers, and shapes that don't match.
+            If a count is missing, infinite or negative, if labels are continuous, or if shapes do not match.
         """
         counts, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_non_negative(counts, type(self).__name__)
@@ -56,7 +57,7 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each document, shape (N,)."""
+        """Predicted labels, shape (N,)."""
         highest = self._values(self._counts(X)).argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[highest]
         return predicted
@@ -69,38 +70,34 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _fit(self, counts: csr_array, members: csr_array) -> None:
-        """Learn from `counts` (N, V), with `members` (classes, N) 1 where a document is of a class."""
+        """Fit to `counts`, shape (N, V), and `members`, shape (classes, N): 1 if the document is of the class."""
 
     @abstractmethod
     def _values(self, counts: csr_array) -> FloatArray:
-        """Each document's value for each class, shape (N, classes)."""
+        """The value of each document for each class, shape (N, classes)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # on scikit-learn's checks, whose data are not counts of words
+        tags.classifier_tags.poor_score = True  # scikit-learn's checks use data that are not word counts
         return tags
 
 
 class Rocchio(WordCountClassifier):
-    """The TFIDF classifier, after Rocchio's relevance feedback: the class whose prototype has the highest cosine.
+    """The TFIDF classifier (Joachims, ICML 1997), after Rocchio's relevance feedback.
 
-    A document's vector d has TF(w, d) log(N / DF(w)) for word w, and a class of n documents the prototype
+    Predicts the class whose prototype has the highest cosine with the document. A document vector d has the weights
+    TF(w, d) log(N / DF(w)). The prototype of a class with n documents is
 
-        c = max(0, alpha / n sum over its documents of d / ||d|| - beta / (N - n) sum over all others of d / ||d||)
+        c = max(0, alpha / n sum_{d in class} d / ||d|| - beta / (N - n) sum_{d not in class} d / ||d||)
+
+    The cosine with a null vector is 0.
 
     Parameters
     ----------
-    alpha, beta : how much the class's own documents and the others count. By default 16 and 4.
-
-    Notes
-    -----
-    The cosine with a null vector is 0. scikit-learn's `NearestCentroid` measures no cosine, and has no beta.
-
-    References
-    ----------
-    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997.
+    alpha, beta : float, default 16 and 4
+        Weights of the documents inside and outside the class.
     """
 
     def __init__(self, alpha: float = 16.0, beta: float = 4.0) -> None:
@@ -126,26 +123,20 @@ class Rocchio(WordCountClassifier):
 
 
 class PrTFIDF(WordCountClassifier):
-    """Joachims's probabilistic version of the TFIDF classifier: the class of highest Pr(C | d), where
+    """The probabilistic TFIDF classifier (Joachims, ICML 1997): predicts the class with the highest Pr(C | d).
 
-        Pr(C | d) = sum over words w of Pr(w | d) Pr(w | C) Pr(C) / sum over classes C' of Pr(w | C') Pr(C')
+        Pr(C | d) = sum_w Pr(w | d) Pr(w | C) Pr(C) / sum_C' Pr(w | C') Pr(C')
 
-    with Pr(w | d) = TF(w, d) / |d|, Pr(w | C) the mean of Pr(w | d) over the class's documents, and Pr(C) the class's
-    share of documents.
+    with Pr(w | d) = TF(w, d) / |d|, Pr(w | C) the mean of Pr(w | d) over the documents of the class, and Pr(C) the
+    share of its documents. |d| counts the words of d that are columns of X; a document without any gets Pr(C), and so
+    does the share of d's words that occur in no training document.
 
     Attributes
     ----------
-    class_prior_ : shape (classes,): Pr(C).
-    word_posterior_ : shape (classes, V): Pr(C | w), the fraction above; Pr(C) for a word that no document had.
-
-    Notes
-    -----
-    A document's length |d| is the number of its words among the V that the classifier is given. One without any gets
-    Pr(C), and so does the part of a document that consists of words that no training document had.
-
-    References
-    ----------
-    Joachims, A probabilistic analysis of the Rocchio algorithm with TFIDF for text categorization, ICML 1997.
+    class_prior_ : ndarray, shape (classes,)
+        Pr(C).
+    word_posterior_ : ndarray, shape (classes, V)
+        Pr(C | w), the fraction above; Pr(C) for words that occur in no training document.
     """
 
     def _fit(self, counts: csr_array, members: csr_array) -> None:
@@ -167,14 +158,14 @@ class PrTFIDF(WordCountClassifier):
         return probabilities
 
 
-# newton-cg gets to the optimum of all words' weights some 40 times faster than the default, lbfgs.
+# newton-cg converges some 40 times faster on all words than the default, lbfgs.
 LEARNERS: dict[str, BaseEstimator] = {
     "naive Bayes": MultinomialNB(),
     "Rocchio": Rocchio(),
     "PrTFIDF": PrTFIDF(),
     "maximum entropy": LogisticRegression(solver="newton-cg", max_iter=1000),
 }
-"""The learners that selectors are compared by."""
+"""The learners with which selectors are compared."""
 
 SVM: BaseEstimator = make_pipeline(TfidfTransformer(), LinearSVC(random_state=0))
-"""The linear support vector machine, on unit TF-IDF vectors of all words."""
+"""The linear support vector machine on unit TF-IDF vectors of all words."""

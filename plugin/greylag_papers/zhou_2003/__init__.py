@@ -1,1 +1,1 @@
-"""Zhou et al. (2003): ranking on data manifolds."""
+"""Zhou et al., Ranking on data manifolds, NIPS 2003: the three experiments of section 5."""

@@ -1,57 +1,75 @@
-"""Ranking by example, as Zhou et al. (2003, section 5) test it: queries drawn from a class, and areas under the ROC."""
+"""Ranking by example: queries drawn from a class, scored by ROC area (Zhou et al. 2003, section 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray, ParameterError
+from greylag.experiments import Table, means_table
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:
-    """Points of the class `own`, without replacement, shape (count,); at least one more is left to be found.
+    """Draw `count` points of the class `own` without replacement.
 
     Raises
     ------
     ParameterError
-        Where the class is not so large.
+        If this would leave no point of the class to be found.
     """
     members = np.flatnonzero(classes == own)
     if len(members) <= count:
-        raise ParameterError(f"class {own} has {len(members)} points, too few to draw {count} queries and find another")
+        raise ParameterError(f"class {own} has {len(members)} points: draw fewer than {count} queries")
     return rng.choice(members, count, replace=False)
 
 
 def query_columns(n: int, queries: IntArray) -> FloatArray:
-    """A column of y for each of the queries on its own, shape (n, q)."""
+    """The vectors y of q queries, each on its own: the columns of an array of shape (n, q)."""
     Y = np.zeros((n, len(queries)))
     Y[queries, np.arange(len(queries))] = 1.0
     return Y
 
 
 def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int | IntArray]) -> FloatArray:
-    """How well each column of scores puts the points of its queries' class above all others; the queries don't count.
+    """ROC areas of rankings; queries themselves are not ranked.
 
     Parameters
     ----------
-    scores : shape (n, q).
-    classes : shape (n,), numbers or names.
-    queries : for each column one or more points, all of one class.
+    scores : ndarray, shape (n, q)
+        A ranking per column.
+    classes : ndarray, shape (n,)
+    queries : sequence of length q
+        The query point or points of each column, all of one class: the relevant class.
 
     Returns
     -------
     ndarray, shape (q,)
-        The chance that a point of the class scores higher than another one, a tie counting as half.
+        The probability that a relevant point scores higher than another point; a tie counts one half.
     """
-    from sklearn.metrics import roc_auc_score
-
     areas = np.empty(len(queries))
     for i, (column, own) in enumerate(zip(scores.T, queries, strict=True)):
         others = np.ones(len(classes), dtype=bool)
         others[own] = False
         areas[i] = roc_auc_score(classes[others] == classes[np.ravel(own)[0]], column[others])
     return areas
+
+
+def class_means(areas: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Means by ranking and class of values of shape (classes, ...)."""
+    return {
+        name: dict(zip(classes, values.mean(axis=tuple(range(1, values.ndim))).tolist(), strict=True))
+        for name, values in areas.items()
+    }
+
+
+def class_means_table(
+    caption: str, areas: Mapping[str, NDArray[Any]], classes: Sequence[str], *, decimals: int = 4
+) -> Table:
+    """A row for each ranking, with a column for each class and one for all classes."""
+    means = class_means(areas, classes)
+    rows = {name: {**means[name], "all": float(values.mean())} for name, values in areas.items()}
+    return means_table(caption, rows, decimals=decimals)

@@ -1,121 +1,118 @@
-"""Two moons: does the query's moon come before the other, whichever point is the query? (Zhou et al. 2003, section 2).
+"""Two moons: does the query's moon precede the other, whichever point is the query? (Zhou et al. 2003, section 5.1).
 
-The graph and the iteration at work where they can be seen, beside the ranking by distance.
+Compares the iteration f(t), its limit f*, and the ranking by distance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_moons
 
-from greylag.experiments import config
-from greylag.experiments.report import (
-    Section,
-    Table,
-    as_text,
-    check_dependencies,
-    draw_figure,
-    provenance,
-    write_report,
-    write_results,
-)
-from greylag.experiments.study import Result, Say
+from greylag import FloatArray, IntArray
+from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, draw_figure, means_table
 from greylag.manifold import affinity_graph, iterates, rank
-from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-DISTANCE, LIMIT = "distance", "f*"
+COLUMNS = 3  # of panels in the figure
 
 
-class Settings(config.Experiment):
-    """The points, and the ranking.
+class Settings(Experiment):
+    """The points and the ranking.
 
     Parameters
     ----------
-    points, noise, seed : of `sklearn.datasets.make_moons`; `noise` is a standard deviation, and a moon's radius is 1.
-    sigma, alpha : of the ranking, on the paper's connecting graph.
-    steps : the t for which f(t) is shown, ascending.
+    points : int >= 1, default 200
+        Number of points.
+    noise : float >= 0, default 0.05
+        Standard deviation of the noise; the radius of a moon is 1.
+    seed : int, default 0
+    sigma : float, default 0.15
+        Kernel width of the connecting graph.
+    alpha : float, default 0.99
+    steps : tuple of int >= 1, default (5, 10, 50, 100)
+        The t of each f(t), ascending.
     """
 
-    points: config.Positive = 200
+    points: Positive = 200
     noise: Annotated[float, Field(ge=0)] = 0.05
     seed: int = 0
     sigma: float = 0.15
     alpha: float = 0.99
-    steps: tuple[config.Positive, ...] = (5, 10, 50, 100)
+    steps: tuple[Positive, ...] = (5, 10, 50, 100)
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    from sklearn.datasets import make_moons
-
-    check_dependencies()
+def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
+    """Points, shape (n, 2), and the moon of each, 0 or 1."""
     X, moons = make_moons(settings.points, noise=settings.noise, random_state=settings.seed)
+    return X, moons
+
+
+def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Context) -> Outcome:
+    """Rank all points for each point as the query."""
+    X, moons = points
     scores = score(X, settings)
-    results = {
+    means = {
         name: {
             "separated": float(separates(columns, moons).mean()),
             "ROC area": float(roc_areas(columns, moons, range(len(X))).mean()),
         }
         for name, columns in scores.items()
     }
-    say(f"two moons: each of {len(X)} points ranked for each, in {len(scores)} ways")
-    table = Table(
-        "Means over all points as the query: how often its whole moon comes first, and the area under the ROC curve",
-        ("ranked by", "separated", "ROC area"),
-        [(name, *measures.values()) for name, measures in results.items()],
+    context.progress(f"two moons: {len(X)} points ranked for each of them, by {len(scores)} methods")
+    caption = "Means over all points as the query: share of queries whose whole moon is ranked first, and ROC area"
+    table = means_table(caption, means)
+    return Outcome(
+        scores=means,
+        results=means,
+        tables=[table],
+        title="Manifold ranking of two moons",
+        sections=[
+            Section("Every point as the query", parts=[table]),
+            Section("One query", parts=[scores_figure(X, scores, int(np.argmin(X[:, 0])))]),
+        ],
     )
-    write_results(out, results)
-    query = int(np.argmin(X[:, 0]))
-    shown = {name: columns[:, query] for name, columns in scores.items()}
-    limits = {name: shown.pop(name) for name in (DISTANCE, LIMIT)}
-    caption = "The query is the cross. The darker a point, the higher its score: by {}."
-    figures = [
-        draw_figure(
-            caption.format("distance, and in the limit"),
-            lambda canvas: draw_scores(canvas, X, limits, query),
-            height=2.2,
-        ),
-        draw_figure(caption.format("f(t)"), lambda canvas: draw_scores(canvas, X, shown, query), height=1.5),
-    ]
-    sections = [Section("Every point as the query", parts=[table]), Section("One query", parts=figures)]
-    write_report(out / "report.html", "Manifold ranking of two moons", sections, provenance(settings))
-    return Result(results, as_text(table))
 
 
 def score(X: FloatArray, settings: Settings) -> dict[str, FloatArray]:
-    """Scores of every point for every query, a column each: by distance, by f(t), and by the limit f*."""
-    from scipy.spatial.distance import cdist
-
+    """Scores by distance, by f(t) and by f*: a column for each point as the query."""
     W = affinity_graph(X, sigma=settings.sigma)
     queries = np.eye(len(X))
     steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
     by_step = {f"f({t})": f for t, f in enumerate(steps) if t in settings.steps}
-    return {DISTANCE: -cdist(X, X), **by_step, LIMIT: rank(W, queries, alpha=settings.alpha)}
+    return {"distance": -cdist(X, X), **by_step, "f*": rank(W, queries, alpha=settings.alpha)}
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
-    """For each query, a column of `scores`: 1 where every point of its moon scores above all of the other, else 0."""
+    """1 for each column (query) in which its whole moon scores above the whole other moon, else 0."""
     same = moons[:, np.newaxis] == moons
     lowest = np.where(same, scores, np.inf).min(axis=0)
     highest = np.where(same, -np.inf, scores).max(axis=0)
     return np.where(lowest > highest, 1.0, 0.0)
 
 
-def draw_scores(canvas: Canvas, X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> None:
-    """A panel for each of `scores`; colours span those of the points other than the query."""
+def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:
+    """A panel for each of `scores`, with one query; colours do not depend on the query's own score."""
     others = np.arange(len(X)) != query
-    for axes, (name, values) in zip(canvas.subplots(1, len(scores)), scores.items(), strict=True):
-        axes.scatter(*X[others].T, s=12, c=values[others], cmap="viridis_r", linewidths=0)
-        axes.plot(*X[query], "x", color="C3", markersize=9, markeredgewidth=2)
-        axes.set_title(name)
-        axes.set_aspect("equal")
-        axes.set_axis_off()
+
+    def draw(canvas: Canvas) -> None:
+        grid = canvas.subplots(-(-len(scores) // COLUMNS), COLUMNS, squeeze=False).ravel()
+        for axes, (name, columns) in zip(grid, scores.items(), strict=False):
+            axes.scatter(*X[others].T, s=12, c=columns[others, query], cmap="viridis_r", linewidths=0)
+            axes.plot(*X[query], "x", color="C3", markersize=9, markeredgewidth=2)
+            axes.set(title=name, aspect="equal")
+        for axes in grid:
+            axes.set_axis_off()
+
+    return draw_figure("The cross is the query. The darker a point, the higher its score.", draw)
+
+
+STUDY = Study(Settings, draw_points, run)

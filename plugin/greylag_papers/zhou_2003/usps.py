@@ -1,113 +1,125 @@
-"""Digits by example: images ranked by one or more of the same digit (Zhou et al. 2003, section 5).
+"""Digits by example: images ranked by one or more images of the same digit (Zhou et al. 2003, section 5.2).
 
-Manifold ranking against the distance to the nearest query. Scores are linear in the queries, so that all trials
-together take one factor of the graph's matrix and a column of f* for each image that was drawn; the rest is sums.
+Manifold ranking is compared with the distance to the nearest query. f* is linear in y, so one factorisation of the
+graph's matrix serves all trials: the f* of a query set is the sum of its members'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
+from scipy.spatial.distance import cdist
 
-from greylag.errors import FormatError
-from greylag.experiments import config
-from greylag.experiments.report import (
-    Figure,
-    Section,
-    Table,
-    as_text,
-    check_dependencies,
-    draw_figure,
-    provenance,
-    write_report,
-    write_results,
-)
-from greylag.experiments.study import Result, Say
-from greylag.manifold import affinity_graph, rank
-from greylag.manifold.graph import Graph
-from greylag.ranking import FloatArray, IntArray
-from greylag_papers.zhou_2003.by_example import draw_queries, query_columns, roc_areas
+from greylag import FloatArray, FormatError, IntArray
+from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, Table, draw_figure
+from greylag.manifold import Graph, affinity_graph, rank
+from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 MANIFOLD, DISTANCE = "manifold", "distance"
-SIDE = 16  # of an image, in pixels
-SHOWN = 10  # rows and columns of the best-ranked images
+SIDE = 16  # pixels
+SHOWN = 10  # rows and columns of the figure of best-ranked images
 
 
-class Settings(config.Experiment):
+class Settings(Experiment):
     """The images, the queries and the ranking.
 
     Parameters
     ----------
-    images : an .npz file with X, shape (n, 256), grey values from 0 to 1, and y, shape (n,), the digits.
-    digits : only images of these count.
-    black, white : what the grey values 0 and 1 become; sigma is in their units.
-    queries, trials, seed : each trial draws so many images of each digit, the first 1, 2, ... of which are its queries.
-    graph, sigma, alpha : of the ranking.
-    widths : other values of sigma, tried with one query.
+    images : str
+        An .npz file with X, shape (n, 256), grey values in [0, 1], and y, shape (n,), the digits.
+    digits : tuple of int, default (1, 2, 3, 4, 5, 6)
+        The digits to keep.
+    black, white : float, default -1 and 1
+        The grey values 0 and 1 are mapped to these; sigma is in their units.
+    queries : int >= 1, default 10
+        Images of each digit drawn in a trial; the first 1, 2, ... of them are its query sets.
+    trials : int >= 1, default 30
+    seed : int, default 0
+    graph : str, default "full"
+        See `affinity_graph`.
+    sigma : float, default 1.25
+        Kernel width.
+    alpha : float, default 0.99
+    widths : tuple of float, default ()
+        Other values of sigma, compared with one query.
     """
 
     images: str
     digits: Annotated[tuple[int, ...], Field(min_length=2)] = (1, 2, 3, 4, 5, 6)
     black: float = -1.0
     white: float = 1.0
-    queries: config.Positive = 10
-    trials: config.Positive = 30
+    queries: Positive = 10
+    trials: Positive = 30
     seed: int = 0
     graph: Graph = "full"
     sigma: float = 1.25
     alpha: float = 0.99
     widths: tuple[float, ...] = ()
 
-
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    check_dependencies()
-    X, digits = read_images(settings)
-    queries = draw_trials(digits, settings)
-    say(f"usps: {len(X)} images, {settings.trials} trials of {settings.queries} queries for each digit")
-    scores = {MANIFOLD: spread(X, queries, settings, settings.sigma), DISTANCE: nearness(X, queries)}
-    areas = {name: areas_by_queries(f, digits, queries) for name, f in scores.items()}
-    say(f"{sum(area.size for area in areas.values())} rankings scored")
-    by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
-    for sigma in settings.widths:
-        f = spread(X, queries[..., :1], settings, sigma)
-        by_width[sigma] = areas_by_queries(f, digits, queries[..., :1])
-        say(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
-    results = {name: _by_digit(area, settings) for name, area in areas.items()}
-    each = {name: area.tolist() for name, area in areas.items()}
-    content = {"means": results, "by digit, trial and number of queries": each}
-    write_results(out, content, indent=None)
-    tables = [areas_table(areas, settings), widths_table(by_width, areas[DISTANCE][..., :1], settings)]
-    best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
-    sections = [
-        Section("ROC areas", parts=[tables[0], areas_figure(areas, settings)]),
-        Section("The best images for one query", parts=[best_figure(X, int(queries[1, 0, 0]), best)]),
-        Section("The width", _WIDTH.format(black=settings.black, white=settings.white), tables[1:]),
-    ]
-    write_report(out / "report.html", "Manifold ranking of handwritten digits", sections, provenance(settings))
-    return Result(results, "\n".join(map(as_text, tables)))
+    @property
+    def names(self) -> list[str]:
+        """The classes' names."""
+        return [f"digit {digit}" for digit in self.digits]
 
 
-def read_images(settings: Settings) -> tuple[FloatArray, IntArray]:
-    """X on the scale of the settings, shape (n, 256), and the digits, shape (n,), of the images that count."""
+def read_images(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
+    """The selected images: rescaled X, shape (n, 256), and digits, shape (n,).
+
+    Raises
+    ------
+    FormatError
+        If the file is missing or is not an .npz file with X and y.
+    """
     path = settings.path(settings.images)
     try:
         with np.load(path) as arrays:
             X, digits = arrays["X"].astype(np.float64), arrays["y"].astype(np.int64)
     except FileNotFoundError:
-        reason = "no such images; set GREYLAG_DATA to the folder that the collections are in"
+        reason = "no such file; set GREYLAG_DATA to the folder that holds the collections"
         raise FormatError(path, None, reason) from None
     except (KeyError, ValueError) as error:
         raise FormatError(path, None, f"not an .npz file with X and y: {error}") from None
     chosen = np.isin(digits, settings.digits)
     return settings.black + (settings.white - settings.black) * X[chosen], digits[chosen]
+
+
+def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Context) -> Outcome:
+    """Rank the images by the first 1, 2, ... queries of each trial."""
+    X, digits = images
+    queries = draw_trials(digits, settings)
+    context.progress(f"usps: {len(X)} images, {settings.trials} trials with {settings.queries} queries for each digit")
+    scores = {MANIFOLD: spread(X, queries, settings, settings.sigma), DISTANCE: nearness(X, queries)}
+    areas = {name: areas_by_queries(f, digits, queries) for name, f in scores.items()}
+    context.progress(f"{sum(area.size for area in areas.values())} rankings scored")
+    single = queries[..., :1]
+    by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
+    for sigma in settings.widths:
+        by_width[sigma] = areas_by_queries(spread(X, single, settings, sigma), digits, single)
+        context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
+    means = class_means(areas, settings.names)
+    number_table = areas_table(areas, settings)
+    width_table = widths_table(by_width, areas[DISTANCE][..., :1], settings)
+    best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
+    return Outcome(
+        scores=means,
+        results={
+            "means": means,
+            "by digit, trial and number of queries": {name: area.tolist() for name, area in areas.items()},
+        },
+        tables=[number_table, width_table],
+        title="Manifold ranking of handwritten digits",
+        sections=[
+            Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
+            Section("Best images for one query", parts=[best_figure(X, int(queries[1, 0, 0]), best)]),
+            Section("Kernel width", _WIDTH.format(black=settings.black, white=settings.white), [width_table]),
+        ],
+    )
 
 
 def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
@@ -118,16 +130,14 @@ def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
 
 
 def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:
-    """f* of every image for the first query, the first two, ...: shape (n, digits, trials, queries)."""
+    """f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
     return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
 
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:
-    """Less the distance to the nearest of the queries; shape as `spread`."""
-    from scipy.spatial.distance import cdist
-
+    """Minus the distance to the nearest query; shape as for `spread`."""
     distances = cdist(X, X[queries.ravel()]).reshape(len(X), *queries.shape)
     return -np.minimum.accumulate(distances, axis=-1)
 
@@ -139,49 +149,41 @@ def areas_by_queries(scores: FloatArray, digits: IntArray, queries: IntArray) ->
 
 
 def areas_table(areas: Mapping[str, FloatArray], settings: Settings) -> Table:
-    """Means by digit: with one query, with all, and over every number of them."""
-    header, columns = ["digit"], []
-    numbers = (("1 query", slice(1)), (f"{settings.queries} queries", slice(-1, None)), ("all", slice(None)))
-    for label, part in numbers:
-        for name, area in areas.items():
-            header.append(f"{name}, {label}")
-            columns.append(area[..., part].mean(axis=(1, 2)).tolist())
-    rows = list(zip(settings.digits, *columns, strict=True))
-    return Table(f"Mean ROC areas over {settings.trials} trials", header, rows)
+    """Means by digit: with one query, with all queries, and over all numbers of queries."""
+    parts = {"1 query": slice(1), f"{settings.queries} queries": slice(-1, None), "all": slice(None)}
+    rows = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
+    return class_means_table(f"Mean ROC areas over {settings.trials} trials", rows, settings.names)
 
 
 def widths_table(by_width: Mapping[float, FloatArray], baseline: FloatArray, settings: Settings) -> Table:
-    """Means by digit with one query: for each width, ascending, and for the distance."""
-    named = {**{f"{sigma:g}": by_width[sigma] for sigma in sorted(by_width)}, DISTANCE: baseline}
-    rows = [(name, *area.mean(axis=(1, 2)).tolist(), float(area.mean())) for name, area in named.items()]
-    header = ["sigma", *(f"digit {digit}" for digit in settings.digits), "all"]
-    return Table(f"Mean ROC areas with one query over {settings.trials} trials", header, rows)
+    """Means by digit with one query, for each kernel width and for the distance."""
+    rows = {**{f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)}, DISTANCE: baseline}
+    return class_means_table(f"Mean ROC areas with one query over {settings.trials} trials", rows, settings.names)
 
 
 def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
-    """ROC areas against the number of queries, a panel for each digit."""
+    """ROC area over the number of queries, a panel for each digit (the paper's Figure 3)."""
     numbers = np.arange(1, settings.queries + 1)
 
     def draw(canvas: Canvas) -> None:
         grid = canvas.subplots(-(-len(settings.digits) // 3), 3, sharex=True, sharey=True, squeeze=False).ravel()
         for axes in grid[len(settings.digits) :]:
             axes.set_axis_off()
-        for i, (axes, digit) in enumerate(zip(grid, settings.digits, strict=False)):
+        for i, (axes, title) in enumerate(zip(grid, settings.names, strict=False)):
             for (name, area), style in zip(areas.items(), ("-o", "--s"), strict=True):
                 mean, deviation = area[i].mean(axis=0), area[i].std(axis=0)
                 (line,) = axes.plot(numbers, mean, style, markersize=3, label=name)
                 axes.fill_between(numbers, mean - deviation, mean + deviation, alpha=0.15, color=line.get_color())
-            axes.set_title(f"digit {digit}")
+            axes.set_title(title)
         grid[0].legend()
         canvas.supxlabel("queries")
         canvas.supylabel("ROC area")
 
-    caption = f"Mean ROC area and one standard deviation to either side, {settings.trials} trials."
-    return draw_figure(caption, draw, height=4.5)
+    return draw_figure(f"Mean ROC area ± one standard deviation over {settings.trials} trials.", draw, height=4.5)
 
 
 def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> Figure:
-    """The query and the images that score highest, row by row, a panel for each of `scores`, shape (n,)."""
+    """The query and the highest-scoring images, a panel for each of `scores` (the paper's Figure 4)."""
 
     def draw(canvas: Canvas) -> None:
         for axes, (name, values) in zip(canvas.subplots(1, len(scores)), scores.items(), strict=True):
@@ -193,16 +195,13 @@ def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> 
             axes.set_title(name)
             axes.set_axis_off()
 
-    return draw_figure("The query, top left, and the images that follow it, row by row.", draw, height=3.7)
-
-
-def _by_digit(area: FloatArray, settings: Settings) -> dict[str, float]:
-    means = area.mean(axis=(1, 2)).tolist()
-    return {f"digit {digit}": mean for digit, mean in zip(settings.digits, means, strict=True)}
+    return draw_figure("The query, top left, and the highest-scoring images, row by row.", draw, height=3.7)
 
 
 _WIDTH = """\
-sigma is in the units of the grey values, which run from {black:g} to {white:g} here. The paper gives 1.25 without a
-scale. The set's own scale is from -1 to 1; where grey values run from 0 to 1, all distances are half as long, and
-sigma = 1.25 does what 2.5 does on the scale from -1 to 1.
+sigma is in the units of the grey values, which range from {black:g} to {white:g} here. The paper gives 1.25 without a
+scale. The data set's own scale is -1 to 1. On a scale from 0 to 1 all distances are halved, and sigma = 1.25 has the
+effect of 2.5 on the scale from -1 to 1.
 """
+
+STUDY = Study(Settings, read_images, run)

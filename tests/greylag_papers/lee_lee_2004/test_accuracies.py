@@ -1,4 +1,4 @@
-"""What is chosen by accuracies, and the test of their differences."""
+"""The choice of lambda by accuracies, their means, and the test of differences."""
 
 from __future__ import annotations
 
@@ -9,40 +9,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag_papers.lee_lee_2004.accuracies import ALL, BEST, IG, KS, MMR, SVM, Accuracies, corrected_t_test
-
-WEIGHTS = (0.0, 0.5, 1.0)
-
-
-def example(seed=0, splits=4, sizes=(5, 10), learners=("one", "two")):
-    """Accuracies in eighths, with many ties."""
-    rng = np.random.default_rng(seed)
-
-    def draw(*shape):
-        return rng.integers(0, 9, shape) / 8
-
-    shape = (splits, len(sizes), len(learners))
-    by_weight = (splits, len(WEIGHTS), len(sizes), len(learners))
-    return Accuracies(
-        learners, sizes, WEIGHTS, draw(splits, len(learners)), draw(splits), draw(*shape), draw(*shape),
-        draw(*by_weight), draw(*by_weight), test_ratio=0.25,
-    )  # fmt: skip
+from greylag_papers.lee_lee_2004.accuracies import ALL, BEST, IG, KS, MMR, SVM, corrected_t_test, differences
+from tests.greylag_papers.lee_lee_2004.samples import accuracies
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lambda_is_chosen_by_validation_alone_and_for_each_split(seed):
-    a = example(seed)
+def test_lambda_is_chosen_by_validation_for_each_split(seed):
+    a = accuracies(seed)
     for s in range(4):
         for k in range(2):
             for learner in range(2):
-                w = max(range(3), key=lambda w: (a.validated[s, w, k, learner], w))  # of equal ones the highest lambda
+                w = max(range(3), key=lambda w: (a.validated[s, w, k, learner], w))  # ties: the highest lambda
                 assert a.chosen[s, k, learner] == w
                 assert a.systems[MMR][s, k, learner] == a.mmr[s, w, k, learner]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_best_lambda_is_one_for_all_splits(seed):
-    a = example(seed)
+def test_best_lambda_is_shared_by_all_splits(seed):
+    a = accuracies(seed)
     for k in range(2):
         for learner in range(2):
             w = max(range(3), key=lambda w: (round(a.mmr[:, w, k, learner].mean(), 9), w))
@@ -51,15 +35,15 @@ def test_the_best_lambda_is_one_for_all_splits(seed):
     assert (a.systems[BEST].mean(axis=0) >= a.mmr.mean(axis=0)).all()
 
 
-def test_rounding_does_not_choose():
-    a = example(splits=1, sizes=(5,), learners=("one",))
+def test_rounding_errors_do_not_break_ties():
+    a = accuracies(splits=1, sizes=(5,), learners=("one",))
     a.validated[0, :, 0, 0] = [0.1 + 0.2, 0.3, 0.3]
     assert a.validated[0, 0, 0, 0] > 0.3
     assert a.chosen.item() == 2
 
 
-def test_means_by_their_names():
-    a = example()
+def test_means_by_name():
+    a = accuracies()
     means = a.means()
     assert means["SVM"] == {ALL: a.svm.mean()}
     assert set(means["two"]) == {
@@ -81,8 +65,8 @@ def test_means_by_their_names():
     np.testing.assert_array_equal(a.systems[KS], a.koller_sahami)
 
 
-def test_json_holds_all_of_it():
-    a = example()
+def test_json_has_all_fields():
+    a = accuracies()
     back = json.loads(json.dumps(a.to_dict()))
     np.testing.assert_array_equal(back["mmr"], a.mmr)
     assert back["relevance_weights"] == [0.0, 0.5, 1.0]
@@ -100,7 +84,7 @@ def test_corrected_t_by_hand():
     assert found.p == pytest.approx(1 - math.sqrt(0.8))
 
 
-def test_corrected_t_is_students_where_nothing_is_tested_on():
+def test_corrected_t_without_test_documents_is_students_t():
     differences = np.random.default_rng(0).normal(0.3, 1, 10)
     expected = stats.ttest_1samp(differences, 0)
     found = corrected_t_test(differences, 0.0)
@@ -110,6 +94,18 @@ def test_corrected_t_is_students_where_nothing_is_tested_on():
 
 
 @pytest.mark.parametrize(("value", "t", "p"), [(0.0, 0.0, 1.0), (0.1, math.inf, 0.0), (-0.1, -math.inf, 0.0)])
-def test_differences_that_are_all_equal(value, t, p):
+def test_equal_differences(value, t, p):
     found = corrected_t_test(np.full(10, value), 0.25)
     assert (found.mean, found.t, found.p) == (pytest.approx(value), t, p)
+
+
+def test_differences_are_those_of_the_means():
+    a = accuracies()
+    means = a.means()
+    found = differences(a)
+    assert set(found) == {
+        (learner, other, n) for learner in a.learners for other in (IG, KS, ALL, SVM) for n in a.sizes
+    }
+    assert found["two", ALL, 10].mean == pytest.approx(means["two"]["MMR@10"] - means["two"][ALL])
+    expected = corrected_t_test(a.systems[MMR][:, 0, 1] - a.information_gain[:, 0, 1], 0.25)
+    assert found["two", IG, 5] == expected

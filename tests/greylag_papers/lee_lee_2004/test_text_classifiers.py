@@ -1,4 +1,4 @@
-"""Joachims's two classifiers against his formulas, written out word by word."""
+"""Joachims's two classifiers against his formulas, computed word by word."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrTFIDF,
 
 
 def random_counts(seed, n_documents=30, n_words=12, n_classes=3):
-    """Counts with empty documents, words that no document has, and words that one class alone has."""
+    """Counts with empty documents, words in no document, and words in only one class."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n_documents) % n_classes)
     X = rng.poisson(rng.gamma(0.3, 2.0, (n_classes, n_words))[y])
@@ -27,7 +27,7 @@ def random_counts(seed, n_documents=30, n_words=12, n_classes=3):
 
 
 def prtfidf_by_hand(X, y, document):
-    """Pr(C | d) by Joachims's formulas in exact fractions, for a document whose words all occur in X."""
+    """Pr(C | d) by Joachims's formulas in exact fractions; all words of the document must occur in X."""
     classes = sorted(set(y))
     prior = {c: Fraction(y.tolist().count(c), len(y)) for c in classes}
 
@@ -45,7 +45,7 @@ def prtfidf_by_hand(X, y, document):
     return values
 
 
-def test_prtfidf_on_an_example_worked_out_on_paper():
+def test_prtfidf_worked_example():
     # Pr(w|a) = (3/4, 1/4), the mean of (1/2, 1/2) and (1, 0); Pr(w|b) = (0, 1). Pr(a) = 2/3, Pr(b) = 1/3.
     # Pr(a|w) = (1, (1/4 2/3) / (1/4 2/3 + 1/3)) = (1, 1/3). A document of one first and three second words:
     # Pr(a|d) = 1/4 1 + 3/4 1/3 = 1/2.
@@ -56,7 +56,7 @@ def test_prtfidf_on_an_example_worked_out_on_paper():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_prtfidf_is_the_formula(seed):
+def test_prtfidf_equals_the_formula(seed):
     X, y = random_counts(seed)
     documents = X[(X.sum(axis=1) > 0)]
     expected = [[float(value) for value in prtfidf_by_hand(X, y, document)] for document in documents.tolist()]
@@ -65,8 +65,8 @@ def test_prtfidf_is_the_formula(seed):
     np.testing.assert_array_equal(found.predict(documents), found.classes_[np.argmax(expected, axis=1)])
 
 
-def test_prtfidf_in_its_other_form():
-    """Joachims also writes it with IDF'(w) = sqrt(N / sum over d of TF(w, d) / |d|), as an inner product of vectors."""
+def test_prtfidf_equals_its_vector_form():
+    """An inner product of vectors with IDF'(w) = sqrt(N / sum over d of TF(w, d) / |d|)."""
     X, y = random_counts(1)
     X, y = X[X.sum(axis=1) > 0, 1:], y[X.sum(axis=1) > 0]
     P = X / X.sum(axis=1, keepdims=True)
@@ -75,7 +75,7 @@ def test_prtfidf_in_its_other_form():
     np.testing.assert_allclose(PrTFIDF().fit(X, y).predict_proba(X), (P * idf) @ np.transpose(prototypes))
 
 
-def test_prtfidf_knows_nothing_of_new_words_but_the_prior():
+def test_prtfidf_uses_the_prior_for_unknown_words():
     X, y = [[2, 0, 0], [1, 1, 0], [0, 3, 0], [1, 0, 0]], ["a", "a", "b", "a"]
     classifier = PrTFIDF().fit(X, y)
     np.testing.assert_allclose(classifier.predict_proba([[0, 0, 4], [0, 0, 0]]), [[0.75, 0.25]] * 2)
@@ -84,7 +84,7 @@ def test_prtfidf_knows_nothing_of_new_words_but_the_prior():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rocchio_is_the_formula(seed):
+def test_rocchio_equals_the_formula(seed):
     X, y = random_counts(seed)
     n, n_words = X.shape
     df = [sum(d[w] > 0 for d in X) for w in range(n_words)]
@@ -112,7 +112,7 @@ def test_rocchio_is_the_formula(seed):
 
 
 @pytest.mark.parametrize("classifier", [Rocchio(), PrTFIDF()])
-def test_sparse_and_dense_are_the_same(classifier):
+def test_sparse_and_dense_input_agree(classifier):
     X, y = random_counts(7)
     dense = clone(classifier).fit(X, y).predict(X)
     np.testing.assert_array_equal(clone(classifier).fit(sparse.csc_matrix(X), y).predict(sparse.csr_array(X)), dense)
@@ -120,7 +120,7 @@ def test_sparse_and_dense_are_the_same(classifier):
 
 
 @parametrize_with_checks([Rocchio(), PrTFIDF()])
-def test_scikit_learns_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -130,7 +130,7 @@ def test_not_fitted():
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "SVM"])
-def test_learners_tell_easy_classes_apart(name):
+def test_learners_separate_easy_classes(name):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = sparse.csr_matrix(rng.poisson((0.2 + 2 * np.repeat(np.eye(3), 10, axis=1))[y]), dtype=float)

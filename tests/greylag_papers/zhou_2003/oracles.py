@@ -1,0 +1,11 @@
+"""Slow and obvious versions of what the studies compute."""
+
+from __future__ import annotations
+
+from itertools import product
+
+
+def roc_area(scores, relevant):
+    """Share of pairs of a relevant and another point that are in the right order; a tie counts one half."""
+    pairs = list(product(scores[relevant], scores[~relevant]))
+    return sum((high > low) + (high == low) / 2 for high, low in pairs) / len(pairs)

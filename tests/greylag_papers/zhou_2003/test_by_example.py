@@ -1,0 +1,50 @@
+"""Queries, ROC areas and their means, against slow and obvious versions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag_papers.zhou_2003.by_example import (
+    class_means,
+    class_means_table,
+    draw_queries,
+    query_columns,
+    roc_areas,
+)
+from tests.greylag_papers.zhou_2003.oracles import roc_area
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_roc_areas_equal_shares_of_ordered_pairs(seed):
+    rng = np.random.default_rng(seed)
+    classes = rng.permutation([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
+    scores = rng.integers(4, size=(12, 3)).astype(float)
+    queries = [int(np.flatnonzero(classes == 1)[0]), np.flatnonzero(classes == 0)[:3], np.flatnonzero(classes == 2)[:1]]
+    expected = []
+    for column, own in zip(scores.T, queries, strict=True):
+        others = np.setdiff1d(np.arange(12), own)
+        expected.append(roc_area(column[others], classes[others] == classes[np.ravel(own)[0]]))
+    np.testing.assert_allclose(roc_areas(scores, classes, queries), expected)
+
+
+def test_queries_leave_a_point_to_be_found():
+    classes = np.array([3, 1, 3, 1, 3])
+    drawn = draw_queries(np.random.default_rng(0), classes, 3, 2)
+    assert len(set(drawn.tolist())) == 2
+    assert (classes[drawn] == 3).all()
+    with pytest.raises(ParameterError, match="class 1 has 2 points: draw fewer than 2 queries"):
+        draw_queries(np.random.default_rng(0), classes, 1, 2)
+
+
+def test_each_query_has_its_own_column():
+    np.testing.assert_array_equal(query_columns(4, np.array([2, 0])), [[0, 1], [0, 0], [1, 0], [0, 0]])
+
+
+def test_class_means():
+    values = {"x": np.arange(12.0).reshape(2, 3, 2), "y": np.array([[True, False, False, True], [True] * 4])}
+    assert class_means(values, ["a", "b"]) == {"x": {"a": 2.5, "b": 8.5}, "y": {"a": 0.5, "b": 1.0}}
+    table = class_means_table("Means", values, ["a", "b"], decimals=2)
+    assert (table.caption, tuple(table.header), table.decimals) == ("Means", ("", "a", "b", "all"), 2)
+    assert table.rows == [("x", 2.5, 8.5, 5.5), ("y", 0.5, 1.0, 0.75)]

@@ -1,0 +1,30 @@
+"""The study of two moons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import greylag
+from greylag.experiments.runner import run_study
+from greylag.experiments.study import deviations, load
+from greylag_papers.zhou_2003.two_moons import separates
+
+CONFIG = Path(greylag.__file__).parents[2] / "configs" / "two_moons.manifold.yaml"
+
+
+def test_expected_scores_and_reproducible_files(tmp_path):
+    study, settings = load(CONFIG)
+    finished = run_study(study, settings, tmp_path / "a", n_jobs=1)
+    assert deviations(finished.scores, settings.expected) == []
+    assert finished.scores["f*"] == {"separated": 1.0, "ROC area": 1.0}
+    run_study(study, settings, tmp_path / "b", n_jobs=2)
+    for name in ("results.json", "report.html"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_separation():
+    moons = np.array([0, 0, 1, 1])
+    scores = np.array([[3.0, 1, 0, 2], [2, 2, 0, 1], [1, 1, 2, 2], [0, 0, 1, 3]])
+    assert separates(scores, moons).tolist() == [1, 0, 1, 0]
