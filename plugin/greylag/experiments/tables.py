@@ -70,11 +70,12 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
     return Table(caption, ("", *measures), rows, decimals)
 
 
-def comparison_table(caption: str, significance: Significance) -> Table:
-    """The differences from one baseline: a row for each run and measure."""
+def comparison_table(caption: str, *significances: Significance) -> Table:
+    """The differences from one or more baselines: a row for each baseline, run and measure."""
     rows = [
         (
             found.run,
+            test.baseline,
             str(found.measure),
             found.difference,
             found.wins,
@@ -83,7 +84,8 @@ def comparison_table(caption: str, significance: Significance) -> Table:
             found.p,
             found.corrected_p,
         )
-        for found in significance.comparisons
+        for test in significances
+        for found in test.comparisons
     ]
-    header = ("", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
+    header = ("", "against", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
     return Table(caption, header, rows)
