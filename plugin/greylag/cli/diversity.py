@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -93,7 +92,7 @@ def train_diversity(
 
     from greylag.diversity import training
     from greylag.diversity.candidates import CandidateMaker
-    from greylag.diversity.coverage import PRESETS
+    from greylag.diversity.coverage_model import PRESETS
     from greylag.diversity.titles import read_titles
     from greylag.structured import Coulomb, CuttingPlane
     from greylag.trec import has_subtopics, read_subtopic_qrels
@@ -113,7 +112,7 @@ def train_diversity(
     features = replace(PRESETS[preset.value], document_features=named)
     known = None if titles is None else read_titles(titles, lenient=lenient)
     rankings = read_ranked(run, topics, field, lenient)
-    make = CandidateMaker(open_positional(index), features, known)
+    make = CandidateMaker(open_positional(index), features, titles=known)
     judgements = read_subtopic_qrels(qrels, lenient=lenient)
     examples = training.training_examples(rankings.rankings, judgements, make, depth=depth)
     held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if validate else set()
@@ -166,11 +165,11 @@ def diversify(
     An ensemble (--method cssvm) gives a run for each of its models: --out div.run is written as div.1.run, div.2.run
     and so on. With --fuse there is one run, div.run.
     """
-    from greylag.diversity import stage as stages
-    from greylag.diversity.mmr import MMR
+    from greylag.diversity.cssvm import CSSVM
     from greylag.diversity.model import DiversityModel
+    from greylag.diversity.registry import diversifier
     from greylag.diversity.titles import read_titles
-    from greylag.ranking import Composable, run_step
+    from greylag.ranking import run_step
     from greylag.trec import write_run
 
     given = given_options(
@@ -191,18 +190,10 @@ def diversify(
         given["titles"] = read_titles(titles, lenient=lenient)
     if method is not Method.random:
         given["index"] = open_positional(index)
-    makers: dict[Method, Callable[..., Composable]] = {
-        Method.svmdiv: stages.SVMDiv,
-        Method.cssvm: stages.CSSVM,
-        Method.essential_pages: stages.EssentialPages,
-        Method.coverage: stages.Coverage,
-        Method.mmr: MMR,
-        Method.random: stages.Random,
-    }
-    stage = makers[method](**given, depth=depth, k=k)
+    stage = diversifier(method.value)(**given, depth=depth, k=k)
     rankings = read_ranked(run, topics, field, lenient)
     tag = tag or f"{rankings.tag}-{method.value}"
-    if isinstance(stage, stages.CSSVM) and not fuse:
+    if isinstance(stage, CSSVM) and not fuse:
         runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
         paths = [_numbered(out, number) for number in range(1, len(runs) + 1)]
         for path, found in zip(paths, runs, strict=True):

@@ -12,7 +12,7 @@ from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
     from greylag.features.spec import Feature
-    from greylag.ltr.explain import CliqueShare
+    from greylag.ltr.explanation import CliqueShare
 
 
 def explain(
@@ -35,7 +35,7 @@ def explain(
     """
     import numpy as np
 
-    from greylag.ltr import explain as explaining
+    from greylag.ltr import explanation as explaining
     from greylag.ltr.linear import LinearModel
     from greylag.ranking import Ranking
     from greylag.trec import read_run, read_topics
@@ -49,7 +49,7 @@ def explain(
         if qid not in rankings:
             raise ParameterError(f"topic {qid!r} has no document in {run}")
         ranking = rankings[qid]
-    elif any(_expands(feature) for feature in linear.features):
+    elif any(feature.expands for feature in linear.features):
         raise ParameterError(f"{model} has expansion features, which depend on what is reranked: give --run")
     else:
         ranking = Ranking(qid, queries[qid], (docid,), np.zeros(1))
@@ -70,12 +70,8 @@ def _row(contribution: float, weight: float, value: float, name: str) -> str:
 
 def _counts(clique: CliqueShare, feature: Feature) -> str:
     words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
-    if _expands(feature):
+    if feature.expands:
         words += f" (probability {clique.multiplicity:.4g})"
     elif clique.multiplicity != 1:
         words += f" ({clique.multiplicity:.0f} times)"
     return f"{words}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"
-
-
-def _expands(feature: Feature) -> bool:
-    return str(feature).startswith("FI/expansion/")

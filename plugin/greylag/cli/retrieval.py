@@ -47,7 +47,7 @@ _LEARNER_OPTIONS = dict.fromkeys(("max_features", "epsilon", "retrain"), (Learne
     ("restarts", "seed"), (Learner.coordinate_ascent,)
 )
 _RERANKER_OPTIONS = dict.fromkeys(("model", "transfer"), (Reranker.mrf,)) | dict.fromkeys(
-    ("depth", "alpha", "graph", "k", "confidence", "feedback"), (Reranker.manifold,)
+    ("depth", "alpha", "graph", "neighbours", "confidence", "feedback"), (Reranker.manifold,)
 )
 
 
@@ -89,7 +89,7 @@ def search(
 
     queries = read_topics(topics, field=field, lenient=lenient)
     lucene = LuceneIndex(index)
-    source = lucene.bm25(hits, k1, b) if model is FirstStage.bm25 else lucene.ql(hits, mu)
+    source = lucene.bm25(hits, k1=k1, b=b) if model is FirstStage.bm25 else lucene.ql(hits, mu=mu)
     write_run(run_step(source, queries, n_jobs=jobs, tag=tag or model.value), out)
 
 
@@ -171,7 +171,8 @@ def train(
     """Learn a linear model of a pool's features (the full one, where none are named), and write it as JSON."""
     from greylag.features.extract import FeatureExtractor
     from greylag.ltr import training
-    from greylag.ltr.greedy import CoordinateAscent, GreedySelection
+    from greylag.ltr.coordinate_ascent import CoordinateAscent
+    from greylag.ltr.greedy import GreedySelection
     from greylag.ltr.objectives import Objective
     from greylag.ltr.preselect import MMRPreselection
     from greylag.lucene.lucene_index import LuceneIndex
@@ -203,8 +204,8 @@ def train(
     provenance = {}
     if preselection is not None:
         provenance = {"pool": len(data.names), "preselect": str(preselection)}
-        data = preselection.narrow(data)
-    model = training.train(data, extractor, method, n_jobs=jobs, provenance=provenance)
+        data = preselection.select(data)
+    model = training.train(data, method, n_jobs=jobs, provenance=provenance)
     model.save(out)
     for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
         typer.echo(f"{objective} {score:.4f}  {weight:+.6g}  {spec}")
@@ -225,7 +226,9 @@ def rerank(
     graph: Annotated[
         str | None, typer.Option("--graph", help="manifold: connecting, knn (the default), mutual_knn or full.")
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="manifold: neighbours in a kNN graph; 10.")] = None,
+    neighbours: Annotated[
+        int | None, typer.Option("--neighbours", help="manifold: neighbours in a kNN graph; 10.")
+    ] = None,
     confidence: Annotated[
         str | None, typer.Option("--confidence", help="manifold: start from query, or from scores too (the default).")
     ] = None,
@@ -238,7 +241,8 @@ def rerank(
     lenient: Lenient = False,
 ) -> None:
     """Rerank a run by a model, or by manifold ranking."""
-    from greylag.ltr.linear import LinearModel, MRFRanker
+    from greylag.ltr.linear import LinearModel
+    from greylag.ltr.rankers import MRFRanker
     from greylag.manifold.stage import ManifoldRanker
     from greylag.ranking import run_step
     from greylag.trec import read_qrels, write_run
@@ -249,7 +253,7 @@ def rerank(
         depth=depth,
         alpha=alpha,
         graph=graph,
-        k=k,
+        neighbours=neighbours,
         confidence=confidence,
         feedback=feedback,
     )
@@ -259,7 +263,7 @@ def rerank(
     if method is Reranker.mrf:
         if model is None:
             raise ParameterError("give the --model to rerank by, or --method manifold")
-        ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer)
+        ranker = MRFRanker(LinearModel.load(model), open_positional(index), transfer=transfer)
     else:
         if feedback is not None:
             given["feedback"] = read_qrels(feedback, lenient=lenient)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.evaluation import Scores, Significance
-from greylag.evaluation.report import aligned
+from greylag.evaluation import Scores, Significance, aligned, comparison_rows
 
 Row = Sequence[str | float | None]
 
@@ -48,10 +47,7 @@ def cell_text(value: str | float | None, decimals: int) -> str:
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
     """Means by system and measure."""
-    return {
-        system: dict(zip(map(str, found.measures), found.means.tolist(), strict=True))
-        for system, found in scores.items()
-    }
+    return {system: found.by_measure for system, found in scores.items()}
 
 
 def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
@@ -72,20 +68,6 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
 
 def comparison_table(caption: str, *significances: Significance) -> Table:
     """The differences from one or more baselines: a row for each baseline, run and measure."""
-    rows = [
-        (
-            found.run,
-            test.baseline,
-            str(found.measure),
-            found.difference,
-            found.wins,
-            found.ties,
-            found.losses,
-            found.p,
-            found.corrected_p,
-        )
-        for test in significances
-        for found in test.comparisons
-    ]
+    columns = ("run", "baseline", "measure", "difference", "wins", "ties", "losses", "p", "corrected_p")
     header = ("", "against", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
-    return Table(caption, header, rows)
+    return Table(caption, header, comparison_rows(significances, columns))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.experiments.figures import Figure, draw_figure
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray
+from greylag.experiments import Figure, draw_figure
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 
 if TYPE_CHECKING:

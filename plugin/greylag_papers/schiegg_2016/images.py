@@ -12,13 +12,9 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag.evaluation import Scores, compare, to_dict
-from greylag.experiments import config
-from greylag.experiments.figures import Figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means_table
+from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
 from greylag_papers.schiegg_2016.gallery import draw_gallery
 from greylag_papers.schiegg_2016.methods import SSVM, EnsembleLearner, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
@@ -63,9 +59,9 @@ class Settings(EnsembleSettings):
     """
 
     image_seed: Annotated[int, Field(ge=0)] = 0
-    n_categories: config.Positive = 5
-    n_images: config.Positive = 8
-    n_validation: config.Positive = 2
+    n_categories: Positive = 5
+    n_images: Positive = 8
+    n_validation: Positive = 2
 
     @property
     def images(self) -> SyntheticImages:

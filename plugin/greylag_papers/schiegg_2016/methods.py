@@ -10,11 +10,18 @@ from typing import Annotated, Any, Protocol, get_args
 import numpy as np
 from pydantic import Field
 
-from greylag.errors import ParameterError
-from greylag.experiments import config
-from greylag.structured import ComparingModel, Coulomb, CuttingPlane, Ensemble, MultipleChoice
-from greylag.structured.coulomb import Assignment
-from greylag.structured.electrostatics import directions, lengths
+from greylag import ParameterError
+from greylag.experiments import Experiment, Positive
+from greylag.structured import (
+    Assignment,
+    ComparingModel,
+    Coulomb,
+    CuttingPlane,
+    Ensemble,
+    MultipleChoice,
+    directions,
+    lengths,
+)
 
 Example = tuple[Any, Any]
 SSVM = "ssvm"
@@ -60,7 +67,7 @@ class Perturbed:
         return Ensemble(weights + self.spread * lengths(weights) * noise, epochs=0, converged=True)
 
 
-class EnsembleSettings(config.Experiment):
+class EnsembleSettings(Experiment):
     """Ensemble sizes, and the values that the parameters of each method are chosen from.
 
     Parameters
@@ -78,14 +85,14 @@ class EnsembleSettings(config.Experiment):
         Maximum number of rounds of DivMCL, which seldom converges.
     """
 
-    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = tuple(range(1, 11))
+    sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 11))
     costs: tuple[float, ...]
     ensemble_costs: tuple[float, ...]
     alphas: tuple[float, ...]
     diversities: tuple[float, ...]
     spreads: tuple[float, ...]
     seed: Annotated[int, Field(ge=0)] = 0
-    rounds: config.Positive = MultipleChoice.rounds
+    rounds: Positive = MultipleChoice.rounds
 
 
 def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLearner]]:

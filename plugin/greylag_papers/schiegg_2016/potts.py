@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from greylag.errors import ModelError, ParameterError
-from greylag.ranking import FloatArray, IntArray
-from greylag.structured.model import inner
+from greylag import FloatArray, IntArray, ModelError, ParameterError
+from greylag.structured import inner
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

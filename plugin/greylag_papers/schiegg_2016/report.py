@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation import Measure, Scores, Significance, compare
-from greylag.evaluation.measures import Family
-from greylag.experiments.figures import Figure, draw_figure, line_figure
-from greylag.experiments.tables import Table, means_table
-from greylag.ranking import FloatArray
+from greylag import FloatArray
+from greylag.evaluation import Family, Measure, Scores, Significance, compare
+from greylag.experiments import Figure, Table, draw_figure, line_figure, means_table
 from greylag.structured import Coulomb
 from greylag_papers.schiegg_2016.methods import COULOMB, SSVM
 from greylag_papers.schiegg_2016.trials import Quantity, TrialTable
@@ -19,7 +17,7 @@ from greylag_papers.schiegg_2016.trials import Quantity, TrialTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-LOSS = Measure(Family("loss", None, None, source="greylag", lower_is_better=True))
+LOSS = Measure(Family("loss", lower_is_better=True))
 
 
 def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity: Quantity = "pick-best") -> Table:

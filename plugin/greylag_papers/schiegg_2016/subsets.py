@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag.diversity.baselines import random_gain
-from greylag.diversity.coverage import CoverageModel
+from greylag import greedy_picks
+from greylag.diversity import CoverageModel, random_gain
 from greylag.evaluation import to_dict
-from greylag.experiments import config
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome
-from greylag.experiments.tables import Table, comparison_table
-from greylag.greedy import greedy
+from greylag.experiments import Context, Outcome, Positive, Section, Table, comparison_table
 from greylag.structured import Coulomb
 from greylag_papers.schiegg_2016.methods import METHODS, SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.report import (
@@ -80,10 +76,10 @@ class SubsetSettings(EnsembleSettings):
         Values of alpha for the table of angles.
     """
 
-    k: config.Positive = 5
-    n_training: config.Positive = 12
-    n_validation: config.Positive = 4
-    n_single: config.Positive = 2
+    k: Positive = 5
+    n_training: Positive = 12
+    n_validation: Positive = 4
+    n_single: Positive = 2
     alpha_curve: tuple[float, ...] = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0)
 
 
@@ -164,7 +160,7 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
     for seed in range(RANDOM_SEEDS):
         rng = np.random.default_rng(seed)
         losses = [
-            [query.truth.loss(greedy(random_gain(len(query.relevance), rng), k)) for query in queries]
+            [query.truth.loss(greedy_picks(random_gain(len(query.relevance), rng), k)) for query in queries]
             for _ in range(max(sizes))
         ]
         trials += [Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, ids, np.array(losses[:M])) for M in sizes]

@@ -5,7 +5,7 @@ Candidates are the documents that cover a subtopic, as in Yue & Joachims (2008),
 
 from __future__ import annotations
 
-from greylag.experiments.study import Context, Study
+from greylag.experiments import Context, Study
 from greylag_papers.schiegg_2016.subsets import OpenSplits, SubsetSettings, run
 from greylag_papers.yue_joachims_2008.candidate_lists import CandidateSettings, open_candidates
 from greylag_papers.yue_joachims_2008.splits import folds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from greylag.experiments.study import Context, Study
+from greylag.experiments import Context, Study
 from greylag_papers.schiegg_2016.subsets import OpenSplits, SubsetSettings, run
 from greylag_papers.yue_joachims_2008.queries import synthetic_queries
 from greylag_papers.yue_joachims_2008.splits import first_split

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray, ParameterError
 
 
 @dataclass(frozen=True, eq=False)

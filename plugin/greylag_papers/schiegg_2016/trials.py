@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag import FloatArray, ParameterError
 from greylag.evaluation import pick_best
-from greylag.ranking import FloatArray
 from greylag.structured import ComparingModel
 from greylag_papers.schiegg_2016.methods import (
     METHODS,

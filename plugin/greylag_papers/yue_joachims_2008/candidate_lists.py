@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.diversity.titles import read_titles
-from greylag.experiments import config
-from greylag.experiments.collection import open_index
-from greylag.experiments.study import Context
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
+from greylag import Ranking
+from greylag.diversity import read_titles
+from greylag.experiments import Context, Experiment, Positive, open_index
+from greylag.index import PositionalIndex
 from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_topics
 from greylag_papers.yue_joachims_2008.queries import StudyQuery, index_queries
 
 
-class CandidateSettings(config.Experiment):
+class CandidateSettings(Experiment):
     """A test collection with candidate lists.
 
     Parameters
@@ -34,7 +32,7 @@ class CandidateSettings(config.Experiment):
     topics: str
     subtopic_qrels: str
     run: str | None = None
-    depth: config.Positive = 100
+    depth: Positive = 100
 
 
 @dataclass(frozen=True)

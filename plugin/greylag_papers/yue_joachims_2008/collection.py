@@ -11,14 +11,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from greylag.diversity.coverage import CoverageModel
-from greylag.diversity.training import C_GRID, fit_grid, mean_loss
+from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss
 from greylag.evaluation import Significance, to_dict
-from greylag.experiments import config
-from greylag.experiments.figures import Figure, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import comparison_table, means_table
+from greylag.experiments import (
+    Context,
+    Figure,
+    Outcome,
+    Positive,
+    Section,
+    Study,
+    comparison_table,
+    line_figure,
+    means_table,
+)
 from greylag_papers.yue_joachims_2008.candidate_lists import CandidateLists, CandidateSettings, open_candidates
 from greylag_papers.yue_joachims_2008.comparison import LEARNER, LOSS, METHODS, ORACLE, LossTable, measure_losses
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
@@ -59,12 +64,12 @@ class Settings(CandidateSettings):
         Numbers of training queries that are compared.
     """
 
-    k: config.Positive = 5
+    k: Positive = 5
     spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = ("svmdiv", "svmdiv2")
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
-    n_training: config.Positive = 12
-    n_validation: config.Positive = 4
-    training_sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
+    n_training: Positive = 12
+    n_validation: Positive = 4
+    training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.diversity.baselines import ModularGain, random_gain, unweighted_coverage
-from greylag.diversity.coverage import CoverageModel, known_subtopics
-from greylag.diversity.essential_pages import EssentialPagesGain
-from greylag.diversity.mmr import MMR, MarginalRelevance
-from greylag.diversity.training import C_GRID, choose_cost, fit_grid
-from greylag.errors import ParameterError
+from greylag import Gain, ModularGain, ParameterError, greedy_picks
+from greylag.diversity import (
+    C_GRID,
+    MMR,
+    CoverageModel,
+    EssentialPagesGain,
+    MarginalRelevance,
+    choose_cost,
+    fit_grid,
+    random_gain,
+    subtopic_gain,
+    unweighted_coverage,
+)
 from greylag.evaluation import Scores, Significance, compare, parse_measure
-from greylag.greedy import Gain, greedy
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 from greylag_papers.yue_joachims_2008.splits import Split
@@ -29,7 +35,7 @@ BASELINES: Mapping[str, Callable[[StudyQuery], Gain]] = {
     "coverage": lambda query: unweighted_coverage(query.frequencies),
     "essential-pages": lambda query: EssentialPagesGain(query.frequencies),
     "mmr": lambda query: MarginalRelevance(query.relevance, query.vectors, MMR.relevance_weight),
-    ORACLE: lambda query: known_subtopics(query.truth),
+    ORACLE: lambda query: subtopic_gain(query.truth),
 }
 METHODS = ("random", *BASELINES)
 """The methods that learn nothing."""
@@ -114,9 +120,9 @@ def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
     """The losses of `METHODS`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
     n = len(query.relevance)
     orders = (random_gain(n, np.random.default_rng(seed)) for seed in range(RANDOM_SEEDS))
-    expected = float(np.mean([query.truth.loss(greedy(order, k)) for order in orders]))
-    losses = {"random": expected} | {name: query.truth.loss(greedy(gain(query), k)) for name, gain in BASELINES.items()}
-    return [Loss(method, k, None, query.qid, loss) for method, loss in losses.items()]
+    expected = float(np.mean([query.truth.loss(greedy_picks(order, k)) for order in orders]))
+    greedy = {name: query.truth.loss(greedy_picks(gain(query), k)) for name, gain in BASELINES.items()}
+    return [Loss(method, k, None, query.qid, loss) for method, loss in {"random": expected, **greedy}.items()]
 
 
 def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> list[Loss]:

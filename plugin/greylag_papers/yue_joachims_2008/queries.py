@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.candidates import CandidateMaker, cover
-from greylag.diversity.coverage import PRESETS, Candidates, Subtopics
-from greylag.diversity.mmr import unit_range
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag import FloatArray, Ranking, unit_range
+from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
+from greylag.evaluation import Subtopics
+from greylag.index import PositionalIndex
 from greylag.trec import SubtopicQrels
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
@@ -59,7 +58,7 @@ def index_queries(
     relevant_only : bool, default True
         Whether candidates are only the documents that cover a subtopic, as in the paper, or the whole ranking.
     """
-    makers = {name: CandidateMaker(index, features, titles) for name, features in PRESETS.items()}
+    makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []
     for ranking in rankings:
         truth = Subtopics.from_qrels(ranking.docids, qrels.get(ranking.qid, {}))
@@ -101,7 +100,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
                 relevance=np.zeros(n),
                 candidates={
-                    name: cover(features, frequencies, idf, empty, np.zeros((n, 0)))
+                    name: candidates_from_counts(features, frequencies, idf, empty, np.zeros((n, 0)))
                     for name, features in PRESETS.items()
                 },
             )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 
 

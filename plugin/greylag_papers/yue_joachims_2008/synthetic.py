@@ -10,12 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity.training import C_GRID
-from greylag.experiments import config
-from greylag.experiments.figures import line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import means_table
+from greylag.diversity import C_GRID
+from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, line_figure, means_table
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, measure_losses
 from greylag_papers.yue_joachims_2008.queries import synthetic_queries
 from greylag_papers.yue_joachims_2008.splits import Split, first_split
@@ -27,7 +23,7 @@ trained for each K, with C chosen on the validation sets. "random" is the mean o
 "first-stage" is arbitrary in synthetic sets. "known-subtopics" is greedy selection by the true subtopics, an oracle."""
 
 
-class SyntheticSettings(config.Experiment):
+class SyntheticSettings(Experiment):
     """Which sets are drawn.
 
     Parameters
@@ -37,7 +33,7 @@ class SyntheticSettings(config.Experiment):
     """
 
     synthetic_seed: Annotated[int, Field(ge=0)] = 0
-    n_sets: config.Positive = 100
+    n_sets: Positive = 100
 
     @property
     def sets(self) -> SyntheticSubtopics:
@@ -60,9 +56,9 @@ class Settings(SyntheticSettings):
         Values of C.
     """
 
-    n_training: config.Positive = 15
-    n_validation: config.Positive = 10
-    ks: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = tuple(range(1, 16))
+    n_training: Positive = 15
+    n_validation: Positive = 10
+    ks: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 16))
     spaces: tuple[Literal["svmdiv", "svmdiv2"], ...] = ("svmdiv",)
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
 

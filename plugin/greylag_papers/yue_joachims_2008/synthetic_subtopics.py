@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import Subtopics
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray
+from greylag import FloatArray, ParameterError
+from greylag.evaluation import Subtopics
 
 
 @dataclass(frozen=True)

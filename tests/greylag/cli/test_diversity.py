@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run, read_subtopic_qrels, read_topics
-from greylag.diversity.coverage import Candidates, CoverageGain, word_coverage
-from greylag.diversity.mmr import MMR
-from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import CSSVM, Coverage, EssentialPages, Random, SVMDiv
-from greylag.diversity.titles import read_titles
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    Candidates,
+    Coverage,
+    CoverageGain,
+    DiversityModel,
+    EssentialPages,
+    RandomOrder,
+    SVMDiv,
+    read_titles,
+    word_coverage,
+)
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import FloatArray, run_step
@@ -55,7 +63,7 @@ def test_from_judgements_to_a_diverse_run(
     words = [*shared, "--method", "svmdiv", "--model", model, "--titles", DOCS, "--k", "10", "--out", out]
     assert command("diversify", *words) == (0, "", "")
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(shared[-1], read_topics(made / "topics.tsv"))
-    stage = SVMDiv(learned, index, read_titles(DOCS), k=10)
+    stage = SVMDiv(learned, index, titles=read_titles(DOCS), k=10)
     assert read_run(out).tag == "bm25-svmdiv"
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
@@ -148,7 +156,7 @@ def test_an_ensemble_that_cannot_rank_writes_nothing(
             raise ModelError("no third")
         return word_coverage(x, weights)
 
-    monkeypatch.setattr("greylag.diversity.stage.word_coverage", fail_on_the_third)
+    monkeypatch.setattr("greylag.diversity.cssvm.word_coverage", fail_on_the_third)
     words = [*shared, "--method", "cssvm", "--model", ensemble, "--out", tmp_path / "div.run"]
     assert command("diversify", *words) == (2, "", "greylag: error: no third\n")
     assert not list(tmp_path.glob("div*"))
@@ -198,10 +206,10 @@ def test_methods_that_learn_nothing(
 ) -> None:
     index, out = PositionalIndex.from_lucene(made / "index"), tmp_path / "out.run"
     stages = {
-        "essential-pages": (EssentialPages(index, 20, 5), []),
-        "coverage": (Coverage(index, 20, 5), []),
-        "mmr": (MMR(index, 0.3, 20, 5), ["--relevance-weight", "0.3"]),
-        "random": (Random(4, 20, 5), ["--seed", "4"]),
+        "essential-pages": (EssentialPages(index, depth=20, k=5), []),
+        "coverage": (Coverage(index, depth=20, k=5), []),
+        "mmr": (MMR(index, relevance_weight=0.3, depth=20, k=5), ["--relevance-weight", "0.3"]),
+        "random": (RandomOrder(4, depth=20, k=5), ["--seed", "4"]),
     }
     stage, own = stages[method]
     words = [*shared, "--method", method, "--depth", "20", "--k", "5", *own, "--out", out]
@@ -269,16 +277,16 @@ def test_models_bring_their_preset(command: Command, made: Path, shared: list[st
     [
         (["train-diversity", "--qrels", "qrels.txt", "--out", "x"], "qrels.txt: the judgements are not by subtopic"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--C", "1", "--validate"], "either --C or --validate"),
-        (["train-diversity", "--qrels", "SUB", "--out", "x", "--C", "0"], "C has to be a number above 0, not 0.0"),
-        (["train-diversity", "--qrels", "SUB", "--out", "x", "--k", "0"], "k has to be at least 1"),
+        (["train-diversity", "--qrels", "SUB", "--out", "x", "--C", "0"], "C must be a finite number above 0, not 0.0"),
+        (["train-diversity", "--qrels", "SUB", "--out", "x", "--k", "0"], "k must be at least 1"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--document-features", "tea"], "tea"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--models", "3"], "--models is for --method cssvm"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--seed", "0"], "--seed is for --method cssvm"),
         (
             ["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--models", "0"],
-            "M, the number of models, has to be at least 1",
+            "M must be at least 1",
         ),
-        (["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--alpha", "-1"], "alpha has to be"),
+        (["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--alpha", "-1"], "alpha must be"),
         (["train-diversity", "--qrels", "SUB", "--out", "x", "--method", "cssvm", "--assignment", "tea"], "not one of"),
         (["diversify", "--method", "svmdiv", "--out", "x"], "give the --model"),
         (["diversify", "--method", "cssvm", "--out", "x"], "give the --model"),

@@ -84,7 +84,12 @@ def test_manifold_ranking_needs_no_model(command: Command, made: Path, tmp_path:
     options = ["--method", "manifold", "--depth", "30", "--alpha", "0.9", "--graph", "full", "--confidence", "query"]
     assert command("rerank", *words, told, *options, "--feedback", made / "qrels.txt") == (0, "", "")
     stage = ManifoldRanker(
-        PositionalIndex.from_lucene(made / "index"), 30, 0.9, "full", 10, "query", read_qrels(made / "qrels.txt")
+        PositionalIndex.from_lucene(made / "index"),
+        depth=30,
+        alpha=0.9,
+        graph="full",
+        confidence="query",
+        feedback=read_qrels(made / "qrels.txt"),
     )
     for qid, ranking in read_run(made / "bm25.run", read_topics(made / "topics.tsv")).items():
         assert read_run(told)[qid].docids == stage(ranking).docids
@@ -180,7 +185,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["serch"], "No such command 'serch'"),
         (["train", "--index", "x"], "Missing option '--topics'"),
         (["evaluate", "--qrels", "{q}", "nowhere.run"], "nowhere.run: cannot be read"),
-        (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "measure 'mapp' is unknown; the nearest are AP"),
+        (["evaluate", "--qrels", "{q}", "{r}", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
         (["evaluate", "--qrels", "{q}", "{r}", "--pick-best"], "bm25.run; give two or more"),
         (["search", "--index", "{t}", "--topics", "{topics}", "--out", "x"], "is not a Lucene index"),
         (["search", "--index", "{i}", "--topics", "{topics}", "--out", "{t}/no/x"], "cannot be written"),
@@ -188,7 +193,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path) -> None:
         (["rerank", *FEATURES[1:], "--model", "{q}", "--out", "x"], "not a model"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x"], "--method manifold"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
-          "--k", "3"], "--k is for --method manifold"),
+          "--neighbours", "3"], "--neighbours is for --method manifold"),
         (["rerank", "--index", "{i}", "--topics", "{topics}", "--run", "{r}", "--out", "x", "--model", "{q}",
           "--method", "manifold"], "--model is for --method mrf"),
         (["train", *FEATURES[1:-2], "--qrels", "{q}", "--out", "x", "--restarts", "2"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import Subtopics
+from greylag.evaluation import Subtopics
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from tests.greylag.diversity import samples

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.diversity.stage import Coverage, EssentialPages, KnownSubtopics
+from greylag.diversity import Coverage, EssentialPages, SubtopicOracle
 from greylag.errors import ParameterError
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
@@ -55,7 +55,7 @@ def test_baselines_pick_what_the_stages_pick() -> None:
     stages = {
         "coverage": Coverage(index, k=4),
         "essential-pages": EssentialPages(index, k=4),
-        ORACLE: KnownSubtopics(qrels, k=4),
+        ORACLE: SubtopicOracle(qrels, k=4),
     }
     for name, stage in stages.items():
         order = [ranking.docids.index(docid) for docid in stage(ranking).docids[:4]]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.diversity.coverage import PRESETS
+from greylag.diversity import PRESETS
 from greylag_papers.yue_joachims_2008.queries import index_queries, synthetic_queries
 from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS

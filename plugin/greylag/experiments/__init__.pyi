@@ -1,0 +1,57 @@
+from .collection import CollectionSettings as CollectionSettings
+from .collection import OpenCollection as OpenCollection
+from .collection import open_collection as open_collection
+from .collection import open_index as open_index
+from .config import Experiment as Experiment
+from .config import Positive as Positive
+from .config import Settings as Settings
+from .figures import Figure as Figure
+from .figures import draw_figure as draw_figure
+from .figures import line_figure as line_figure
+from .report import Section as Section
+from .report import write_report as write_report
+from .runner import Finished as Finished
+from .runner import run_study as run_study
+from .study import Context as Context
+from .study import Model as Model
+from .study import Outcome as Outcome
+from .study import Progress as Progress
+from .study import Study as Study
+from .study import deviations as deviations
+from .study import load as load
+from .tables import Table as Table
+from .tables import as_text as as_text
+from .tables import comparison_table as comparison_table
+from .tables import means as means
+from .tables import means_table as means_table
+from .tables import merge_scores as merge_scores
+
+__all__ = [
+    "CollectionSettings",
+    "Context",
+    "Experiment",
+    "Figure",
+    "Finished",
+    "Model",
+    "OpenCollection",
+    "Outcome",
+    "Positive",
+    "Progress",
+    "Section",
+    "Settings",
+    "Study",
+    "Table",
+    "as_text",
+    "comparison_table",
+    "deviations",
+    "draw_figure",
+    "line_figure",
+    "load",
+    "means",
+    "means_table",
+    "merge_scores",
+    "open_collection",
+    "open_index",
+    "run_study",
+    "write_report",
+]
