@@ -45,7 +45,7 @@ class ModularGain:
         """Do nothing."""
 
 
-def greedy(gain: Gain, k: int) -> IntArray:
+def greedy_picks(gain: Gain, k: int) -> IntArray:
     """Pick `k` candidates, each time one of largest gain; all n if there are fewer. Shape (min(k, n),).
 
     Ties, to within 1e-12 of the largest magnitude, go to the lowest number: the better rank of the previous stage.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from greylag.structured import Coulomb, CuttingPlane
-from greylag_papers.yue_joachims_2008.comparison import synthetic_queries
+from greylag_papers.yue_joachims_2008.queries import synthetic_queries
 from tests.benchmarks.harness import Row, seconds
 from tests.benchmarks.svmdiv import DATA, training
 

@@ -12,7 +12,9 @@ from greylag.evaluation import Subtopics
 from greylag.ranking import IntArray
 from greylag.structured import CuttingPlane
 from greylag.structured.model import TrainingSet
-from greylag_papers.yue_joachims_2008.comparison import StudyQuery, rotations, study, synthetic_queries
+from greylag_papers.yue_joachims_2008.comparison import measure_losses
+from greylag_papers.yue_joachims_2008.queries import StudyQuery, synthetic_queries
+from greylag_papers.yue_joachims_2008.splits import rotations
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from tests.benchmarks.harness import Row, once, seconds
 
@@ -28,7 +30,7 @@ def rows() -> Iterator[Row]:
         spent = seconds(lambda: CuttingPlane(C).fit(fit.model, fit.examples), 3)  # noqa: B023
         yield Row(f"SVM-div: training, 12 queries, 45 documents, 300 words, C {C:g}", spent, "s", "at most 2")
     splits = rotations(queries)
-    spent = once(lambda: study(splits, [5], spaces=[SPACE], n_jobs=2))
+    spent = once(lambda: measure_losses(splits, [5], spaces=[SPACE], n_jobs=2))
     yield Row(f"SVM-div: {len(splits)} rotations, {len(C_GRID)} values of C, 2 processes", spent, "s", "at most 120")
     yield prediction_row()
     yield from growth_rows()

@@ -30,7 +30,7 @@ from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.oracle import subtopic_gain
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation.subtopics import Subtopics, covered_columns
-from greylag.greedy import Gain, greedy
+from greylag.greedy import Gain, greedy_picks
 from greylag.ranking import FloatArray, IntArray
 
 Kind = Literal["count", "frequency", "title", "tfidf"]
@@ -194,15 +194,15 @@ class CoverageModel:
 
     def target(self, x: Candidates, truth: Subtopics) -> IntArray:
         """The greedy choice by the true subtopics."""
-        return greedy(subtopic_gain(truth), self.k)
+        return greedy_picks(subtopic_gain(truth), self.k)
 
     def infer(self, x: Candidates, weights: FloatArray) -> IntArray:
         """The greedy choice by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if no gain is negative."""
-        return greedy(word_coverage(x, weights), self.k)
+        return greedy_picks(word_coverage(x, weights), self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
         """The greedy choice by w' Psi + Delta."""
-        return greedy(_Sum(word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)), self.k)
+        return greedy_picks(_Sum(word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)), self.k)
 
     def infer_apart(
         self,
@@ -217,7 +217,7 @@ class CoverageModel:
         """The greedy choice by w' Psi + task Delta + similarity times the mean similarity to `others`."""
         shared = np.bincount(np.concatenate(others), minlength=len(x)) / (len(others) * min(self.k, len(x)))
         gain = word_coverage(x, weights, similarity * shared)
-        return greedy(_Sum(gain, CoverageGain(truth.coverage, -task * truth.weights)), self.k)
+        return greedy_picks(_Sum(gain, CoverageGain(truth.coverage, -task * truth.weights)), self.k)
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
         """The proportion of the documents of y that `other` shares, in [0, 1]."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 
 from greylag.errors import ParameterError
-from greylag.greedy import Gain, greedy, picked_first
+from greylag.greedy import Gain, greedy_picks, picked_first
 from greylag.ranking import Ranking, Stage
 
 
@@ -40,7 +40,7 @@ class DiversityStage(Stage, ABC):
 
         Scores are n, n - 1, ..., 1. Ties go to the better rank.
         """
-        return ranking.permute(picked_first(greedy(gain, self.k), len(ranking)))
+        return ranking.permute(picked_first(greedy_picks(gain, self.k), len(ranking)))
 
 
 @dataclass(frozen=True)

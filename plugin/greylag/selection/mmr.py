@@ -11,7 +11,7 @@ from numbers import Real
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.greedy import greedy
+from greylag.greedy import greedy_picks
 from greylag.ranking import FloatArray, IntArray
 from greylag.selection.gain import (
     TIE_DECIMALS,
@@ -73,7 +73,7 @@ class MMRFeatureSelection(OccurrenceSelector):
             raise ParameterError(f"relevance_weight must be a number in [0, 1], not {self.relevance_weight!r}")
         candidates = preselected(best_first, self.preselect, self.n_features)
         words, gain = occurrences.restrict(candidates), self.information_gain_[candidates]
-        return candidates[greedy(MarginalInformation(words, gain, self.relevance_weight), self.n_features)]
+        return candidates[greedy_picks(MarginalInformation(words, gain, self.relevance_weight), self.n_features)]
 
 
 class MarginalInformation:

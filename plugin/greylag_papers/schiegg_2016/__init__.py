@@ -1,1 +1,1 @@
-"""Schiegg, Diego & Hamprecht (2016): learning diverse models, the Coulomb structured support vector machine."""
+"""Schiegg, Diego & Hamprecht, Learning diverse models: the Coulomb structured SVM, ECCV 2016."""

@@ -1,63 +1,26 @@
-"""The Coulomb structured SVM on the paper's own kind of task: segmenting images, learned from a single one.
+"""The Coulomb structured SVM on image segmentation, learned from a single image (section 4, task i; Figure 3).
 
-After Schiegg, Diego & Hamprecht (2016), Figures 3 and 4, on generated images (`synthetic_images`) with a Potts model
-whose inference is exact (`potts`). Learners and losses are `cssvm`'s. With one image to train on, each member of the
-Coulomb structured SVM has to learn from that image: of its assignments only "all" means anything.
+The images are generated (`synthetic_images`), and the inference of the Potts model is exact (`potts`). With one
+training image, all members of the Coulomb structured SVM learn from it; only the assignment "all" is meaningful.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
-import numpy as np
 from pydantic import Field
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag.evaluation import Scores, compare, to_dict
-from greylag.experiments import config
-from greylag.experiments.report import (
-    Figure,
-    Section,
-    Table,
-    as_text,
-    check_dependencies,
-    draw_figure,
-    provenance,
-    write_report,
-    write_results,
-)
-from greylag.experiments.study import Result, Say
-from greylag.ranking import FloatArray, IntArray
-from greylag_papers.schiegg_2016.ensembles import (
-    QUANTITIES,
-    EnsembleLearner,
-    EnsembleSettings,
-    Quantity,
-    Task,
-    TrialTable,
-    run_trials,
-)
+from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
+from greylag_papers.schiegg_2016.gallery import draw_gallery
+from greylag_papers.schiegg_2016.methods import SSVM, EnsembleLearner, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
+from greylag_papers.schiegg_2016.report import LOSS, member_tables, size_figure, size_table, spread_figure
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.tables import (
-    LOSS,
-    SSVM,
-    Row,
-    angle_table,
-    limit_table,
-    rank_table,
-    size_figure,
-    size_table,
-    spread_figure,
-    wins_table,
-)
-from greylag_papers.yue_joachims_2008.tables import comparison_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, run_trials
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"
@@ -65,103 +28,65 @@ ENSEMBLES = ("perturbed", "mcl", "divmcl", CSSVM)
 METHODS = (SSVM, *ENSEMBLES)
 ALONE, TOGETHER = "category 1", "all categories"
 UNIT = "share of wrong labels"
-GREY = 0.75
 _LOSS = """\
-The loss is the share of superpixels with a wrong label. Each image of a category is trained on once, alone; the next
-ones of the category choose the parameters, by pick-best, and all others are tested. All methods choose from as many
-candidates, for each training image and M. "ssvm" is one structured SVM, "perturbed" are random vectors around one. Of
-"mcl"'s members only one learns, and the others stay the structured SVM."""
+The loss is the share of superpixels with a wrong label. Each image of a category is trained on once, alone. The images
+that follow it choose the parameters, by pick-best loss, and all others are tested. All methods choose from the same
+number of candidates, for each training image and each M. "ssvm" is a single structured SVM, and "perturbed" are random
+vectors around it. Only one member of "mcl" learns; the others remain at the structured SVM."""
 _MEMBERS = """\
-"mean" is over all members; 1 is pick-best, 2 the second best, and so on: the means of each test image's losses in
-order. The angle is between two members, in degrees, on average. For wins, the members of each training are ordered by
-how often they are best, so that the first has more than a share of 1 / M even where all are as good."""
+"mean" is over all members. Columns 1, 2, ... of the ordered losses are pick-best, second best and so on, averaged over
+the test images. The angle is the mean over pairs of members. For shares of wins, the members of each ensemble are
+ordered by how often they are best, so that the first share exceeds 1 / M even if all members are equally good. Angles
+by alpha include ensembles that were not chosen."""
 _TESTS = """\
-Training images that leave the Coulomb structured SVM with a lower, equal and higher loss than another method, on
-average over their test images; Wilcoxon's signed-rank test, two-sided, before and after Holm's correction. Training
-images of a category are tested on much the same images, of which the test knows nothing."""
+Training images with a lower ("better"), equal and higher mean loss on their test images than with the Coulomb
+structured SVM. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction. The test treats training
+images as independent, although those of a category share most of their test images."""
 _GALLERY = """\
-The first training image's first test image, its labels (white is the object), and by method the members' labels, the
-best first"""
+The first test image of the first training image with its labels (white is the object), and the labels that the members
+of each method predict, best first"""
 
 
 class Settings(EnsembleSettings):
-    """What is drawn, and how it is learned from.
+    """The study of images.
 
     Parameters
     ----------
-    image_seed, n_categories, n_images : of `SyntheticImages`, whose other sizes are its own.
-    n_validation : images to choose parameters by, for each that is trained on.
+    image_seed, n_categories, n_images : int, default 0, 5 and 8
+        Parameters of `SyntheticImages`; its other parameters keep their defaults.
+    n_validation : int >= 1, default 2
+        Number of images that parameters are chosen on, for each training image.
     """
 
     image_seed: Annotated[int, Field(ge=0)] = 0
-    n_categories: config.Positive = 5
-    n_images: config.Positive = 8
-    n_validation: config.Positive = 2
+    n_categories: Positive = 5
+    n_images: Positive = 8
+    n_validation: Positive = 2
+
+    @property
+    def images(self) -> SyntheticImages:
+        """How the images are drawn."""
+        return SyntheticImages(self.n_categories, self.n_images, seed=self.image_seed)
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    check_dependencies()
-    data = SyntheticImages(settings.n_categories, settings.n_images, seed=settings.image_seed)
-    images = data.draw()
+def open_images(settings: Settings, context: Context) -> list[list[LabelledImage]]:
+    """Draw the images of each category."""
+    return settings.images.draw()
+
+
+def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
+    """Compare ensembles that were trained on one image each; the scores are over all categories."""
     tasks = {
-        f"category {number}": image_tasks(f"{number}.", category, settings.n_validation)
-        for number, category in enumerate(images, 1)
+        f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)
+        for number, images in enumerate(categories, 1)
     }
-    every = [task for category in tasks.values() for task in category]
-    say(f"images: {len(every)}, each trained on alone, in {len(tasks)} categories")
-    trials = run_trials(MODEL, every, settings.sizes, settings.grid, methods=METHODS, n_jobs=n_jobs)
-    table = TrialTable(tuple(trials))
-    tables = {name: restrict(table, [task.name for task in category]) for name, category in tasks.items()}
-    gallery = draw_gallery(every[0], images[0][1 + settings.n_validation], table)
-    return write(settings, data, {**tables, TOGETHER: table}, gallery, out)
-
-
-def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int) -> list[Task]:
-    """A task for each image: to train on it, validate on the `n_validation` next ones, and test the rest.
-
-    After the last image comes the first. An image is known by its number, from 1, after `prefix`.
-
-    Raises
-    ------
-    ParameterError
-        Where none is left to test.
-    """
-    held_out = 1 + n_validation
-    if len(images) <= held_out:
-        raise ParameterError(
-            f"{len(images)} images leave none to test after 1 to train on and {n_validation} to validate"
-        )
-    examples = [
-        (f"{prefix}{number}", (Superpixels.from_colours(image.colours), image.labels))
-        for number, image in enumerate(images, 1)
-    ]
-    tasks = []
-    for first, (name, example) in enumerate(examples):
-        turned = [*examples[first:], *examples[:first]]
-        validation = [other for _, other in turned[1:held_out]]
-        tasks.append(Task(name, [example], validation, dict(turned[held_out:])))
-    return tasks
-
-
-def write(
-    settings: Settings, data: SyntheticImages, tables: Mapping[str, TrialTable], gallery: Figure, out: Path
-) -> Result:
-    """Write what was found to `out`, and summarise it; the scores are over all categories."""
-    table, about = tables[TOGETHER], provenance(settings, data=asdict(data))
+    every = [task for own in tasks.values() for task in own]
+    context.progress(f"images: {len(every)} in {len(tasks)} categories, each trained on alone")
+    table = TrialTable(tuple(run_trials(MODEL, every, settings, methods=METHODS, n_jobs=context.n_jobs)))
+    tables = {name: table.restrict([task.name for task in own]) for name, own in tasks.items()} | {TOGETHER: table}
     scores = {method: table.scores(method) for method in METHODS}
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
-    content = {
-        **about,
-        "scores": scores,
-        "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
-        "chosen": {
-            method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
-            for method in METHODS
-        },
-    }
-    write_results(out, content)
     sections = [
         Section("Pick-best", _LOSS, loss_parts(tables)),
         Section("Members", _MEMBERS, member_parts(tables)),
@@ -170,38 +95,69 @@ def write(
             _TESTS,
             [comparison_table(f"{name.capitalize()} loss at the largest M", test) for name, test in tests.items()],
         ),
-        Section("One image", parts=[gallery]),
+        Section("One image", parts=[gallery(every[0], categories[0][1 + settings.n_validation], table)]),
     ]
-    write_report(out / "report.html", f"Diverse models from one image: {settings.name}", sections, about)
-    shown = [part for section in sections for part in section.parts if isinstance(part, Table)]
-    summary = "\n".join(map(as_text, shown))
-    return Result(scores, f"{summary}\nThe report is {out / 'report.html'}\n")
+    return Outcome(
+        scores=scores,
+        results={
+            "scores": scores,
+            "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
+            "chosen": {
+                method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
+                for method in METHODS
+            },
+        },
+        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
+        title=f"Diverse models from one image: {settings.name}",
+        sections=sections,
+        provenance={"data": asdict(settings.images)},
+    )
+
+
+def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int) -> list[Task]:
+    """A task for each image: train on it, validate on the `n_validation` images after it, and test on the rest.
+
+    The first image follows the last. Images are named by `prefix` and their number, from 1.
+
+    Raises
+    ------
+    ParameterError
+        If no image is left to test on.
+    """
+    held_out = 1 + n_validation
+    if len(images) <= held_out:
+        raise ParameterError(
+            f"{len(images)} images are too few for 1 to train on, {n_validation} to validate on and at least 1 to test"
+        )
+    examples = [
+        (f"{prefix}{number}", (Superpixels.from_colours(image.colours), image.labels))
+        for number, image in enumerate(images, 1)
+    ]
+    tasks = []
+    for first, (name, example) in enumerate(examples):
+        order = [*examples[first:], *examples[:first]]
+        validation = [other for _, other in order[1:held_out]]
+        tasks.append(Task(name, [example], validation, dict(order[held_out:])))
+    return tasks
 
 
 def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
-    """Pick-best by M and by category."""
-    table = tables[TOGETHER]
-    rows: list[Row] = [
-        (method, *(part.score(method, part.largest(method)) for part in tables.values())) for method in METHODS
-    ]
+    """Pick-best loss by M and by category."""
+    by_category = {
+        method: {name: table.score(method, table.largest(method)) for name, table in tables.items()}
+        for method in METHODS
+    }
     return [
-        size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figures 3 and 4)", UNIT),
-        size_table(table, METHODS, "Pick-best loss by M, over all categories"),
-        Table("Pick-best loss at the largest M, by category", ("", *tables), rows),
+        size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
+        size_table(tables[TOGETHER], METHODS, "Pick-best loss by M, all categories"),
+        means_table("Pick-best loss at the largest M, by category", by_category),
     ]
 
 
 def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
-    """What becomes of the members other than the best."""
-    table = tables[TOGETHER]
-    return [
-        size_table(table, METHODS, "Mean loss of all members by M, over all categories", "mean"),
-        rank_table(table, METHODS, "Mean and ordered losses at the largest M, over all categories"),
-        wins_table(table, ENSEMBLES, "Shares of test images that the members win, at the largest M"),
-        angle_table(table, table.largest(CSSVM), "By C and alpha, at the largest M, unchosen ones too"),
-        limit_table(table, METHODS, "Ensembles trained, and how many stopped at their learner's limit"),
-        spread_figure(_panels(tables), METHODS, "Losses of all members on all test images, at the largest M", UNIT),
-    ]
+    """The losses of all members."""
+    spread = spread_figure(_panels(tables), METHODS, "Losses of all members on all test images, largest M", UNIT)
+    return [*member_tables(tables[TOGETHER], METHODS, TOGETHER), spread]
 
 
 def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
@@ -209,14 +165,9 @@ def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
     return {name: tables[name] for name in (ALONE, TOGETHER)}
 
 
-def restrict(table: TrialTable, tasks: Collection[str]) -> TrialTable:
-    """The trials of some tasks."""
-    return TrialTable(tuple(trial for trial in table.trials if trial.task in tasks))
-
-
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
-    """By method, at its largest M: each training image's mean over its test images, in the place of a query's score."""
-    alone = {task: restrict(table, [task]) for task in dict.fromkeys(trial.task for trial in table.trials)}
+    """The mean test loss of each method at its largest M by training image, which takes the place of a query."""
+    alone = {task: table.restrict([task]) for task in dict.fromkeys(trial.task for trial in table.trials)}
     return {
         method: Scores.single(
             LOSS, {task: own.score(method, table.largest(method), quantity) for task, own in alone.items()}
@@ -225,37 +176,13 @@ def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
     }
 
 
-def draw_gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
-    """A task's first test image, which is `image`, and what each method's members, trained on the task, make of it."""
-    x, truth = next(iter(task.test.values()))
-
-    def tile(y: IntArray) -> FloatArray:
-        return np.broadcast_to(y.reshape(*x.shape, 1), (*x.shape, 3)).astype(np.float64)
-
-    rows = {"image, labels": [image.colours, tile(truth)]}
+def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
+    """The predictions of each method's members, trained on `task`, for `image`."""
+    ensembles = {}
     for method in METHODS:
-        (trial,) = restrict(table, [task.name]).chosen(method, table.largest(method))
-        members = cast(EnsembleLearner, trial.learner).fit(MODEL, task.training).weights
-        found = sorted((MODEL.infer(x, weights) for weights in members), key=lambda y: MODEL.loss(truth, y))
-        rows[method] = [tile(y) for y in found]
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        axes.imshow(mosaic([*rows.values()]), interpolation="none")
-        height = x.shape[0] + 1
-        axes.set_yticks(np.arange(len(rows)) * height + height / 2, list(rows))
-        axes.set_xticks([])
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-
-    return draw_figure(_GALLERY, draw)
+        (trial,) = table.restrict([task.name]).chosen(method, table.largest(method))
+        ensembles[method] = cast(EnsembleLearner, trial.learner).fit(MODEL, task.training).weights
+    return draw_gallery(_GALLERY, image.colours, image.labels, ensembles)
 
 
-def mosaic(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:
-    """Images of one shape (r, c, 3) side by side on grey, a line of which is below and to the right of each."""
-    r, c, _ = rows[0][0].shape
-    joined = np.full((len(rows) * (r + 1), max(map(len, rows)) * (c + 1), 3), GREY)
-    for i, row in enumerate(rows):
-        for j, image in enumerate(row):
-            joined[i * (r + 1) : i * (r + 1) + r, j * (c + 1) : j * (c + 1) + c] = image
-    return joined
+STUDY = Study(Settings, open_images, run)

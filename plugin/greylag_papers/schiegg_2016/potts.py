@@ -1,14 +1,14 @@
-"""Binary segmentation by a Potts model on a grid of superpixels: a structured model whose inference is an exact cut.
+"""Binary segmentation by a Potts model on a grid of superpixels: a structured model with exact inference.
 
-An example of a task that is not retrieval, for `greylag.structured`'s learners. An output is the superpixels' labels,
-row by row: 1 for the object, 0 for the background. Each inference is a minimum cut (Greig, Porteous & Seheult 1989).
-For a negative Potts weight, which asks for unlike neighbours, every other label, as on a chess board, is read the other
-way round: a grid is bipartite, so that all neighbours are then asked to be alike.
+An output holds the labels of the superpixels row by row: 1 for the object, 0 for the background. Inference is a minimum
+cut (Greig, Porteous & Seheult 1989). A negative Potts weight favours unlike neighbours. A grid is bipartite, like a
+chess board, so that inverting the labels on the white squares turns this into favouring equal neighbours.
 
 References
 ----------
-Greig, Porteous and Seheult, Exact maximum a posteriori estimation for binary images, JRSS B 51, 1989. Boykov and Jolly,
-Interactive graph cuts for optimal boundary and region segmentation of objects in N-D images, ICCV 2001 (contrasts).
+Greig, Porteous and Seheult, Exact maximum a posteriori estimation for binary images, JRSS B 51, 1989.
+Boykov and Jolly, Interactive graph cuts for optimal boundary and region segmentation of objects in N-D images, ICCV
+2001 (affinities).
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from greylag.errors import ModelError, ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray, ModelError, ParameterError
 from greylag.structured import inner
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 CAPACITY = 2**30 - 2**20
-"""What a network's capacities sum to before they are rounded: less than 2^30 after, as scipy has 32 bits for flows."""
+"""Sum of the capacities of a network before rounding; less than 2^30 after it, since scipy's flows have 32 bits."""
 N_FEATURES = 13
-"""How many features `Superpixels.from_colours` makes."""
+"""Number of features of `Superpixels.from_colours`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +38,17 @@ class Superpixels:
 
     Parameters
     ----------
-    shape : rows and columns, P in product.
-    features : phi, shape (P, f).
-    affinities : how alike neighbours are, >= 0, in the order of `neighbours`.
+    shape : tuple of int
+        Rows and columns; their product is P.
+    features : array of shape (P, f)
+        phi.
+    affinities : array of shape (edges,), >= 0
+        Similarity of the pairs of neighbours, in the order of `neighbours`.
 
     Raises
     ------
     ParameterError
-        Arrays of other lengths, or a negative affinity.
+        If an array has the wrong length or an affinity is negative.
     """
 
     shape: tuple[int, int]
@@ -61,14 +63,19 @@ class Superpixels:
                 f"{len(self.features)} and {len(self.affinities)}"
             )
         if (self.affinities < 0).any():
-            raise ParameterError(f"affinities have to be at least 0, not {self.affinities.min()}")
+            raise ParameterError(f"affinities must be at least 0, not {self.affinities.min()}")
 
     @classmethod
     def from_colours(cls, colours: FloatArray) -> Superpixels:
-        """From mean colours, red, green and blue in [0, 1], shape (rows, columns, 3).
+        """Superpixels from their mean colours.
 
         Features are `colour_features` and a constant 1. The affinity of p and q is exp(-||c_p - c_q||² / (2 s²)), where
-        2 s² is the mean of ||c_p - c_q||² over all neighbours.
+        2 s² is the mean of ||c_p - c_q||² over all pairs of neighbours.
+
+        Parameters
+        ----------
+        colours : array of shape (rows, columns, 3), in [0, 1]
+            Red, green and blue.
         """
         rows, columns, _ = colours.shape
         flat = colours.reshape(-1, 3)
@@ -80,10 +87,10 @@ class Superpixels:
 
 
 def colour_features(colours: FloatArray) -> FloatArray:
-    """The 12 features of mean colours in [0, 1], shape (P, 3), to shape (P, 12).
+    """Colour features, shape (P, 12), of mean colours in [0, 1], shape (P, 3).
 
-    With r, g, b scaled to [-1, 1]: r, g, b, r², g², b², rg, gb, br; then value max(r, g, b), chroma max - min, both of
-    the colours as they are, and their ratio, the saturation (0 for black), these three scaled to [-1, 1].
+    With r, g and b scaled to [-1, 1]: r, g, b, r², g², b², rg, gb, br. Then, from the unscaled colours, value
+    max(r, g, b), chroma value - min(r, g, b) and saturation chroma / value (0 for black), each scaled to [-1, 1].
     """
     scaled = 2.0 * colours - 1.0
     value = colours.max(axis=1)
@@ -95,11 +102,12 @@ def colour_features(colours: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PottsModel:
-    """Segmentation as a `greylag.structured.StructuredModel`: from superpixels, with true labels, to labels.
+    """Segmentation as a `greylag.structured.ComparingModel`: inputs are superpixels, truths and outputs are labels.
 
-    w' Psi(x, y) = (sum_p y_p u' phi_p - v sum over neighbours p, q of a_pq [y_p != y_q]) / P, for weights w = (u, v),
-    features phi and affinities a. v may be negative. Delta is the share of wrong labels. All is divided by P so that
-    neither weights nor losses depend on an image's size.
+        w' Psi(x, y) = (sum_p y_p u' phi_p - v sum over neighbours p, q of a_pq [y_p != y_q]) / P
+
+    for weights w = (u, v), features phi and affinities a. v may be negative. Delta is the share of wrong labels. The
+    division by P makes weights and losses independent of the size of the image.
     """
 
     def joint_feature(self, x: Superpixels, y: IntArray) -> FloatArray:
@@ -117,17 +125,17 @@ class PottsModel:
         return truth
 
     def infer(self, x: Superpixels, weights: FloatArray) -> IntArray:
-        """The y of largest w' Psi(x, y), as exact as `best_labels`.
+        """The y with the highest w' Psi(x, y), as exact as `best_labels`.
 
         Raises
         ------
         ModelError
-            Where the weights are not for the image's features.
+            If the number of weights does not match the features of the image.
         """
         return best_labels(x.shape, *_terms(x, weights))
 
     def infer_augmented(self, x: Superpixels, truth: IntArray, weights: FloatArray) -> IntArray:
-        """The y of largest w' Psi(x, y) + Delta(t, y), likewise."""
+        """The y with the highest w' Psi(x, y) + Delta(t, y), likewise."""
         return self.infer_apart(x, truth, weights, (), task=1.0, similarity=0.0)
 
     def infer_apart(
@@ -140,7 +148,7 @@ class PottsModel:
         task: float,
         similarity: float,
     ) -> IntArray:
-        """The y of largest w' Psi(x, y) + task Delta(t, y) + similarity times its mean `similarity` to `others`."""
+        """The y with the highest w' Psi(x, y) + task Delta(t, y) + similarity times its mean similarity to `others`."""
         unary, pairwise = _terms(x, weights)
         unary = unary + task * (1 - 2 * truth)
         if others:
@@ -148,31 +156,35 @@ class PottsModel:
         return best_labels(x.shape, unary, pairwise)
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
-        """The share of labels that both have in common, in [0, 1]."""
+        """The share of equal labels, in [0, 1]."""
         return float(np.mean(y == other))
 
 
 def _terms(x: Superpixels, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What label 1 is worth for each superpixel, and what unlike labels cost each pair of neighbours, both times P."""
+    """P times the score of label 1 for each superpixel, and P times the cost of unlike labels for each pair."""
     f = x.features.shape[1]
     if len(weights) != f + 1:
-        raise ModelError(f"{len(weights)} weights do not fit superpixels of {f} features: there have to be {f + 1}")
+        raise ModelError(f"{len(weights)} weights do not fit superpixels with {f} features: {f + 1} are needed")
     return inner(x.features, weights[:-1]), weights[-1] * x.affinities
 
 
 def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> IntArray:
-    """The y in {0, 1}^P of largest E(y) = sum_p unary_p y_p - sum over neighbours p, q of pairwise_pq [y_p != y_q].
+    """The y in {0, 1}^P with the highest energy,
 
-    Capacities are whole numbers, so that E(y) is less than the largest by at most B (P + edges) / `CAPACITY`, where B
-    is the sum of all absolute values of `unary` and `pairwise` (each edge twice), and P + edges counts the capacities
-    that a cut can hold. Of equally good y, the one with fewest labels 1 (where `pairwise` is negative: with fewest on
-    black squares and most on white ones).
+        E(y) = sum_p unary_p y_p - sum over neighbours p, q of pairwise_pq [y_p != y_q].
+
+    Capacities are rounded to integers. E(y) is therefore below the maximum by up to B (P + edges) / `CAPACITY`, where B
+    is the sum of the absolute values of `unary` and `pairwise` (each edge twice) and P + edges is the largest number of
+    arcs in a cut. Ties go to the y with the fewest labels 1; if `pairwise` is negative, to the one with the fewest on
+    black squares and the most on white squares.
 
     Parameters
     ----------
-    shape : rows and columns.
-    unary : shape (P,).
-    pairwise : in the order of `neighbours`; all >= 0 or all <= 0.
+    shape : tuple of int
+        Rows and columns.
+    unary : array of shape (P,)
+    pairwise : array of shape (edges,)
+        In the order of `neighbours`; all >= 0 or all <= 0.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
@@ -189,20 +201,22 @@ def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray)
     places = network.places
     graph = csr_matrix((scaled.astype(np.int32)[places.data], places.indices, places.indptr), shape=places.shape)
     source, sink = len(value), len(value) + 1
-    residual = graph - maximum_flow(graph, source, sink).flow  # without the entries that are 0
+    residual = graph - maximum_flow(graph, source, sink).flow  # stores no zeros
     reached = np.zeros(len(value) + 2, dtype=np.int64)
     reached[breadth_first_order(residual, source, return_predecessors=False)] = 1
     return reached[:-2] ^ network.white if repulsive else reached[:-2]
 
 
 class _Network(NamedTuple):
-    """A grid's flow network, without capacities.
+    """The flow network of a grid, without capacities.
 
     Parameters
     ----------
-    places : for each arc, also those back, from the source P and to the sink P + 1, its capacity's place in the order
-        edges, edges back, source to superpixels, superpixels to sink, and the last two back.
-    white : 1 on the white squares of the chess board, 0 on the black ones, shape (P,).
+    places : csr_matrix of shape (P + 2, P + 2)
+        For each arc, the index of its capacity in the order: edges, reversed edges, source to superpixels, superpixels
+        to sink, and the reverse of the last two. The source is node P, the sink node P + 1.
+    white : array of shape (P,)
+        1 on the white squares of the chess board, 0 on the black ones.
     """
 
     places: csr_matrix
@@ -211,7 +225,7 @@ class _Network(NamedTuple):
 
 @lru_cache
 def neighbours(shape: tuple[int, int]) -> IntArray:
-    """The pairs of horizontal, then vertical neighbours in a grid, shape (2, edges), each pair once."""
+    """Pairs of neighbours in a grid, horizontal before vertical, shape (2, edges); each pair once."""
     numbers = np.arange(shape[0] * shape[1]).reshape(shape)
     across = (numbers[:, :-1].ravel(), numbers[:, 1:].ravel())
     down = (numbers[:-1].ravel(), numbers[1:].ravel())

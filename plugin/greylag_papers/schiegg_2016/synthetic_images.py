@@ -1,4 +1,4 @@
-"""Generated images of objects before clutter, by category, whose truth is known for every superpixel."""
+"""Generated images of objects in front of clutter, by category, with a known label for each superpixel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray, ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +15,10 @@ class LabelledImage:
 
     Parameters
     ----------
-    colours : red, green and blue in [0, 1], shape (rows, columns, 3).
-    labels : row by row, 1 for objects and 0 for the background, shape (rows * columns,).
+    colours : array of shape (rows, columns, 3), in [0, 1]
+        Red, green and blue.
+    labels : array of shape (rows * columns,)
+        Row by row; 1 for objects, 0 for the background.
     """
 
     colours: FloatArray
@@ -26,27 +27,41 @@ class LabelledImage:
 
 @dataclass(frozen=True)
 class SyntheticImages:
-    """How images are drawn: ellipses of one colour before patches of others.
+    """How images are drawn: ellipses of one colour in front of patches of other colours.
 
-    A category has a colour, uniform in [0.2, 0.8]³, for its objects, and a palette, uniform in [0, 1]³ at least
-    `distance` from it, for its backgrounds. An image has from `n_objects[0]` to `n_objects[1]` objects, each number as
-    likely, of the same colour, and `n_patches` patches of background, each of a colour of the palette, that are divided
-    by the nearest of as many points; objects and patches deviate from their colours by `variation`. So an image shows
-    only part of what its category's objects have to be told from. Each channel of an image is then multiplied by
-    exp(`lighting` z), and each superpixel's colour deviates by `noise`, for standard normal deviates.
+    A category has one colour for its objects, uniform in [0.2, 0.8]³, and a palette for its backgrounds, uniform in
+    [0, 1]³ at a distance of at least `distance` from it. An image has between `n_objects[0]` and `n_objects[1]`
+    objects, uniformly. Its background consists of `n_patches` patches, the Voronoi cells of as many random points, each
+    in a colour of the palette, so that an image shows only some of the colours that the objects of its category must be
+    distinguished from. Colours of objects and patches deviate by `variation`. Each channel of an image is multiplied by
+    exp(`lighting` z), and the colour of each superpixel deviates by `noise`; z and all deviations are normal.
 
-    Ellipses have half-axes from 0.1 to 0.2 of the image's diagonal, and are drawn anew until they cover from 0.1 to 0.6
-    of the image.
+    Ellipses have semi-axes between 0.1 and 0.2 of the image's diagonal. They are redrawn until they cover between 0.1
+    and 0.6 of the image.
 
     Parameters
     ----------
-    n_categories, n_images : categories, and images of each.
-    shape : rows and columns, at least 4 each.
-    n_objects : least and most objects.
-    n_patches, n_palette : patches in an image, and colours that they have in a category.
-    distance : Euclidean, in [0, 0.6], so that there always are colours at that distance.
-    variation, lighting, noise : standard deviations, >= 0.
-    seed : of the generator, >= 0.
+    n_categories : int >= 1, default 5
+    n_images : int >= 1, default 10
+        Images per category.
+    shape : tuple of int >= 4, default (12, 16)
+        Rows and columns.
+    n_objects : tuple of int >= 1, default (2, 4)
+        Minimum and maximum number of objects.
+    n_patches : int >= 1, default 6
+        Background patches per image.
+    n_palette : int >= 1, default 8
+        Background colours per category.
+    distance : float in [0, 0.6], default 0.3
+        Euclidean distance. Up to 0.6, colours at this distance always exist.
+    variation, lighting, noise : float >= 0, default 0.08, 0.15 and 0.08
+        Standard deviations.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    ParameterError
+        If a size is out of range.
     """
 
     n_categories: int = 5
@@ -72,7 +87,7 @@ class SyntheticImages:
             or not all(0 <= deviation < np.inf for deviation in deviations)
             or self.seed < 0
         ):
-            raise ParameterError(f"{self} has a size outside its domain")
+            raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[list[LabelledImage]]:
         """The images of each category."""

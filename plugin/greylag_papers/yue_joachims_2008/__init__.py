@@ -1,1 +1,1 @@
-"""Yue & Joachims (2008): predicting diverse subsets using structural SVMs."""
+"""Yue & Joachims, Predicting diverse subsets using structural SVMs, ICML 2008."""

@@ -1,204 +1,166 @@
 """SVM-div on a test collection, each query tested once (Yue & Joachims 2008, section 7).
 
-Twice: with the documents that cover a subtopic as the only candidates, as in the paper, and with all candidates.
+There are two kinds of candidates: only the documents that cover a subtopic, as in the paper, and all retrieved ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss, read_titles
+from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss
 from greylag.evaluation import Significance, to_dict
-from greylag.experiments import config
-from greylag.experiments.collection import open_collection
-from greylag.experiments.report import (
+from greylag.experiments import (
+    Context,
     Figure,
+    Outcome,
+    Positive,
     Section,
-    as_text,
-    check_dependencies,
-    line_figure,
-    provenance,
-    write_report,
-    write_results,
-)
-from greylag.experiments.study import Result, Say
-from greylag.index import PositionalIndex
-from greylag.ranking import Ranking, run_step
-from greylag.trec import read_run, read_subtopic_qrels, read_topics
-from greylag_papers.yue_joachims_2008.comparison import LEARNER, LossTable, StudyQuery, index_queries, rotations, study
-from greylag_papers.yue_joachims_2008.tables import (
-    BOUND,
-    LOSS,
-    METHODS,
-    compare_losses,
+    Study,
     comparison_table,
-    loss_scores,
-    loss_table,
+    line_figure,
+    means_table,
 )
+from greylag_papers.yue_joachims_2008.candidate_lists import CandidateLists, CandidateSettings, open_candidates
+from greylag_papers.yue_joachims_2008.comparison import LEARNER, LOSS, METHODS, ORACLE, LossTable, measure_losses
+from greylag_papers.yue_joachims_2008.queries import StudyQuery
+from greylag_papers.yue_joachims_2008.splits import rotations
 
 Space = Literal["svmdiv", "svmdiv2"]
-LISTS = {"relevant": True, "all": False}  # by whether only documents that cover a subtopic are candidates
+RELEVANT_ONLY = {"relevant": True, "all": False}
 _LOSSES = """\
-The loss is the weight of the subtopics that the picked documents do not cover, each subtopic weighing as many documents
-as cover it. Every query is tested once, by a model trained on other queries, with C chosen by again others.
+The loss is the weight of the subtopics that the picked documents do not cover. The weight of a subtopic is proportional
+to the number of documents that cover it. Each query is tested once, by a model that was trained on a second set of
+queries, with C chosen on a third.
 
-"relevant": candidates are the documents that cover a subtopic. "all": they are the whole list. "random" is the mean
-over 20 orders, "known-subtopics" the greedy choice by the truth."""
+With "relevant", candidates are the documents that cover a subtopic; with "all", the whole list. "random" is the mean
+over 20 orders. "known-subtopics" is greedy selection by the true subtopics, an oracle."""
 _TESTS = """\
-Queries on which the learned model loses less, as much and more than each other method; Wilcoxon's signed-rank test,
-two-sided, before and after Holm's correction over the table."""
+Queries on which a method loses less ("better"), as much, and more than SVM-div. A positive difference means a higher
+loss than SVM-div. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction over the comparisons with
+the same feature space."""
 _COST = """\
-"training": trained on all queries and scored on the same ones, which shows how far the features can follow the truth.
-"test": scored on queries that were not trained on, with one C for all rotations."""
+"training": trained and tested on all queries, which shows how well the features can fit the subtopics. "test": tested
+on queries that were not trained on, with the same C in all rotations."""
 
 
-class CandidateFiles(config.Experiment):
-    """A collection with candidates and subtopics.
-
-    Parameters
-    ----------
-    docs : JSON lines with id, title and contents.
-    topics, subtopic_qrels : as elsewhere.
-    run : the candidates; BM25's where it is not given.
-    depth : candidates are the first so many documents.
-    """
-
-    docs: str
-    topics: str
-    subtopic_qrels: str
-    run: str | None = None
-    depth: config.Positive = 100
-
-
-class Settings(CandidateFiles):
-    """How the collection is learned from.
+class Settings(CandidateSettings):
+    """The study of a test collection.
 
     Parameters
     ----------
-    k : how many of the candidates are picked.
-    spaces : SVM-div's feature spaces; figures show the first.
-    grid : values of C.
-    n_training, n_validation : queries to train on, and to choose C by.
-    training_sizes : numbers of training queries that are compared.
+    k : int >= 1, default 5
+        Number of documents picked.
+    spaces : tuple of "svmdiv" or "svmdiv2", default both
+        Feature spaces of SVM-div. Figures show the first.
+    grid : tuple of float, default `C_GRID`
+        Values of C.
+    n_training, n_validation : int >= 1, default 12 and 4
+        Number of queries to train on and to choose C on.
+    training_sizes : tuple of int >= 1, default 1, 2, 4, 8, 12
+        Numbers of training queries that are compared.
     """
 
-    k: config.Positive = 5
+    k: Positive = 5
     spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = ("svmdiv", "svmdiv2")
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
-    n_training: config.Positive = 12
-    n_validation: config.Positive = 4
-    training_sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
+    n_training: Positive = 12
+    n_validation: Positive = 4
+    training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found with one list of candidates.
+    """The losses with one kind of candidates.
 
     Parameters
     ----------
-    table : all losses of the rotated study.
-    tests : each feature space against all other methods.
-    by_size : the first space's mean test loss by number of training queries.
-    fitted : its mean loss by C on all queries, trained on the same ones.
+    table : LossTable
+        All losses.
+    tests : tuple of Significance
+        For each feature space, all other methods compared with it.
+    by_size : mapping of int to float
+        Mean test loss in the first feature space by number of training queries.
+    fitted : mapping of float to float
+        Mean loss in the first feature space by C, trained and tested on all queries.
+    tested : mapping of float to float
+        Mean test loss in the first feature space by C.
     """
 
     table: LossTable
     tests: tuple[Significance, ...]
     by_size: Mapping[int, float]
     fitted: Mapping[float, float]
+    tested: Mapping[float, float]
 
 
-def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
-    """Run the study; write ``results.json`` and ``report.html`` to `out`."""
-    check_dependencies()
-    index, rankings = read_candidates(settings, out, n_jobs, say)
-    qrels = read_subtopic_qrels(settings.path(settings.subtopic_qrels))
-    titles = read_titles(settings.path(settings.docs))
+def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome:
+    """Compare SVM-div with its baselines on both kinds of candidates."""
     found = {}
-    for name, relevant_only in LISTS.items():
-        queries = index_queries(index, rankings, qrels, titles=titles, relevant_only=relevant_only)
-        say(f"{name}: {len(queries)} queries, {sum(len(query.relevance) for query in queries)} candidates")
-        found[name] = find(queries, settings, n_jobs)
-    return write(settings, found, index.fingerprint, out)
-
-
-def read_candidates(
-    settings: CandidateFiles, out: Path, n_jobs: int, say: Say
-) -> tuple[PositionalIndex, list[Ranking]]:
-    """The index, and the first documents of the run or of BM25."""
-    topics = read_topics(settings.path(settings.topics))
-    lucene = open_collection(settings.path(settings.docs), "JsonCollection", out / "index", say)
-    if settings.run is None:
-        ranked = run_step(lucene.bm25(settings.depth), topics, n_jobs=n_jobs, tag="bm25")
-    else:
-        ranked = read_run(settings.path(settings.run), topics)
-    return PositionalIndex.from_lucene(lucene), [ranking.head(settings.depth) for ranking in ranked.rankings]
+    for name, relevant_only in RELEVANT_ONLY.items():
+        queries = opened.queries(relevant_only=relevant_only)
+        n_candidates = sum(len(query.relevance) for query in queries)
+        context.progress(f"{name}: {len(queries)} queries, {n_candidates} candidates")
+        found[name] = find(queries, settings, context.n_jobs)
+    k, methods = settings.k, (*METHODS, *settings.spaces)
+    scores = {method: {name: part.table.mean(method, k) for name, part in found.items()} for method in methods}
+    means = means_table(f"Mean weighted subtopic loss, {k} documents picked", scores)
+    tests = [comparison_table(f"Comparison on {name} candidates", *part.tests) for name, part in found.items()]
+    return Outcome(
+        scores=scores,
+        results={name: results(part, settings) for name, part in found.items()},
+        tables=[means, *tests],
+        title=f"SVM-div: {settings.name}",
+        sections=[
+            Section("Losses", _LOSSES, [means]),
+            Section("Comparisons", _TESTS, tests),
+            Section("Number of training queries", parts=[size_figure(found, settings)]),
+            Section("C", _COST, [cost_figure(found, settings)]),
+        ],
+        provenance={"fingerprint": opened.index.fingerprint},
+    )
 
 
 def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int) -> Findings:
-    """All that the study asks of one list of candidates."""
-    k, first, methods = settings.k, settings.spaces[0], (*METHODS, *settings.spaces)
+    """Everything that the study measures on one kind of candidates."""
+    k, first = settings.k, settings.spaces[0]
 
     def losses(n_training: int, spaces: Sequence[str]) -> LossTable:
         splits = rotations(queries, n_training, settings.n_validation)
-        return study(splits, [k], spaces=spaces, grid=settings.grid, n_jobs=n_jobs)
+        return measure_losses(splits, [k], spaces=spaces, grid=settings.grid, n_jobs=n_jobs)
 
     table = losses(settings.n_training, settings.spaces)
     model, examples = CoverageModel(k), [(query.candidates[first], query.truth) for query in queries]
     solutions = fit_grid(model, examples, LEARNER, settings.grid)
     return Findings(
         table,
-        tests=tuple(compare_losses(table, k, space, methods) for space in settings.spaces),
+        tests=tuple(table.compare(space, (*METHODS, *settings.spaces), k) for space in settings.spaces),
         by_size={n: losses(n, [first]).mean(first, k) for n in settings.training_sizes},
         fitted={C: mean_loss(model, examples, solution.weights) for C, solution in solutions.items()},
+        tested={C: table.mean(first, k, C) for C in sorted(settings.grid)},
     )
 
 
-def write(settings: Settings, found: Mapping[str, Findings], fingerprint: str, out: Path) -> Result:
-    """Write the study's files, and summarise it."""
-    k, methods = settings.k, (*METHODS, *settings.spaces)
-    content = {
-        name: {
-            **to_dict(loss_scores(part.table, k, methods)),
-            "tests": [to_dict({}, test)["significance"] for test in part.tests],
-            "loss by training queries": part.by_size,
-            "training loss by C": part.fitted,
-            "test loss by C": {C: part.table.mean(settings.spaces[0], k, C) for C in settings.grid},
-        }
-        for name, part in found.items()
+def results(found: Findings, settings: Settings) -> dict[str, Any]:
+    """All losses and comparisons, JSON-serialisable."""
+    return {
+        **to_dict(found.table.scores((*METHODS, *settings.spaces), settings.k)),
+        "tests": [to_dict({}, test)["significance"] for test in found.tests],
+        "loss by training queries": found.by_size,
+        "training loss by C": found.fitted,
+        "test loss by C": found.tested,
     }
-    more = {"fingerprint": fingerprint}
-    write_results(out, {**provenance(settings, **more), **content})
-    means = loss_table({name: part.table for name, part in found.items()}, k, methods)
-    tests = [
-        comparison_table(f"{test.baseline} on {name} candidates", test)
-        for name, part in found.items()
-        for test in part.tests
-    ]
-    sections = [
-        Section("Losses", _LOSSES, [means]),
-        Section("Wins, ties and losses", _TESTS, tests),
-        Section("Number of training queries", parts=[size_figure(found, settings)]),
-        Section("C", _COST, [cost_figure(found, settings)]),
-    ]
-    write_report(out / "report.html", f"SVM-div: {settings.name}", sections, provenance(settings, **more))
-    scores = {method: {name: part.table.mean(method, k) for name, part in found.items()} for method in methods}
-    summary = "\n".join(as_text(table) for table in (means, *tests))
-    return Result(scores, f"{summary}\nThe report is {out / 'report.html'}\n")
 
 
 def size_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
-    """The loss by number of training queries (their Figure 2)."""
-    first: str = settings.spaces[0]
+    """The loss by number of training queries (Figure 2 of the paper)."""
     panels = {
         name: (
-            {first: {float(n): loss for n, loss in part.by_size.items()}},
-            {method: part.table.mean(method, settings.k) for method in ("random", "essential-pages", BOUND)},
+            {str(settings.spaces[0]): {float(n): loss for n, loss in part.by_size.items()}},
+            {method: part.table.mean(method, settings.k) for method in ("random", "essential-pages", ORACLE)},
         )
         for name, part in found.items()
     }
@@ -206,15 +168,15 @@ def size_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
 
 
 def cost_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
-    """The loss by C, with that of the greedy that knows the subtopics (their Figure 3)."""
+    """The loss by C, and the loss of the oracle (Figure 3 of the paper)."""
     panels = {
         name: (
-            {
-                "training": part.fitted,
-                "test": {C: part.table.mean(settings.spaces[0], settings.k, C) for C in sorted(settings.grid)},
-            },
-            {BOUND: part.table.mean(BOUND, settings.k)},
+            {"training": part.fitted, "test": part.tested},
+            {ORACLE: part.table.mean(ORACLE, settings.k)},
         )
         for name, part in found.items()
     }
     return line_figure(f"Loss of {settings.spaces[0]} by C", "C", LOSS, panels, log=True)
+
+
+STUDY = Study(Settings, open_candidates, run)

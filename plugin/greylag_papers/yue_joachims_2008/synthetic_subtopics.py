@@ -1,4 +1,4 @@
-"""Synthetic documents over subtopics, after Yue & Joachims (2008), section 7.3: data whose truth is known in full."""
+"""Synthetic documents about known subtopics, after Yue & Joachims (2008), section 6."""
 
 from __future__ import annotations
 
@@ -7,28 +7,40 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.errors import ParameterError
+from greylag import FloatArray, ParameterError
 from greylag.evaluation import Subtopics
-from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True)
 class SyntheticSubtopics:
-    """How candidate sets are drawn. The sizes are the paper's, which does not state the rest.
+    """How candidate sets are drawn. The default sizes are the paper's, which leaves the rest open.
 
-    Words' frequencies fall as 1, 1/2, 1/3, ... A subtopic's distribution over words is a draw from the Dirichlet
-    distribution around these, and common to all sets. A set has from 2 to `n_subtopics` subtopics, each number as
-    likely, whose popularities fall likewise. A document covers from 1 to `per_document` of them, each number as likely,
-    drawn by popularity, and each of its words comes from one of those, each as likely.
+    Word frequencies fall as 1, 1/2, 1/3, ... The word distribution of a subtopic is a draw from a Dirichlet
+    distribution around these, and is shared by all sets. A set has between 2 and `n_subtopics` subtopics, uniformly,
+    whose popularities fall in the same way. A document covers between 1 and `per_document` of them, uniformly, drawn by
+    popularity. Each of its words comes from one of these subtopics, uniformly.
 
     Parameters
     ----------
-    n_sets, n_documents : candidate sets, and documents in each.
-    n_subtopics : in all, >= 2.
-    n_words, n_vocabulary : words of each document, and different words.
-    per_document : subtopics that a document covers at most.
-    concentration : > 0, the sum of the Dirichlet distribution's parameters; the larger, the more subtopics are alike.
-    seed : of the generator, >= 0.
+    n_sets : int >= 1, default 100
+    n_documents : int >= 1, default 100
+        Documents per set.
+    n_subtopics : int >= 2, default 25
+        Subtopics over all sets.
+    n_words : int >= 1, default 300
+        Words per document.
+    n_vocabulary : int >= 1, default 5000
+        Distinct words.
+    per_document : int >= 1, default 4
+        Maximum number of subtopics of a document.
+    concentration : float > 0, default 250
+        Sum of the Dirichlet parameters. The larger it is, the more alike the subtopics are.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    ParameterError
+        If a size is out of range.
     """
 
     n_sets: int = 100
@@ -50,10 +62,10 @@ class SyntheticSubtopics:
             self.per_document,
         )
         if min(sizes) < 1 or not 0 < self.concentration < np.inf or self.seed < 0:
-            raise ParameterError(f"{self} has a size outside its domain")
+            raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[tuple[csr_matrix, Subtopics]]:
-        """The sets: term frequencies, shape (n_documents, n_vocabulary), and the truth."""
+        """The sets: term frequencies, shape (n_documents, n_vocabulary), and subtopics."""
         rng = np.random.default_rng(self.seed)
         parameters = self.concentration * falling(self.n_vocabulary)
         cumulative = np.cumsum(rng.dirichlet(parameters, self.n_subtopics), axis=1)
@@ -81,6 +93,6 @@ class SyntheticSubtopics:
 
 
 def falling(n: int) -> FloatArray:
-    """Shares proportional to 1, 1/2, ..., 1/n."""
+    """Shares proportional to 1, 1/2, ..., 1/n; they sum to 1."""
     shares = 1.0 / np.arange(1, n + 1)
     return np.asarray(shares / shares.sum())

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from greylag.diversity import Coverage, CoverageGain, unweighted_coverage
-from greylag.greedy import greedy
+from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples
 
 
@@ -38,5 +38,5 @@ def test_values_and_base() -> None:
 def test_stage_is_the_greedy_choice() -> None:
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     tf = index.term_frequencies(index.documents(ranking.docids))
-    picked = greedy(unweighted_coverage(tf), 4)
+    picked = greedy_picks(unweighted_coverage(tf), 4)
     assert Coverage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)

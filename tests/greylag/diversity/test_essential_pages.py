@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.diversity import EssentialPages, EssentialPagesGain
-from greylag.greedy import greedy
+from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples
 
 
@@ -31,5 +31,5 @@ def test_gains_are_rises_of_the_value(seed: int) -> None:
 def test_stage_is_the_greedy_choice() -> None:
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     tf = index.term_frequencies(index.documents(ranking.docids))
-    picked = greedy(EssentialPagesGain(tf), 4)
+    picked = greedy_picks(EssentialPagesGain(tf), 4)
     assert EssentialPages(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)

@@ -6,7 +6,7 @@ import numpy as np
 
 from greylag.diversity import SubtopicOracle, subtopic_gain
 from greylag.evaluation import Subtopics
-from greylag.greedy import greedy
+from greylag.greedy import greedy_picks
 from greylag.ranking import Ranking
 
 
@@ -18,6 +18,6 @@ def test_picks_the_heaviest_subtopics_first() -> None:
 
 def test_without_subtopics_the_order_is_kept() -> None:
     nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
-    assert greedy(subtopic_gain(nothing), 2).tolist() == [0, 1]
+    assert greedy_picks(subtopic_gain(nothing), 2).tolist() == [0, 1]
     ranking = Ranking("q", "", ("d1", "d0"), np.array([2.0, 1.0]))
     assert SubtopicOracle({})(ranking) == ranking

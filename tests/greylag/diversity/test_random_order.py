@@ -9,13 +9,13 @@ import pytest
 
 from greylag.diversity import RandomOrder, random_gain
 from greylag.errors import ParameterError
-from greylag.greedy import greedy
+from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples
 
 
 def test_orders_are_equally_likely() -> None:
     rng = np.random.default_rng(0)
-    orders = [tuple(greedy(random_gain(3, rng), 3)) for _ in range(6000)]
+    orders = [tuple(greedy_picks(random_gain(3, rng), 3)) for _ in range(6000)]
     counts = [orders.count(order) for order in set(orders)]
     assert len(counts) == 6
     assert np.abs(np.array(counts) - 1000).max() < 5 * np.sqrt(1000)

@@ -1,5 +1,3 @@
-"""Segmentation by graph cuts, against all labellings of small grids."""
-
 from __future__ import annotations
 
 from itertools import combinations, product
@@ -31,7 +29,7 @@ def labellings(shape: tuple[int, int]) -> IntArray:
 
 
 def energies(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> tuple[IntArray, FloatArray]:
-    """All labellings and E(y), the pairs of neighbours being listed by their distance."""
+    """All labellings and their E(y); neighbours are found by their distance."""
     places = list(product(range(shape[0]), range(shape[1])))
     across = [
         (p, q) for p, q in combinations(range(len(places)), 2) if np.subtract(places[q], places[p]).tolist() == [0, 1]
@@ -91,12 +89,12 @@ def test_all_inference_is_exact(potts: float) -> None:
 def test_ties_and_zeros() -> None:
     x = image((4, 5), 0)
     assert not MODEL.infer(x, np.zeros(N_FEATURES + 1)).any()
-    assert best_labels((1, 2), np.array([1.0, -1.0]), np.array([1.0])).tolist() == [0, 0]  # 11, 10 and 00 are worth 0
+    assert best_labels((1, 2), np.array([1.0, -1.0]), np.array([1.0])).tolist() == [0, 0]  # E is 0 for 11, 10 and 00
 
 
-def test_psi_counts_what_the_docstring_says() -> None:
+def test_joint_feature_and_losses_by_hand() -> None:
     x = Superpixels((2, 2), np.arange(8.0).reshape(4, 2), np.array([1.0, 2.0, 4.0, 8.0]))
-    y = np.array([1, 0, 1, 1])  # unlike its right neighbour (1), and the one below that (8)
+    y = np.array([1, 0, 1, 1])  # cuts the edges with affinities 1 and 8
     assert MODEL.joint_feature(x, y) == pytest.approx(np.array([0 + 4 + 6, 1 + 5 + 7, -9]) / 4)
     assert MODEL.loss(np.array([0, 0, 1, 1]), y) == 0.25
     assert MODEL.similarity(y, np.array([0, 0, 0, 1])) == 0.5
@@ -124,7 +122,7 @@ def test_cutting_plane_separates_an_image() -> None:
     example = (Superpixels.from_colours(drawn.colours), drawn.labels)
     solution = CuttingPlane(C=1e4).fit(MODEL, [example])
     assert MODEL.loss(drawn.labels, MODEL.infer(example[0], solution.weights)) < 0.01
-    # A relaxation that does not know of cuts: any labelling's violation is below the one that was found.
+    # No random labelling violates its constraint more than the one that inference found.
     hinge = TrainingSet(MODEL, [example]).hinge_losses(solution.weights)[0]
     rng = np.random.default_rng(2)
     for flips in rng.random((200, 192)) < rng.random((200, 1)):
@@ -133,8 +131,8 @@ def test_cutting_plane_separates_an_image() -> None:
         assert MODEL.loss(drawn.labels, y) + difference @ solution.weights <= hinge + 1e-5
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ModelError, match="3 weights do not fit superpixels of 13 features: there have to be 14"):
+def test_arrays_of_the_wrong_size_are_refused() -> None:
+    with pytest.raises(ModelError, match="3 weights do not fit superpixels with 13 features: 14 are needed"):
         MODEL.infer(image((2, 2), 0), np.zeros(3))
     with pytest.raises(ParameterError, match="2 x 2 has 4 superpixels and 4 pairs of neighbours, not 4 and 3"):
         Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3))

@@ -1,4 +1,4 @@
-"""Tables and figures of ensembles' losses, after Schiegg, Diego & Hamprecht (2016), Figure 3."""
+"""Tables and figures of the losses of ensembles, after Figure 3 of Schiegg, Diego & Hamprecht (2016)."""
 
 from __future__ import annotations
 
@@ -7,51 +7,69 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation import Family, Measure, Scores, Significance, compare, comparison_rows
-from greylag.experiments.report import Figure, Table, draw_figure, line_figure
+from greylag import FloatArray
+from greylag.evaluation import Family, Measure, Scores, Significance, compare
+from greylag.experiments import Figure, Table, draw_figure, line_figure, means_table
 from greylag.structured import Coulomb
-from greylag_papers.schiegg_2016.ensembles import COULOMB, Quantity, TrialTable
+from greylag_papers.schiegg_2016.methods import COULOMB, SSVM
+from greylag_papers.schiegg_2016.trials import Quantity, TrialTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-Row = tuple[str | float | None, ...]
 LOSS = Measure(Family("loss", lower_is_better=True))
-SSVM = "ssvm"
 
 
 def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity: Quantity = "pick-best") -> Table:
     """A row for each method, a column for each number of members."""
-    sizes = sorted({M for method in methods for M in table.sizes(method)})
-    rows: list[Row] = []
-    for method in methods:
-        known = table.sizes(method)
-        rows.append((method, *(table.score(method, M, quantity) if M in known else None for M in sizes)))
-    return Table(caption, ("M", *map(str, sizes)), rows)
+    scores = {method: {str(M): table.score(method, M, quantity) for M in table.sizes(method)} for method in methods}
+    return means_table(caption, scores)
+
+
+def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
+    """All members, not only the best ones, at the largest M of each method.
+
+    Parameters
+    ----------
+    where : str
+        Ends the captions: what the table is about.
+    """
+    learned = [method for method in methods if table.chosen(method, table.largest(method))[0].learner]
+    several = [method for method in methods if table.largest(method) > 1]
+    M = max(map(table.largest, methods))
+    return [
+        size_table(table, several, f"Mean loss of the members by M, {where}", "mean"),
+        rank_table(table, methods, f"Mean and ordered losses and angle in degrees, M = {M}, {where}"),
+        wins_table(table, several, f"Shares of wins, M = {M}, {where}"),
+        angle_table(table, M, f"Angle in degrees and loss by C and alpha, M = {M}, {where}"),
+        limit_table(table, learned, f"Trained ensembles, and those that stopped at their learner's limit, {where}"),
+    ]
 
 
 def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """By method, at its largest M: the members' mean angle and loss, then pick-best, the second best, and so on."""
-    rows: list[Row] = []
+    """For each method at its largest M: mean loss, pick-best, second best and so on, and mean angle."""
+    rows: dict[str, dict[str, float]] = {}
     for method in methods:
         M = table.largest(method)
-        angle = float(np.mean([trial.mean_angle for trial in table.chosen(method, M)]))
         ordered = np.mean([*table.ordered(method, M).values()], axis=0)
-        rows.append((method, angle if angle else None, float(ordered.mean()), *ordered.tolist()))
-    ranks = range(1, max(len(row) for row in rows) - 2)
-    rows = [(*row, *[None] * (len(ranks) + 3 - len(row))) for row in rows]
-    return Table(caption, ("", "angle", "mean", *map(str, ranks)), rows, 3)
+        rows[method] = {"mean": float(ordered.mean()), **_by_rank(ordered)}
+        if angle := float(np.mean([trial.mean_angle for trial in table.chosen(method, M)])):
+            rows[method]["angle"] = angle
+    return means_table(caption, rows, decimals=3)
 
 
 def wins_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """By method, at its largest M: the members' shares of wins, from the most winning one to the least."""
-    shares = {method: table.wins(method, table.largest(method)).tolist() for method in methods}
-    columns = range(1, max(map(len, shares.values())) + 1)
-    return Table(caption, ("member", *map(str, columns)), [(method, *wins) for method, wins in shares.items()], 3)
+    """For each method at its largest M: the members' shares of wins, descending."""
+    shares = {method: _by_rank(table.wins(method, table.largest(method))) for method in methods}
+    return means_table(caption, shares, decimals=3)
+
+
+def _by_rank(values: FloatArray) -> dict[str, float]:
+    return {str(rank): value for rank, value in enumerate(values.tolist(), 1)}
 
 
 def angle_table(table: TrialTable, M: int, caption: str) -> Table:
-    """For each assignment and C of `Coulomb`, by alpha: mean angle, pick-best and mean test loss, over all tasks."""
+    """For each assignment, C and alpha of `Coulomb`: mean angle, pick-best and mean test loss over all tasks."""
     found: dict[tuple[str, float, float], list[tuple[float, float, float]]] = {}
     for trial in table.trials:
         if isinstance(trial.learner, Coulomb) and trial.M == M:
@@ -66,22 +84,21 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
 
 
 def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """By method: how many ensembles were trained, and how many of these stopped at their learner's limit."""
-    rows = []
-    for method in methods:
-        converged = [trial.converged for trial in table.trials if trial.method == method]
-        rows.append((method, len(converged), converged.count(False)))
-    return Table(caption, ("", "trained", "stopped"), rows)
+    """For each method: the number of trained ensembles, and of those that stopped before they converged."""
+    converged = {method: [trial.converged for trial in table.trials if trial.method == method] for method in methods}
+    rows = {method: {"trained": len(found), "stopped": found.count(False)} for method, found in converged.items()}
+    return means_table(caption, rows)
 
 
 def compare_methods(
     table: TrialTable, baselines: Sequence[str], methods: Sequence[str], quantity: Quantity
 ) -> list[Significance]:
-    """Methods at their largest M against each of the baselines, by Wilcoxon's test over test examples.
+    """Methods at their largest M compared with baselines, by Wilcoxon's signed-rank test over test examples.
 
     Parameters
     ----------
-    baselines : the first is compared with all of `methods`, the others with the Coulomb structured SVM's only.
+    baselines : sequence of str
+        All `methods` are compared with the first; only the Coulomb structured SVMs are compared with the others.
     """
     scores = {}
     for method in dict.fromkeys((*baselines, *methods)):
@@ -94,15 +111,8 @@ def compare_methods(
     return tests
 
 
-def comparison_table(caption: str, tests: Sequence[Significance]) -> Table:
-    """Each method against each baseline: difference of the means, and wins, ties and losses of the method."""
-    columns = ("run", "baseline", "difference", "wins", "ties", "losses", "p", "corrected_p")
-    rows = comparison_rows(tests, columns)
-    return Table(caption, ("", "against", "difference", "wins", "ties", "losses", "p", "p, corrected"), rows)
-
-
 def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """Pick-best by M (their Figure 3): a panel for each table, a curve for each method, the SSVM as the level."""
+    """Pick-best loss by M: a panel for each table, a curve for each method, and the structured SVM as a level line."""
     panels = {
         name: (
             {method: {float(M): table.score(method, M) for M in table.sizes(method)} for method in methods},
@@ -114,7 +124,7 @@ def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], captio
 
 
 def spread_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """How the losses of all members on all test examples are distributed, by method: quartiles, means, and outliers."""
+    """Box plots of the losses of all members on all test examples, by method: quartiles, means and outliers."""
 
     def draw(canvas: Canvas) -> None:
         grid = canvas.subplots(1, len(tables), sharey=True, squeeze=False).ravel()

@@ -1,0 +1,200 @@
+"""Trials of ensembles: every candidate of every method is trained, validated and tested on every task.
+
+These are pure functions for any `ComparingModel`. `run_trials` measures losses; `TrialTable` chooses each method's
+candidates by validation and sums up their losses.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from greylag import FloatArray, ParameterError
+from greylag.evaluation import pick_best
+from greylag.structured import ComparingModel
+from greylag_papers.schiegg_2016.methods import (
+    METHODS,
+    SSVM,
+    EnsembleLearner,
+    EnsembleSettings,
+    Example,
+    candidates,
+)
+
+Quantity = Literal["pick-best", "mean"]
+QUANTITIES: Mapping[Quantity, Callable[[FloatArray], float]] = {
+    "pick-best": lambda ordered: float(ordered[0]),
+    "mean": lambda ordered: float(ordered.mean()),
+}
+"""Summaries of the members' losses on an example, given in ascending order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Examples to train on, to choose parameters on and, by identifier, to test on."""
+
+    name: str
+    training: Sequence[Example]
+    validation: Sequence[Example]
+    test: Mapping[str, Example]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One candidate of a method, trained on one task.
+
+    Parameters
+    ----------
+    method : str
+    M : int
+        Number of members.
+    task : str
+        Name of the task.
+    learner : EnsembleLearner or None
+        The candidate; None if nothing is learned.
+    validation : float
+        Mean pick-best loss on the validation examples.
+    converged : bool
+        Whether the learner converged before it reached its limit.
+    mean_angle : float
+        Mean angle between two members, in degrees; 0 for one member.
+    ids : tuple of str
+        The n test examples.
+    losses : array of shape (M, n)
+        Loss of each member on each test example.
+    """
+
+    method: str
+    M: int
+    task: str
+    learner: EnsembleLearner | None
+    validation: float
+    converged: bool
+    mean_angle: float
+    ids: tuple[str, ...]
+    losses: FloatArray
+
+
+def run_trials(
+    model: ComparingModel[Any, Any, Any],
+    tasks: Sequence[Task],
+    settings: EnsembleSettings,
+    *,
+    methods: Collection[str] = METHODS,
+    n_jobs: int = 1,
+) -> list[Trial]:
+    """Train every candidate of the methods, for each ensemble size, on every task.
+
+    Parameters
+    ----------
+    methods : collection of str, default all of `METHODS`
+    n_jobs : int, default 1
+        Number of processes. The result does not depend on it.
+    """
+    from joblib import Parallel, delayed
+
+    by_size = {M: candidates(settings, M) for M in settings.sizes}
+    wanted = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
+    work = (
+        delayed(run_trial)(model, task, method, M, learner)
+        for (method, M), learners in wanted.items()
+        for learner in learners
+        for task in tasks
+    )
+    return list(Parallel(n_jobs=n_jobs)(work))
+
+
+def run_trial(model: ComparingModel[Any, Any, Any], task: Task, method: str, M: int, learner: EnsembleLearner) -> Trial:
+    """Train a learner on a task, validate it and test it."""
+    with _without_warnings():
+        ensemble = learner.fit(model, task.training)
+    return Trial(
+        method,
+        M,
+        task.name,
+        learner,
+        pick_best(ensemble.losses(model, task.validation), larger=False).at(1),
+        ensemble.converged,
+        ensemble.mean_angle,
+        tuple(task.test),
+        ensemble.losses(model, list(task.test.values())),
+    )
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Silence learners that reach their limits; `Trial.converged` counts them."""
+    log = logging.getLogger("greylag")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@dataclass(frozen=True, eq=False)
+class TrialTable:
+    """Losses by method and number of members M."""
+
+    trials: tuple[Trial, ...]
+
+    def restrict(self, tasks: Collection[str]) -> TrialTable:
+        """The trials of some tasks."""
+        return TrialTable(tuple(trial for trial in self.trials if trial.task in tasks))
+
+    def chosen(self, method: str, M: int) -> list[Trial]:
+        """For each task, the candidate with the lowest validation loss; the first of equal ones.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no such trial.
+        """
+        best: dict[str, Trial] = {}
+        for trial in self.trials:
+            if (trial.method, trial.M) == (method, M):
+                best[trial.task] = min(best.get(trial.task, trial), trial, key=lambda found: found.validation)
+        if not best:
+            raise ParameterError(f"the table has no losses of {method!r} with {M} members")
+        return [*best.values()]
+
+    def sizes(self, method: str) -> list[int]:
+        """The values of M of a method, ascending."""
+        return sorted({trial.M for trial in self.trials if trial.method == method})
+
+    def largest(self, method: str) -> int:
+        """The largest M of a method."""
+        return self.sizes(method)[-1]
+
+    def ordered(self, method: str, M: int) -> dict[str, FloatArray]:
+        """The losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
+        rows: dict[str, list[FloatArray]] = {}
+        for trial in self.chosen(method, M):
+            for example, losses in zip(trial.ids, pick_best(trial.losses, larger=False).ordered, strict=True):
+                rows.setdefault(example, []).append(losses)
+        return {example: np.mean(losses, axis=0) for example, losses in rows.items()}
+
+    def by_example(self, method: str, M: int, quantity: Quantity = "pick-best") -> dict[str, float]:
+        """The lowest or mean loss of the members on each test example."""
+        return {example: QUANTITIES[quantity](losses) for example, losses in self.ordered(method, M).items()}
+
+    def score(self, method: str, M: int, quantity: Quantity = "pick-best") -> float:
+        """The mean of `by_example`."""
+        return float(np.mean([*self.by_example(method, M, quantity).values()]))
+
+    def scores(self, method: str) -> dict[str, float]:
+        """``pick-best@M`` and ``mean@M`` for each M."""
+        return {
+            f"{quantity}@{M}": self.score(method, M, quantity) for quantity in QUANTITIES for M in self.sizes(method)
+        }
+
+    def wins(self, method: str, M: int) -> FloatArray:
+        """The shares of test examples on which the members are best, descending, shape (M,); means over the tasks."""
+        shares = [np.sort(pick_best(trial.losses, larger=False).wins)[::-1] for trial in self.chosen(method, M)]
+        return np.asarray(np.mean(shares, axis=0))

@@ -1,0 +1,24 @@
+"""Small settings and trials for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greylag_papers.schiegg_2016.trials import Trial
+
+GRID = {
+    "costs": (1.0, 10.0),
+    "ensemble_costs": (10.0,),
+    "alphas": (0.01, 0.1),
+    "diversities": (0.1, 1.0),
+    "spreads": (0.1, 1.0),
+    "rounds": 2,
+}
+ONE = {name: values[:1] if isinstance(values, tuple) else values for name, values in GRID.items()}
+"""The same with one candidate per method."""
+
+
+def trial(task: str, validation: float, losses: list[list[float]], method: str = "mcl") -> Trial:
+    """A trial with the given losses, shape (M, n), on the examples q0, q1, ..."""
+    ids = tuple(f"q{i}" for i in range(len(losses[0])))
+    return Trial(method, len(losses), task, None, validation, method != "mcl", 30.0, ids, np.array(losses))

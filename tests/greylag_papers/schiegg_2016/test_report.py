@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from greylag.experiments.tables import comparison_table
+from greylag_papers.schiegg_2016.report import (
+    compare_methods,
+    limit_table,
+    member_tables,
+    rank_table,
+    size_table,
+    wins_table,
+)
+from greylag_papers.schiegg_2016.trials import TrialTable
+from tests.greylag_papers.schiegg_2016.samples import trial
+
+TABLE = TrialTable((
+    trial("a", 0.0, [[0.5, 0.2], [0.3, 0.6]]),
+    trial("a", 0.0, [[0.4, 0.4]]),
+    trial("a", 0.0, [[0.7, 0.5]], "ssvm"),
+))  # fmt: skip
+
+
+def test_size_table() -> None:
+    shown = size_table(TABLE, ("ssvm", "mcl"), "")
+    assert shown.header == ("", "1", "2")
+    assert [list(row) for row in shown.rows] == [["ssvm", pytest.approx(0.6), None], ["mcl", 0.4, pytest.approx(0.25)]]
+
+
+def test_rank_table() -> None:
+    ranks = rank_table(TABLE, ("ssvm", "mcl"), "")
+    assert ranks.header == ("", "mean", "1", "angle", "2")
+    assert list(ranks.rows[0]) == ["ssvm", *[pytest.approx(0.6)] * 2, 30.0, None]
+    assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, pytest.approx(0.55)]
+
+
+def test_wins_and_limits() -> None:
+    assert wins_table(TABLE, ("mcl",), "").rows == [("mcl", 0.5, 0.5)]
+    assert limit_table(TABLE, ("ssvm", "mcl"), "").rows == [("ssvm", 1, 0), ("mcl", 2, 2)]
+
+
+def test_member_tables_skip_methods_they_do_not_apply_to() -> None:
+    mean, ranks, wins, angles, limits = member_tables(TABLE, ("ssvm", "mcl"), "here")
+    assert all(table.caption.endswith("here") for table in (mean, ranks, wins, angles, limits))
+    assert [[row[0] for row in table.rows] for table in (mean, ranks, wins)] == [["mcl"], ["ssvm", "mcl"], ["mcl"]]
+    assert not angles.rows
+    assert not limits.rows  # nothing here was learned
+
+
+def test_comparisons() -> None:
+    (test,) = compare_methods(TABLE, ("ssvm",), ("mcl",), "pick-best")
+    (row,) = comparison_table("", test).rows
+    assert row[:7] == ("mcl", "ssvm", "loss", pytest.approx(-0.35), 2, 0, 0)
+    assert row[7:] == (pytest.approx(0.5), pytest.approx(0.5))  # both of one sign: 2 of 2^2 cases
+
+
+def test_only_coulomb_is_compared_with_further_baselines() -> None:
+    table = TrialTable(tuple(trial("a", 0.0, [[0.1, 0.2]], name) for name in ("ssvm", "random", "mcl", "cssvm-all")))
+    tests = compare_methods(table, ("ssvm", "random"), ("random", "mcl", "cssvm-all"), "mean")
+    assert [[found.run for found in test.comparisons] for test in tests] == [
+        ["random", "mcl", "cssvm-all"], ["cssvm-all"]
+    ]  # fmt: skip

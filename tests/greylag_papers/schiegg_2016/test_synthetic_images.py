@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+
+
+def test_images_have_the_documented_colours() -> None:
+    sizes = SyntheticImages(n_categories=3, n_images=20, shape=(8, 9), variation=0.0, lighting=0.0, noise=0.0)
+    categories = sizes.draw()
+    assert [len(images) for images in categories] == [20] * 3
+    for images in categories:
+        own = images[0].colours.reshape(-1, 3)[images[0].labels == 1][0]
+        palette = set()
+        for image in images:
+            flat = image.colours.reshape(-1, 3)
+            assert image.colours.shape == (8, 9, 3)
+            assert 0.1 <= image.labels.mean() <= 0.6
+            assert (flat[image.labels == 1] == own).all()
+            colours = {tuple(colour) for colour in flat[image.labels == 0]}
+            assert len(colours) <= sizes.n_patches
+            palette |= colours
+        assert len(palette) == sizes.n_palette  # 120 patches show all 8 colours
+        assert min(np.linalg.norm(np.array(colour) - own) for colour in palette) >= sizes.distance
+
+
+def test_noise_is_a_standard_deviation_and_the_seed_decides() -> None:
+    plain = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
+    noisy = SyntheticImages(n_categories=4, n_images=5, noise=0.08)
+    same = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
+
+    def spreads(data: SyntheticImages) -> list[float]:
+        """Standard deviations of object colours within images, for channels that are far from their limits."""
+        drawn = [image.colours.reshape(-1, 3)[image.labels == 1] for images in data.draw() for image in images]
+        return [float(part.std()) for colours in drawn for part in colours.T if 0.3 < part.mean() < 0.7]
+
+    assert max(spreads(plain)) < 1e-12
+    assert np.mean(spreads(noisy)) == pytest.approx(0.08, rel=0.05)
+    for first, second in zip(plain.draw(), same.draw(), strict=True):
+        assert all(np.array_equal(a.colours, b.colours) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n_images": 0},
+        {"shape": (3, 9)},
+        {"n_objects": (3, 2)},
+        {"distance": 0.7},
+        {"noise": -0.1},
+        {"lighting": np.inf},
+        {"seed": -1},
+    ],
+)
+def test_size_out_of_range(sizes: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="size out of range in SyntheticImages"):
+        SyntheticImages(**sizes)  # type: ignore[arg-type]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag_papers.schiegg_2016.methods import EnsembleSettings
+from greylag_papers.schiegg_2016.report import angle_table
+from greylag_papers.schiegg_2016.trials import Task, TrialTable, run_trials
+from tests.greylag.structured.models import Table, random_tables
+from tests.greylag_papers.schiegg_2016.samples import GRID, trial
+
+
+def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen() -> None:
+    table = TrialTable((
+        trial("a", 0.4, [[0.0, 0.0], [0.0, 0.0]]),
+        trial("a", 0.2, [[0.5, 0.2], [0.3, 0.6]]),
+        trial("a", 0.2, [[1.0, 1.0], [1.0, 1.0]]),
+        trial("b", 0.9, [[0.1, 0.4], [0.3, 0.4]]),
+        trial("a", 0.0, [[0.0, 0.0]]),
+    ))  # fmt: skip
+    assert [found.validation for found in table.chosen("mcl", 2)] == [0.2, 0.9]
+    assert table.sizes("mcl") == [1, 2]
+    assert table.largest("mcl") == 2
+    # By hand: the means over tasks a and b of the lower and of the higher loss.
+    ordered = table.ordered("mcl", 2)
+    np.testing.assert_allclose(ordered["q0"], [(0.3 + 0.1) / 2, (0.5 + 0.3) / 2])
+    np.testing.assert_allclose(ordered["q1"], [(0.2 + 0.4) / 2, (0.6 + 0.4) / 2])
+    assert table.score("mcl", 2) == pytest.approx(0.25)
+    assert table.score("mcl", 2, "mean") == pytest.approx(0.35)
+    # In a, each member wins one example; in b, the first wins one and shares the other.
+    np.testing.assert_allclose(table.wins("mcl", 2), [(0.5 + 0.75) / 2, (0.5 + 0.25) / 2])
+    assert table.restrict(["b"]).scores("mcl") == {
+        "pick-best@2": pytest.approx(0.25), "mean@2": pytest.approx(0.3)
+    }  # fmt: skip
+    with pytest.raises(ParameterError, match="no losses of 'mcl' with 3 members"):
+        table.chosen("mcl", 3)
+
+
+def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
+    examples = random_tables(1, 12, 5, 8)
+    tasks = [
+        Task(name, examples[at : at + 3], examples[9:], {"x": examples[8], "y": examples[7]})
+        for name, at in (("a", 0), ("b", 3))
+    ]
+    methods = ("ssvm", "perturbed", "cssvm-all")
+    settings = EnsembleSettings(name="s", sizes=(1, 3), **GRID)
+    trials = run_trials(Table(), tasks, settings, methods=methods)
+    assert [(t.method, t.M) for t in trials[:: 2 * len(tasks)]] == [
+        ("ssvm", 1), *((method, M) for method in methods[1:] for M in (1, 3))
+    ]  # fmt: skip
+    for found in trials:
+        assert found.learner
+        weights = found.learner.fit(Table(), tasks[found.task == "b"].training).weights
+        expected = [[truth[int(np.argmax(x @ member))] for x, truth in tasks[0].test.values()] for member in weights]
+        np.testing.assert_array_equal(found.losses, expected)
+        validated = [[truth[int(np.argmax(x @ member))] for x, truth in examples[9:]] for member in weights]
+        assert found.validation == pytest.approx(np.min(validated, axis=0).mean())
+    again = run_trials(Table(), tasks, settings, methods=methods, n_jobs=2)
+    assert [t.losses.tobytes() for t in again] == [t.losses.tobytes() for t in trials]
+    angles = angle_table(TrialTable(tuple(trials)), 3, "")
+    assert [row[:3] for row in angles.rows] == [("cssvm-all", "10", "0.01"), ("cssvm-all", "10", "0.1")]
+    for row, part in zip(angles.rows, (trials[-4:-2], trials[-2:]), strict=True):
+        assert row[3] == pytest.approx(np.mean([found.mean_angle for found in part]))
+        assert row[4] == pytest.approx(np.mean([found.losses.min(axis=0).mean() for found in part]))
+        assert row[5] == pytest.approx(np.mean([found.losses.mean() for found in part]))

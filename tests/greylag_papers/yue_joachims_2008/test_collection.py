@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greylag
+from greylag.experiments.runner import run_study
+from greylag.experiments.study import load
+from greylag_papers.yue_joachims_2008.collection import STUDY, Settings
+from greylag_papers.yue_joachims_2008.comparison import ORACLE
+
+DEMO = Path(greylag.__file__).parent / "demo"
+CONFIGS = Path(greylag.__file__).parents[2] / "configs"
+
+
+def test_study(tmp_path: Path) -> None:
+    settings = Settings(
+        name="demo", study="svmdiv_collection", docs="docs.jsonl", topics="topics.tsv",
+        subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, spaces=("svmdiv",), grid=(1.0, 10.0), n_training=3,
+        n_validation=1, training_sizes=(1, 3), data_folder=DEMO,
+    )  # fmt: skip
+    scores = run_study(STUDY, settings, tmp_path).scores
+    results = json.loads((tmp_path / "results.json").read_text())
+    for name in ("relevant", "all"):
+        found = results[name]
+        assert found["loss by training queries"]["3"] == pytest.approx(scores["svmdiv"][name])
+        assert list(found["training loss by C"]) == list(found["test loss by C"]) == ["1.0", "10.0"]
+        assert scores[ORACLE][name] < scores["svmdiv"][name]
+        assert found["runs"]["svmdiv"]["means"]["subtopic-loss@3"] == scores["svmdiv"][name]
+    assert scores["random"]["relevant"] < scores["random"]["all"]
+    assert (tmp_path / "report.html").read_text().count("<svg") == 2
+
+
+@pytest.mark.parametrize("name", ["demo", "ambient", "div400"])
+def test_experiment_files_are_valid(name: str) -> None:
+    study, settings = load(CONFIGS / f"{name}.svmdiv.yaml")
+    assert study is STUDY
+    assert settings.name == f"{name}.svmdiv"
+    assert settings.expected
+    assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greylag
+from greylag.errors import ParameterError
+from greylag.experiments.runner import run_study
+from greylag.experiments.study import load
+from greylag_papers.yue_joachims_2008.comparison import METHODS
+from greylag_papers.yue_joachims_2008.synthetic import STUDY, Settings
+
+CONFIG = Path(greylag.__file__).parents[2] / "configs" / "synthetic.svmdiv.yaml"
+
+
+def test_study(tmp_path: Path) -> None:
+    settings = Settings(
+        name="s", study="svmdiv_synthetic", n_sets=6, n_training=3, n_validation=1, ks=(1, 3), grid=(1.0,)
+    )
+    scores = run_study(STUDY, settings, tmp_path).scores
+    assert set(scores) == {*METHODS, "svmdiv"}
+    assert all(by_k["3"] < by_k["1"] for by_k in scores.values())
+    assert json.loads((tmp_path / "results.json").read_text())["means"] == scores
+    assert "Loss by K" in (tmp_path / "report.html").read_text()
+    with pytest.raises(ParameterError, match="6 queries are too few for 5 to train on, 1 to validate on"):
+        run_study(STUDY, settings.model_copy(update={"n_training": 5}), tmp_path)
+
+
+def test_experiment_file_is_valid() -> None:
+    study, settings = load(CONFIG)
+    assert study is STUDY
+    assert settings.name == "synthetic.svmdiv"
+    assert settings.expected
+    assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()
