@@ -1,0 +1,117 @@
+"""``greylag diversify``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from greylag.cli.groups import OnlyFor, given
+from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
+from greylag.diversity.mmr import MMR
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.stage import CSSVM, Coverage, EssentialPages, Random, SVMDiv
+from greylag.diversity.titles import read_titles
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Composable
+from greylag.trec import write_run
+
+STAGES: dict[str, Callable[..., Composable]] = {
+    "svmdiv": SVMDiv,
+    "cssvm": CSSVM,
+    "essential-pages": EssentialPages,
+    "coverage": Coverage,
+    "mmr": MMR,
+    "random": Random,
+}
+_LEARNED = OnlyFor("svmdiv", "cssvm")
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The diversification method and its parameters."""
+
+    method: Annotated[
+        Literal["svmdiv", "cssvm", "essential-pages", "coverage", "mmr", "random"],
+        typer.Option("--method", help="Diversification method."),
+    ] = "mmr"
+    model: Annotated[Path | None, typer.Option("--model", help="A model from `greylag train-diversity`."), _LEARNED] = (
+        None
+    )
+    titles: Annotated[
+        Path | None, typer.Option("--titles", metavar="FILE", help="Titles: JSON lines with id and title."), _LEARNED
+    ] = None
+    transfer: Annotated[
+        bool, typer.Option("--transfer", help="Allow a model trained on another collection."), _LEARNED
+    ] = False
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="Fuse the models' rankings into one run."),
+        OnlyFor("cssvm"),
+    ] = False
+    relevance_weight: Annotated[
+        float | None,
+        typer.Option("--relevance-weight", help="1 for relevance only, 0 for novelty only (default 0.7)."),
+        OnlyFor("mmr"),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Seed of the order (default 0)."), OnlyFor("random")
+    ] = None
+    depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = 100
+    k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = 20
+
+    def stage(self, index: Path, *, lenient: bool) -> Composable:
+        """The stage."""
+        options: dict[str, Any] = given(self, "--method", self.method) | {"depth": self.depth, "k": self.k}
+        options.pop("fuse", None)
+        if self.method in _LEARNED.choices:
+            if self.model is None:
+                raise ParameterError(f"--method {self.method} needs a --model")
+            options["model"] = DiversityModel.load(self.model)
+        if self.titles is not None:
+            options["titles"] = read_titles(self.titles, lenient=lenient)
+        if self.method != "random":
+            options["index"] = PositionalIndex.from_lucene(index)
+        return STAGES[self.method](**options)
+
+
+def diversify(
+    index: Index,
+    run: InputRun,
+    out: OutputRun,
+    method: MethodOptions,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", help="Topics; needed by models with features of the query.")
+    ] = None,
+    *,
+    reading: Reading,
+    tag: Tag = None,
+    jobs: Jobs = -1,
+) -> None:
+    """Reorder the top of a run so that it covers more.
+
+    An ensemble (--method cssvm) writes one run per model: div.1.run, div.2.run, ... for --out div.run. With --fuse, it
+    writes one run, div.run, by reciprocal rank fusion.
+    """
+    stage = method.stage(index, lenient=reading.lenient)
+    rankings = reading.run(run, topics)
+    tag = tag or f"{rankings.tag}-{method.method}"
+    if isinstance(stage, CSSVM) and not method.fuse:
+        runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
+        paths = [_numbered(out, number) for number in range(1, len(runs) + 1)]
+        for path, member_run in zip(paths, runs, strict=True):
+            write_run(member_run, path)
+        typer.echo(" ".join(map(str, paths)))
+    else:
+        write_run(stage.run(rankings, n_jobs=jobs, tag=tag), out)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """``div.1.run`` for ``div.run``, ``div.1.run.gz`` for ``div.run.gz``."""
+    packed = path.suffix if path.suffix == ".gz" else ""
+    plain = Path(path.name.removesuffix(packed))
+    return path.parent / f"{plain.stem}.{number}{plain.suffix}{packed}"
