@@ -34,6 +34,7 @@ COMMANDS = {
     "demo": "Run a whole pipeline on a small collection.",
 }
 MAX_MESSAGE = 2000
+INTERRUPTED = 130
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
 
@@ -91,7 +92,7 @@ class _OneLine(logging.Formatter):
 def main() -> None:
     """Run the command line.
 
-    The exit code is 0, 2 after one line about what the user must change, or 1 after anything else.
+    The exit code is 0, 2 after one line about what the user must change, 130 after an interrupt, 1 after anything else.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
@@ -99,7 +100,7 @@ def main() -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
     except _UsageError as error:
         context = error.ctx.command_path if error.ctx else "greylag"
@@ -114,10 +115,11 @@ def main() -> None:
     except UnicodeEncodeError as error:
         code = _fail(f"{error.object!r} is not valid UTF-8")
     except (KeyboardInterrupt, typer.Abort):
-        print("greylag: interrupted", file=sys.stderr)
-        code = 1
+        code = INTERRUPTED
     finally:
         log.removeHandler(handler)
+    if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
+        print("greylag: interrupted", file=sys.stderr)
     sys.exit(code)
 
 
