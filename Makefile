@@ -38,5 +38,6 @@ venv:
 	fi
 
 test-venv: venv
-	@cmp --silent tests/requirements.txt $(TEST_STAMP) || \
-	  { $(PIP) -r tests/requirements.txt && cp tests/requirements.txt $(TEST_STAMP); }
+	@if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$(cat tests/requirements.txt)" ]; then \
+	  $(PIP) -r tests/requirements.txt && cp tests/requirements.txt $(TEST_STAMP); \
+	fi
