@@ -1,11 +1,14 @@
-from .diversity.fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
-from .diversity.mmr import MMR as MMR
-from .diversity.model import DiversityModel as DiversityModel
-from .diversity.stage import CSSVM as CSSVM
-from .diversity.stage import Coverage as Coverage
-from .diversity.stage import EssentialPages as EssentialPages
-from .diversity.stage import Random as Random
-from .diversity.stage import SVMDiv as SVMDiv
+from .diversity import CSSVM as CSSVM
+from .diversity import MMR as MMR
+from .diversity import CandidateMaker as CandidateMaker
+from .diversity import Coverage as Coverage
+from .diversity import DiversityModel as DiversityModel
+from .diversity import EssentialPages as EssentialPages
+from .diversity import RandomOrder as RandomOrder
+from .diversity import SubtopicOracle as SubtopicOracle
+from .diversity import SVMDiv as SVMDiv
+from .diversity import reciprocal_rank_fusion as reciprocal_rank_fusion
+from .diversity import training_examples as training_examples
 from .errors import CollectionError as CollectionError
 from .errors import DependencyError as DependencyError
 from .errors import FormatError as FormatError
@@ -15,58 +18,68 @@ from .errors import ParameterError as ParameterError
 from .evaluation import Measure as Measure
 from .evaluation import Scores as Scores
 from .evaluation import compare as compare
+from .evaluation import evaluate as evaluate
 from .evaluation import evaluate_by_subtopic as evaluate_by_subtopic
 from .evaluation import parse_measure as parse_measure
 from .evaluation import pick_best_runs as pick_best_runs
-from .evaluation.measures import evaluate as evaluate
-from .features.extract import FeatureExtractor as FeatureExtractor
-from .features.spec import FeatureSpec as FeatureSpec
-from .features.spec import candidate_pool as candidate_pool
-from .features.weighting import FeatureParameters as FeatureParameters
-from .index.positional import PositionalIndex as PositionalIndex
-from .ltr.data import RankingData as RankingData
-from .ltr.estimator import EstimatorRanker as EstimatorRanker
-from .ltr.explain import explain as explain
-from .ltr.greedy import CoordinateAscent as CoordinateAscent
-from .ltr.greedy import GreedySelection as GreedySelection
-from .ltr.letor import read_features as read_features
-from .ltr.letor import write_features as write_features
-from .ltr.linear import LinearModel as LinearModel
-from .ltr.linear import MRFRanker as MRFRanker
-from .ltr.objectives import Objective as Objective
-from .ltr.training import train as train
-from .ltr.training import training_data as training_data
-from .lucene.build import build_index as build_index
-from .lucene.jvm import start_jvm as start_jvm
-from .lucene.lucene_index import BM25 as BM25
-from .lucene.lucene_index import LuceneIndex as LuceneIndex
-from .lucene.lucene_index import QueryLikelihood as QueryLikelihood
+from .features import FeatureExtractor as FeatureExtractor
+from .features import FeatureParameters as FeatureParameters
+from .features import FeatureSpec as FeatureSpec
+from .features import Prior as Prior
+from .features import candidate_pool as candidate_pool
+from .features import parse_features as parse_features
+from .index import PositionalIndex as PositionalIndex
+from .ltr import CoordinateAscent as CoordinateAscent
+from .ltr import CrossValidation as CrossValidation
+from .ltr import EstimatorRanker as EstimatorRanker
+from .ltr import GreedySelection as GreedySelection
+from .ltr import LinearModel as LinearModel
+from .ltr import MMRPreselection as MMRPreselection
+from .ltr import MRFRanker as MRFRanker
+from .ltr import Objective as Objective
+from .ltr import RankingData as RankingData
+from .ltr import cross_validate as cross_validate
+from .ltr import explain as explain
+from .ltr import read_features as read_features
+from .ltr import train as train
+from .ltr import training_data as training_data
+from .ltr import tune as tune
+from .ltr import write_features as write_features
+from .lucene import LuceneIndex as LuceneIndex
+from .lucene import build_index as build_index
+from .lucene import start_jvm as start_jvm
+from .manifold import ManifoldRanker as ManifoldRanker
 from .manifold import manifold_ranking as manifold_ranking
-from .manifold.stage import ManifoldRanker as ManifoldRanker
-from .ranking import Composable as Composable
 from .ranking import Pipeline as Pipeline
 from .ranking import Query as Query
 from .ranking import Ranking as Ranking
 from .ranking import Run as Run
-from .structured.coulomb import Coulomb as Coulomb
-from .structured.cutting_plane import CuttingPlane as CuttingPlane
+from .ranking import Source as Source
+from .ranking import Stage as Stage
+from .selection import InformationGainSelection as InformationGainSelection
+from .selection import KollerSahamiSelection as KollerSahamiSelection
+from .selection import MMRFeatureSelection as MMRFeatureSelection
+from .structured import Coulomb as Coulomb
+from .structured import CuttingPlane as CuttingPlane
+from .structured import MultipleChoice as MultipleChoice
 from .trec import read_qrels as read_qrels
 from .trec import read_run as read_run
 from .trec import read_subtopic_qrels as read_subtopic_qrels
 from .trec import read_topics as read_topics
+from .trec import write_qrels as write_qrels
 from .trec import write_run as write_run
 
 __version__: str
 
 __all__ = [
-    "BM25",
     "CSSVM",
     "MMR",
+    "CandidateMaker",
     "CollectionError",
-    "Composable",
     "CoordinateAscent",
     "Coulomb",
     "Coverage",
+    "CrossValidation",
     "CuttingPlane",
     "DependencyError",
     "DiversityModel",
@@ -78,31 +91,41 @@ __all__ = [
     "FormatError",
     "GreedySelection",
     "GreylagError",
+    "InformationGainSelection",
+    "KollerSahamiSelection",
     "LinearModel",
     "LuceneIndex",
+    "MMRFeatureSelection",
+    "MMRPreselection",
     "MRFRanker",
     "ManifoldRanker",
     "Measure",
     "ModelError",
+    "MultipleChoice",
     "Objective",
     "ParameterError",
     "Pipeline",
     "PositionalIndex",
+    "Prior",
     "Query",
-    "QueryLikelihood",
-    "Random",
+    "RandomOrder",
     "Ranking",
     "RankingData",
     "Run",
     "SVMDiv",
     "Scores",
+    "Source",
+    "Stage",
+    "SubtopicOracle",
     "build_index",
     "candidate_pool",
     "compare",
+    "cross_validate",
     "evaluate",
     "evaluate_by_subtopic",
     "explain",
     "manifold_ranking",
+    "parse_features",
     "parse_measure",
     "pick_best_runs",
     "read_features",
@@ -114,6 +137,9 @@ __all__ = [
     "start_jvm",
     "train",
     "training_data",
+    "training_examples",
+    "tune",
     "write_features",
+    "write_qrels",
     "write_run",
 ]

@@ -1,13 +1,13 @@
-"""The exceptions a caller may want to catch.
+"""The exceptions that greylag raises.
 
     GreylagError
-    ├── FormatError       a file is not in its format: ``path:line: reason``
+    ├── FormatError       a file is malformed or cannot be read: ``path:line: reason``
     ├── ParameterError    an argument is outside its domain
-    ├── CollectionError   an index or a collection cannot serve what is asked of it
+    ├── CollectionError   an index or a collection is unusable
     ├── ModelError        a model does not fit the data, or its file is unusable
     └── DependencyError   Java, Pyserini or an optional package is missing
 
-The command line turns each of them into one line and exit code 2.
+The command line prints any of them as one line and exits with code 2.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from pathlib import Path
 
 
 class GreylagError(Exception):
-    """Base of every error that greylag raises on purpose."""
+    """Base class of the errors that greylag raises deliberately."""
 
 
 class FormatError(GreylagError, ValueError):
-    """A file that is not in its format.
+    """A file is malformed or cannot be read.
 
     Parameters
     ----------
-    path : the file.
-    line : the line, from 1, or None where the fault is not in one line.
-    reason : what is wrong, the value, and what to do about it.
+    path : str or Path
+        The file.
+    line : int or None
+        The line, from 1, or None if the fault is not in a single line.
+    reason : str
+        What is wrong, with the value, and what to do about it.
     """
 
     def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
@@ -39,16 +42,16 @@ class FormatError(GreylagError, ValueError):
 
 
 class ParameterError(GreylagError, ValueError):
-    """An argument outside its domain."""
+    """An argument is outside its domain."""
 
 
 class CollectionError(GreylagError):
-    """An index or a collection that cannot serve what is asked of it."""
+    """An index or a collection is unusable for the requested operation."""
 
 
 class ModelError(GreylagError):
-    """A model that does not fit the data or index, or whose file is unusable."""
+    """A model does not fit the data or the index, or its file is unusable."""
 
 
 class DependencyError(GreylagError):
-    """Something that has to be installed; the message gives the command."""
+    """A program or package is missing; the message says how to install it."""

@@ -1,16 +1,21 @@
-"""What the TREC readers and writers share: decompression, encodings, rows, faults and repairs, atomic writing."""
+"""Reading and writing files: decompression, encodings, columns, faults and their repair, atomic writing.
+
+Every file that greylag reads or writes as text passes through this module.
+"""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
 import logging
 import os
+import stat
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -19,18 +24,29 @@ from greylag.errors import FormatError, ParameterError
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
+TEMPORARY = ".greylag-"
+"""The beginning of the name of every temporary file."""
+
+_HINTS = {
+    errno.ENOENT: "; give a file in an existing folder",
+    errno.ENOTDIR: "; give a file in an existing folder",
+    errno.ENOSPC: "; free some disk space",
+    errno.EDQUOT: "; free some disk space",
+}
 _log = logging.getLogger("greylag")
 
 
 class Faults:
-    """The repairable faults of one file: the first is raised or, in lenient reading, each is counted and logged.
+    """The repairable faults of a file: the first one is raised or, in lenient reading, all are counted and logged.
 
-    Used as a context manager around the reading, so that the warnings, one for each remedy, come when it is over.
+    A context manager around the reading of the file; on exit it logs one warning for each remedy.
 
     Parameters
     ----------
-    path : the file.
-    lenient : repair instead of raising; None for a file that is never read leniently.
+    path : str or Path
+        The file.
+    lenient : bool or None
+        Whether to repair faults instead of raising. None if the format has no lenient reading.
     """
 
     def __init__(self, path: str | Path, lenient: bool | None) -> None:
@@ -39,18 +55,24 @@ class Faults:
         self._count: dict[str, int] = {}
 
     def repair(self, line: int | None, reason: str, remedy: str, count: int = 1) -> None:
-        """Note `count` faults, the first of them in `line`, that the caller now repairs.
+        """Record faults that the caller is about to repair.
 
         Parameters
         ----------
-        line : the line, from 1, or None.
-        reason : what is wrong, with the value.
-        remedy : what lenient reading does about it, as "keeps the first"; faults of one remedy are counted together.
+        line : int or None
+            The line of the first fault, from 1.
+        reason : str
+            What is wrong, with the value.
+        remedy : str
+            What lenient reading does about it, such as "keeps the first". Faults with the same remedy are counted
+            together.
+        count : int, default 1
+            The number of faults.
 
         Raises
         ------
         FormatError
-            In strict reading, always.
+            If reading is strict.
         """
         if not self.lenient:
             hint = "" if self.lenient is None else f"; lenient reading (--lenient) {remedy}"
@@ -63,70 +85,83 @@ class Faults:
 
     def __exit__(self, *_: object) -> None:
         for remedy, (line, reason) in self._first.items():
-            what = f"{reason}; lenient reading {remedy} ({self._count[remedy]} in all)"
+            what = f"{reason}; lenient reading {remedy} ({self._count[remedy]} in total)"
             _log.warning("%s", FormatError(self.path, line, what))
 
 
 def read_text(path: str | Path, faults: Faults) -> bytes:
-    """A file's content as UTF-8 with bare line feeds, decompressed where its first bytes say that it is gzipped.
+    """The content of a file as UTF-8 with LF line ends; gzip is detected by content and decompressed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    faults : Faults
+        Records repairable faults.
 
     Raises
     ------
     FormatError
-        The file cannot be read, is a damaged gzip file, has a NUL byte or nothing but white space; in strict reading
-        also a byte-order mark, text that is not UTF-8, and CR LF line ends.
+        If the file cannot be read, is a damaged gzip file, contains a NUL byte, or contains only white space; in strict
+        reading also if it has a byte-order mark, is not UTF-8 (lenient: read as Latin-1), or has CR LF line ends.
     """
     try:
         content = Path(path).read_bytes()
         if content.startswith(GZIP_MAGIC):
             content = gzip.decompress(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"is a damaged gzip file ({error}); fetch or write it anew") from None
+        raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
     except OSError as error:
         raise FormatError(path, None, f"cannot be read: {error.strerror}; check the path") from None
     content = _as_utf8(content, faults)
     if (ends := content.count(b"\r\n")) > 0:
         first = content.count(b"\n", 0, content.index(b"\r\n")) + 1
-        faults.repair(first, "the line ends in CR LF", "reads LF", ends)
+        faults.repair(first, "the line ends in CR LF", "reads it as LF", ends)
         content = content.replace(b"\r\n", b"\n")
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise FormatError(path, line, "there is a NUL byte, so this is no text or was damaged; write it anew")
+        raise FormatError(path, line, "contains a NUL byte, so it is not text or is damaged; write it again")
     if not content.strip():
-        raise FormatError(path, None, "is empty; check how it was made")
+        raise FormatError(path, None, "is empty; check how it was written")
     return content
 
 
 def _as_utf8(content: bytes, faults: Faults) -> bytes:
     mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), b"")
     if mark:
-        faults.repair(1, "the file starts with a byte-order mark", "leaves the mark out")
+        faults.repair(1, "the file starts with a byte-order mark", "removes it")
         content = content.removeprefix(mark)
     codec = BYTE_ORDER_MARKS.get(mark, "utf-8")
     try:
         text = content.decode(codec)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "takes the file for Latin-1")
+        faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "reads the file as Latin-1")
         text = content.decode("latin-1")
     return text.encode()
 
 
 def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of a table whose columns are separated by white space (ASCII's alone, as in trec_eval).
+    """Read a table whose columns are separated by ASCII white space, as in trec_eval.
 
     Parameters
     ----------
-    columns : the columns' names, separated by spaces.
+    path : str or Path
+        The file.
+    columns : str
+        The names of the columns, separated by spaces.
+    faults : Faults
+        Records repairable faults.
 
     Yields
     ------
-    The line's number, from 1, and its columns.
+    tuple of int and list of bytes
+        The line number, from 1, and the columns.
 
     Raises
     ------
     FormatError
-        As `read_text`; a line with another number of columns (left out in lenient reading), or no line that has it.
+        As in `read_text`; if a line has another number of columns (lenient: skipped), or no line has this number.
     """
     width, good = len(columns.split()), 0
     for number, line in enumerate(io.BytesIO(read_text(path, faults)), 1):
@@ -135,51 +170,96 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
             good += 1
             yield number, row
         else:
-            faults.repair(number, f"{len(row)} columns where {width} belong: {columns}", "leaves the line out")
+            faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
 
 
 def check_names(what: str, names: Iterable[str]) -> None:
-    """Raise `ParameterError` where a name is empty, or has white space or a NUL, and so would be read as another."""
+    """Raise `ParameterError` if a name is empty or has white space or NUL, and so would not be read back.
+
+    Parameters
+    ----------
+    what : str
+        What the names are names of, for the message.
+    names : iterable of str
+        The names.
+    """
     for name in names:
         if name.encode().replace(b"\0", b" ").split() != [name.encode()]:
-            reason = "is empty or has white space or a NUL, which a TREC file cannot hold; rename it"
+            reason = "is empty or has white space or NUL, which a TREC file cannot contain; rename it"
             raise ParameterError(f"{what} {name!r} {reason}")
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file as `open_atomically` does."""
+    """Write a text file with `open_atomically`."""
     with open_atomically(path) as file:
         file.write(text)
 
 
 @contextmanager
 def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that is written whole or not at all: a temporary one beside it, renamed when the block ends well.
+    """Open a file for writing such that it is replaced only when the block succeeds.
 
-    Text is UTF-8 with bare line feeds. A name in .gz is gzipped, the same content to the same bytes. A device or a pipe
-    is written to directly.
+    The content is written to a temporary file ``.greylag-*`` in the same folder, flushed to disk, and renamed. Text is
+    UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped, reproducibly. Devices and pipes are
+    written to directly.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Symbolic links are followed.
+    binary : bool, default False
+        Whether to open the file for bytes instead of text.
 
     Raises
     ------
     ParameterError
-        The file cannot be written.
+        If the file cannot be written.
     """
-    direct = Path(path).exists() and not Path(path).is_file()
-    target = Path(path) if direct else Path(path).resolve()
-    part = target if direct else target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    part: Path | None = None
     try:
+        kind = _kind(path)
+        target = Path(os.path.realpath(path))
+        if kind in (None, stat.S_IFREG):
+            part = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
         with ExitStack() as stack:
-            file: Any = stack.enter_context(part.open("wb"))
-            if str(path).endswith(".gz"):
-                file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            raw: Any = stack.enter_context((part or target).open("wb"))
+            file: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)) if _is_gz(path) else raw
             yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
-        if not direct:
+        if part:
+            sync(part)
             os.replace(part, target)
+            sync(target.parent)
     except OSError as error:
-        reason = f"{error.strerror}; give a file in a folder that exists"
-        raise ParameterError(f"{path} cannot be written: {reason}") from None
+        raise ParameterError(f"{path} cannot be written: {why(error)}") from None
     finally:
-        if not direct:
-            part.unlink(missing_ok=True)
+        if part:
+            with suppress(OSError):
+                part.unlink()
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def why(error: OSError) -> str:
+    """The reason for an operating system error, and what to do about it if that is known."""
+    return f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
+
+
+def _kind(path: str | Path) -> int | None:
+    """The type of the file, or None if there is none."""
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _is_gz(path: str | Path) -> bool:
+    return str(path).endswith(".gz")

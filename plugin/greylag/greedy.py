@@ -1,43 +1,61 @@
-"""The greedy loop that every diversifier here is, and the stage that runs it: only the gain differs.
+"""Greedy maximisation of a set function by marginal gains.
 
-Carbonell & Goldstein's MMR, Essential Pages, and the prediction of a learned coverage model all pick, again and again,
-the candidate whose marginal gain is largest.
+MMR, Essential Pages, learned coverage and MMR feature selection all repeatedly pick the candidate with the largest
+marginal gain; they differ in their `Gain`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
 
-from greylag.errors import ParameterError
-from greylag.ranking import Composable, FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray
 
-ROUNDING = 1e-12
+TIE_TOLERANCE = 1e-12
 
 
 class Gain(Protocol):
-    """Marginal gains of n candidates, given what has been picked."""
+    """Marginal gains of n candidates, given those already picked."""
 
     def gains(self) -> FloatArray:
-        """What adding each candidate would gain now, shape (n,); the values of picked ones do not matter."""
+        """The gain from adding each candidate, shape (n,); the values of picked candidates are ignored."""
 
     def add(self, candidate: int) -> None:
         """Pick a candidate."""
 
 
-def greedy(gain: Gain, k: int) -> IntArray:
-    """The first `k` candidates that are picked by largest gain (all, where there are fewer), shape (min(k, n),).
+class ModularGain:
+    """Gains that do not depend on what is picked; equal gains keep the order of the candidates.
 
-    Equal gains, to within 1e-12 of the largest magnitude, go to the lower number: the better rank of the stage before.
+    Parameters
+    ----------
+    worth : array, shape (n,)
+        The gain of each candidate.
+    """
+
+    def __init__(self, worth: FloatArray) -> None:
+        self._worth = worth
+
+    def gains(self) -> FloatArray:
+        """The worth of each candidate, shape (n,)."""
+        return self._worth
+
+    def add(self, candidate: int) -> None:
+        """Do nothing."""
+
+
+def greedy(gain: Gain, k: int) -> IntArray:
+    """Pick `k` candidates, each time one of largest gain; all n if there are fewer. Shape (min(k, n),).
+
+    Ties, to within 1e-12 of the largest magnitude, go to the lowest number: the better rank of the previous stage.
     """
     gains = gain.gains()
     left = np.ones(len(gains), dtype=bool)
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     for place in range(len(picked)):
         gains = np.where(left, gains, -np.inf)
-        tie = ROUNDING * np.abs(gains[left]).max()
+        tie = TIE_TOLERANCE * np.abs(gains[left]).max()
         picked[place] = best = int(np.argmax(gains >= gains.max() - tie))
         left[best] = False
         gain.add(best)
@@ -46,33 +64,7 @@ def greedy(gain: Gain, k: int) -> IntArray:
 
 
 def picked_first(picked: IntArray, n: int) -> IntArray:
-    """All of 0, ..., n - 1: the picked ones first, then the others in ascending order."""
+    """The numbers 0, ..., n - 1 with the `picked` ones first, followed by the others in ascending order."""
     rest = np.ones(n, dtype=bool)
     rest[picked] = False
     return np.concatenate([picked, np.flatnonzero(rest)])
-
-
-class GreedyStage(Composable, ABC):
-    """A stage that picks `k` of the first `depth` documents greedily, by the gain that its class defines.
-
-    The result is a permutation of the ranking: the picks, then all others in the order in which they came. Scores are
-    n, n - 1, ..., 1. Ties go to the better rank. Where there are fewer documents than k, all are picked.
-
-    Subclasses are frozen dataclasses with the fields `depth` and `k`, both >= 1.
-    """
-
-    depth: int
-    k: int
-
-    def __post_init__(self) -> None:
-        if self.depth < 1 or self.k < 1:
-            raise ParameterError(f"depth and k have to be at least 1, not {self.depth} and {self.k}")
-
-    @abstractmethod
-    def gain(self, candidates: Ranking) -> Gain:
-        """The gain over these documents, of which none is picked yet."""
-
-    def __call__(self, ranking: Ranking) -> Ranking:
-        """Rerank one query's documents."""
-        picked = greedy(self.gain(ranking.head(self.depth)), self.k)
-        return ranking.permute(picked_first(picked, len(ranking)))

@@ -1,4 +1,4 @@
-"""What model files have in common: JSON with a kind and a schema's version, and the collection that a model is for."""
+"""What model files have in common: JSON with a kind, a schema version and the fingerprint of a collection."""
 
 from __future__ import annotations
 
@@ -8,51 +8,102 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from greylag.errors import ModelError, ParameterError
-from greylag.files import write_text
+from greylag.errors import FormatError, ModelError
+from greylag.files import Faults, read_text, write_text
 from greylag.index.positional import PositionalIndex
+
+_COMMON = {"parameters": dict, "fingerprint": str, "provenance": dict}
 
 
 def write_model(path: str | Path, kind: str, schema: int, content: Mapping[str, Any]) -> None:
-    """Write a model's content as JSON, atomically; the same content gives the same bytes."""
+    """Write a model as JSON, atomically. Equal models give identical bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    kind : str
+        The kind of model.
+    schema : int
+        The version of its layout.
+    content : mapping of str to JSON values
+        The model, with at least ``parameters``, ``fingerprint`` and ``provenance``.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be written.
+    """
     write_text(path, json.dumps({"kind": kind, "schema": schema, **content}, indent=2) + "\n")
 
 
 @contextmanager
-def model_content(path: str | Path, kind: str, schema: int, command: str) -> Iterator[dict[str, Any]]:
-    """The content that `write_model` wrote, for the block that makes a model of it.
+def model_content(path: str | Path, kind: str, schema: int, command: str, **types: type) -> Iterator[dict[str, Any]]:
+    """Yield the content of a file that `write_model` wrote, to the block that makes a model from it.
 
     Parameters
     ----------
-    command : what trains such a model, for the messages.
+    path : str or Path
+        The file.
+    kind, schema : str, int
+        The expected kind and schema version.
+    command : str
+        The command that trains such a model, for messages.
+    **types : type
+        The types of the content's entries, besides those that every model has.
 
     Raises
     ------
     ModelError
-        Where the file is no such model, of another schema, or the block finds an entry missing or outside its domain.
+        If the file cannot be read, is not such a model or has another schema version, or the block finds an entry
+        missing or outside its domain. Always one line, which starts with the path.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelError(f"{path}: the model cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ModelError(f"{path}: not a model file: {error}") from None
+        with Faults(path, lenient=None) as faults:
+            content = json.loads(read_text(path, faults))
+    except FormatError as error:
+        raise ModelError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not a model file: {_line(error)}") from None
     if not isinstance(content, dict) or content.get("kind") != kind:
         raise ModelError(f"{path}: not a {kind}; train one with `{command}`")
     if content.get("schema") != schema:
-        raise ModelError(f"{path}: schema {content.get('schema')}, but this version reads {schema}: train it again")
+        found = f"{content.get('schema')!r:.20}"
+        raise ModelError(f"{path}: schema {found}, but this version reads {schema}: train it again")
     try:
+        for name, wanted in {**_COMMON, **types}.items():
+            if type(content[name]) is not wanted:
+                raise ModelError(f"{name} is {content[name]!r:.40}: it must be a {wanted.__name__}")
         yield content
     except KeyError as error:
         raise ModelError(f"{path}: the model lacks {error}") from None
-    except (TypeError, ValueError, AttributeError, ParameterError, ModelError) as error:
-        raise ModelError(f"{path}: {error}") from None
+    except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, ModelError) as error:
+        raise ModelError(f"{path}: {_line(error)}") from None
 
 
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:
-    """Raise `ModelError` where a model meets another collection than its own ("": any), unless `transfer`."""
+    """Check that a model is used on the collection that it was trained on.
+
+    Parameters
+    ----------
+    fingerprint : str
+        The fingerprint of the training collection; "" matches every collection.
+    index : PositionalIndex
+        The collection at hand.
+    transfer : bool
+        Whether another collection is acceptable.
+
+    Raises
+    ------
+    ModelError
+        If the collections differ and `transfer` is false.
+    """
     if fingerprint and fingerprint != index.fingerprint and not transfer:
         raise ModelError(
             f"the model was trained on another collection (fingerprint {fingerprint[:12]}, this index has "
-            f"{index.fingerprint[:12]}): train it on this one, or ask for a transfer"
+            f"{index.fingerprint[:12]}): train it on this one, or allow a transfer"
         )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,7 +1,7 @@
 """The values that flow through a pipeline, and the pipeline itself.
 
-A source turns a `Query` into a `Ranking`; a stage turns a `Ranking` into another one; ``a >> b`` joins them. Nothing
-here knows of indexes, features or files.
+A source turns a `Query` into a `Ranking`; a stage turns a `Ranking` into another `Ranking`; ``a >> b`` chains them.
+This module knows nothing of indexes, features or files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,15 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A topic's identifier and the text that is searched for."""
+    """A topic's identifier and the text to search for.
+
+    Parameters
+    ----------
+    qid : str
+        The topic's identifier.
+    text : str
+        The query text.
+    """
 
     qid: str
     text: str
@@ -30,18 +38,23 @@ class Query:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The documents of one query, best first.
+    """The documents retrieved for one query, best first.
 
     Parameters
     ----------
-    qid, query : the topic's identifier and its text ("" where the text is not known).
-    docids : document identifiers, each once.
-    scores : array-like, shape (n,); finite, non-increasing. Kept as a read-only float64 array.
+    qid : str
+        The topic's identifier.
+    query : str
+        The query text, or "" if it is unknown.
+    docids : sequence of str, length n
+        Document identifiers, without duplicates.
+    scores : array-like of float, shape (n,)
+        Finite and non-increasing. Kept as a read-only float64 array.
 
     Raises
     ------
     ParameterError
-        Where the two differ in length, a document stands twice, or scores are not finite or increase.
+        If the lengths differ, a document is duplicated, or scores are not finite or increase.
     """
 
     qid: str
@@ -57,8 +70,8 @@ class Ranking:
         if scores.shape != (len(self.docids),):
             raise ParameterError(f"query {self.qid}: {len(self.docids)} documents but scores of shape {scores.shape}")
         if len(set(self.docids)) != len(self.docids):
-            twice = next(d for i, d in enumerate(self.docids) if d in self.docids[:i])
-            raise ParameterError(f"query {self.qid}: document {twice!r} is ranked twice")
+            duplicate = next(d for i, d in enumerate(self.docids) if d in self.docids[:i])
+            raise ParameterError(f"query {self.qid}: duplicate document {duplicate!r}")
         if not np.isfinite(scores).all():
             raise ParameterError(f"query {self.qid}: score {scores[~np.isfinite(scores)][0]} is not finite")
         if (np.diff(scores) > 0).any():
@@ -80,33 +93,52 @@ class Ranking:
 
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
-        """The ranking of a Pyserini searcher's hits (objects with ``docid`` and ``score``), in their order."""
+        """Build a ranking from a Pyserini searcher's hits (objects with ``docid`` and ``score``), in their order."""
         pairs = [(str(hit.docid), float(hit.score)) for hit in hits]
         return cls(qid, query, tuple(docid for docid, _ in pairs), np.array([score for _, score in pairs]))
 
     @classmethod
     def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
-        """Order documents by score, highest first; of equal scores the earlier document stays ahead."""
+        """Rank documents by decreasing score; ties keep the given order."""
         values = np.asarray(scores, dtype=np.float64)
         order = np.argsort(-values, kind="stable")
         return cls(qid, query, tuple(docids[i] for i in order), values[order])
 
     def head(self, k: int) -> Ranking:
-        """The first `k` documents (all, where there are fewer)."""
+        """The top `k` documents, or all of them if there are fewer."""
         return Ranking(self.qid, self.query, self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
-        """The same documents with new scores, sorted; ties keep the present order."""
+        """The same documents ranked by new scores, shape (n,); ties keep the current order."""
         return Ranking.sort(self.qid, self.query, self.docids, scores)
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
-        """The documents at `order`'s places, in that order, scored n, n - 1, ..., 1 for n = len(order)."""
+        """The documents at the 0-based positions `order`, in that order, with scores n, n - 1, ..., 1."""
         return Ranking(self.qid, self.query, tuple(self.docids[i] for i in order), np.arange(len(order), 0.0, -1.0))
+
+
+def unit_range(scores: FloatArray) -> FloatArray:
+    """Scale scores linearly to [0, 1], shape (n,); all 0 if they are equal."""
+    spread = np.ptp(scores) if len(scores) else 0.0
+    return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Mapping[str, Ranking]):
-    """Rankings by qid, in the order of `rankings`, under a system's tag."""
+    """The rankings of a system, a mapping from qid to `Ranking`.
+
+    Parameters
+    ----------
+    rankings : sequence of Ranking
+        One per query, in the order of iteration.
+    tag : str, default "greylag"
+        The system's name.
+
+    Raises
+    ------
+    ParameterError
+        If two rankings have the same qid.
+    """
 
     rankings: tuple[Ranking, ...]
     tag: str = "greylag"
@@ -129,81 +161,135 @@ class Run(Mapping[str, Ranking]):
         return len(self.rankings)
 
 
-Source = Callable[[Query], Ranking]
-Stage = Callable[[Ranking], Ranking]
+Input_contra = TypeVar("Input_contra", contravariant=True)
+First = TypeVar("First")
+Topics = Iterable[Query] | Mapping[str, str]
+Rankings = Iterable[Ranking] | Run
 
 
-class Step(Protocol):
-    """A source or a stage: any callable, a plain function too."""
-
-    def __call__(self, value: Any, /) -> Ranking:
-        """Rank."""
-
-
-class Composable(ABC):
-    """Gives a source or a stage ``run`` and the operator ``>>``; a plain function may stand on either side of one."""
+class Composable(ABC, Generic[Input_contra]):
+    """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function."""
 
     @abstractmethod
-    def __call__(self, value: Any, /) -> Ranking:
-        """Rank."""
+    def __call__(self, value: Input_contra, /) -> Ranking:
+        """Rank the documents of one query."""
 
-    def __rshift__(self, after: Step) -> Pipeline:
+    def __rshift__(self, after: Callable[[Ranking], Ranking]) -> Pipeline[Input_contra]:
         return Pipeline(_steps(self) + _steps(after))
 
-    def __rrshift__(self, before: Step) -> Pipeline:
+    def __rrshift__(self: Composable[Ranking], before: Callable[[First], Ranking]) -> Pipeline[First]:
         return Pipeline(_steps(before) + _steps(self))
 
-    def run(
-        self, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
-    ) -> Run:
+    @overload
+    def run(self: Composable[Query], inputs: Topics, *, n_jobs: int = 1, tag: str = "greylag") -> Run: ...
+    @overload
+    def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int = 1, tag: str = "greylag") -> Run: ...
+    def run(self, inputs: Any, *, n_jobs: int = 1, tag: str = "greylag") -> Run:
         """Apply this source, stage or pipeline to every query.
 
         Parameters
         ----------
-        inputs : topics (qid to text), queries, rankings, or a `Run`.
-        n_jobs : threads (-1: one a core). The result is the same, bit for bit, whatever their number; threads and not
-            processes, since a JVM does not survive a fork.
-        tag : the run's name.
+        inputs : mapping of str to str, iterable of Query, iterable of Ranking, or Run
+            Topics (qid to text) or queries for a source; rankings or a run for a stage.
+        n_jobs : int, default 1
+            Number of threads; -1 means one per core. Results are identical for every value. Threads are used instead
+            of processes because a JVM does not survive a fork.
+        tag : str, default "greylag"
+            The run's name.
+
+        Raises
+        ------
+        ParameterError
+            If `inputs` are not what this step takes, or `n_jobs` is 0.
         """
         return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
 
 
+class Source(Composable[Query]):
+    """A step that retrieves: from a `Query` to a `Ranking`."""
+
+
+class Stage(Composable[Ranking]):
+    """A step that reranks: from a `Ranking` to a `Ranking`."""
+
+
 @dataclass(frozen=True, slots=True)
-class Pipeline(Composable):
-    """Steps applied one after another; itself a step."""
+class Pipeline(Composable[Input_contra]):
+    """Steps applied one after another; itself a step.
 
-    steps: tuple[Step, ...]
+    Parameters
+    ----------
+    steps : tuple of callables
+        The first takes what the pipeline takes; every other one takes the `Ranking` of the step before it.
+    """
 
-    def __call__(self, value: Query | Ranking) -> Ranking:
-        """Apply the steps in turn."""
+    steps: tuple[Callable[[Any], Ranking], ...]
+
+    def __call__(self, value: Input_contra, /) -> Ranking:
+        """Apply the steps in order."""
+        result: Any = value
         for step in self.steps:
-            value = step(value)
-        if not isinstance(value, Ranking):
-            raise ParameterError("a pipeline needs at least one step that gives a Ranking")
-        return value
+            result = step(result)
+        if not isinstance(result, Ranking):
+            raise ParameterError("a pipeline needs at least one step that returns a Ranking")
+        return result
 
 
 def run_step(
-    step: Step, inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run, *, n_jobs: int = 1, tag: str = "greylag"
+    step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int = 1, tag: str = "greylag"
 ) -> Run:
-    """`Composable.run` for any source or stage, a plain function too."""
+    """`Composable.run` for any source or stage, including a plain function."""
     from joblib import Parallel, delayed
     from tqdm import tqdm
 
+    if n_jobs == 0:
+        raise ParameterError("n_jobs is 0: give a number of threads, or -1 for one per core")
     items = _items(inputs)
+    _check_fit(step, items)
     results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(delayed(step)(item) for item in items)
     return Run(tuple(tqdm(results, total=len(items), desc=tag, unit="query", disable=None)), tag)
 
 
-def _items(inputs: Iterable[Query | Ranking] | Mapping[str, str] | Run) -> list[Query | Ranking]:
+def _items(inputs: Any) -> list[Query | Ranking]:
     if isinstance(inputs, Run):
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
-        return [Query(qid, str(text)) for qid, text in inputs.items()]
-    return list(inputs)
+        return [_query(qid, text) for qid, text in inputs.items()]
+    items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
+    for item in items:
+        if not isinstance(item, Query | Ranking):
+            given = type(inputs).__name__ + ("" if item is inputs else f" with {_shown(item)}")
+            raise ParameterError(
+                f"cannot run on a {given}: pass topics (a mapping of qid to text), queries, rankings or a run"
+            )
+    return items
 
 
-def _steps(step: Any) -> tuple[Step, ...]:
+def _query(qid: Any, text: Any) -> Query:
+    if isinstance(qid, bool) or not isinstance(qid, str | int | np.integer):
+        raise ParameterError(f"topic identifier {_shown(qid)} is neither a string nor an integer")
+    if not isinstance(text, str):
+        raise ParameterError(
+            f"topic {str(qid)!r} is {_shown(text)}, not a string: pass a mapping of qid to text, "
+            "such as {qid: topic['title'] for qid, topic in topics.items()}"
+        )
+    return Query(str(qid), text)
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.60}".replace("\n", " ")
+
+
+def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> None:
+    first = step.steps[0] if isinstance(step, Pipeline) and step.steps else step
+    name = type(first).__name__
+    if isinstance(first, Stage) and any(isinstance(item, Query) for item in items):
+        raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")
+    if isinstance(first, Source) and any(isinstance(item, Ranking) for item in items):
+        raise ParameterError(f"{name} searches: pass topics (a mapping of qid to text) or queries, not rankings")
+
+
+def _steps(step: Any) -> tuple[Callable[[Any], Ranking], ...]:
     if isinstance(step, Pipeline):
         return step.steps
     if not callable(step):

@@ -41,7 +41,7 @@ def stage_rows() -> Iterator[Row]:
         run = lucene.bm25(1000).run(read_topics(DATA / "vaswani" / "query-text.trec"))
         for graph in ("full", "knn", "mutual_knn", "connecting"):
             for depth in (1000, 100):
-                stage = ManifoldRanker(index, depth, graph=graph)
+                stage = ManifoldRanker(index, depth=depth, graph=graph)
                 each = seconds(lambda: [stage(ranking) for ranking in run.values()], 3) / len(run)  # noqa: B023
                 aim = "at most 20" if depth == 1000 and graph in ("full", "knn") else ""
                 yield Row(f"stage, {graph} graph, {depth} documents", 1e3 * each, "ms/query", aim)

@@ -42,7 +42,7 @@ def text_rows() -> Iterator[Row]:
     again = np.arange(N_DOCUMENTS) % len(messages.texts)
     texts, y = [messages.texts[i] for i in again], np.array(messages.labels)[again]
     X = CountVectorizer(binary=True, max_features=N_WORDS, token_pattern=r"\S+").fit_transform(texts)
-    selector = MMRFeatureSelection(200, 0.5, preselect=1000)
+    selector = MMRFeatureSelection(200, relevance_weight=0.5, preselect=1000)
     with threadpool_limits(1):
         size = f"{X.shape[0]} documents of {X.shape[1]} words"
         yield Row(f"MMR: 200 of 1000 from {size}", seconds(lambda: selector.fit(X, y)), "s", "at most 1")
@@ -62,5 +62,5 @@ def preselection_rows() -> Iterator[Row]:
         data = training_data(run.rankings, read_qrels(DATA / "cacm" / "qrels.cacm.txt"), extractor)
     learner, preselection = GreedySelection(Objective("AP")), MMRPreselection(16)
     whole = seconds(lambda: learner.fit(data.select_features(distinct_features(data)[0])), 3)
-    narrowed = seconds(lambda: learner.fit(preselection.narrow(data)), 3)
+    narrowed = seconds(lambda: learner.fit(preselection.select(data)), 3)
     yield Row("cacm: time of selection from the whole pool / after mmr:16", whole / narrowed, "x")

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.diversity.mmr import MMR
+from greylag.diversity import MMR
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.coordinate_ascent import CoordinateAscent
+from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection
+from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds, training_data
+from greylag.ltr.training import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex

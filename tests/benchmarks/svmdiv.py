@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
-from greylag.diversity.training import C_GRID
+from greylag.diversity import C_GRID, Candidates, CoverageModel
+from greylag.evaluation import Subtopics
 from greylag.ranking import IntArray
 from greylag.structured import CuttingPlane
 from greylag.structured.model import TrainingSet

@@ -18,7 +18,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_gzip_is_told_by_content_not_by_name(reader, tmp_path):
+def test_gzip_is_detected_by_content_not_by_name(reader, tmp_path):
     plain, zipped = tmp_path / "plain.gz", tmp_path / "zipped"
     plain.write_bytes(READERS[reader])
     zipped.write_bytes(gzip.compress(READERS[reader]))
@@ -48,10 +48,10 @@ def test_encodings_are_refused_and_leniently_repaired(*, reader, spoil, line, re
     [record] = caplog.records
     assert (record.name, record.levelno) == ("greylag", logging.WARNING)
     assert record.getMessage().startswith(f"{spoilt}:{line}: ")
-    assert record.getMessage().endswith("(1 in all)")
+    assert record.getMessage().endswith("(1 in total)")
 
 
-def test_bytes_that_are_not_utf8_are_refused_and_leniently_taken_for_latin1(tmp_path, caplog):
+def test_invalid_utf8_is_refused_and_leniently_read_as_latin1(tmp_path, caplog):
     path = tmp_path / "topics.tsv"
     path.write_bytes("1\tgoose\n2\tcafé\n".encode("latin-1"))
     with pytest.raises(FormatError, match=r"topics.tsv:2: byte 0xe9 is not UTF-8"):
@@ -87,10 +87,10 @@ def test_unreadable_files_are_format_errors(reader, tmp_path):
 def test_nul_bytes_are_refused(reader, tmp_path):
     path = tmp_path / "damaged"
     path.write_bytes(READERS[reader] + bytes(9))
-    with pytest.raises(FormatError, match=r"damaged:3: there is a NUL byte"):
+    with pytest.raises(FormatError, match=r"damaged:3: contains a NUL byte"):
         reader(path, lenient=True)
     path.write_bytes(READERS[reader].decode().encode("utf-16-le"))
-    with pytest.raises(FormatError, match=r"damaged:1: there is a NUL byte"):
+    with pytest.raises(FormatError, match=r"damaged:1: contains a NUL byte"):
         reader(path, lenient=True)
 
 
@@ -102,18 +102,18 @@ def test_only_ascii_white_space_separates_columns(reader, tmp_path):
     assert repr(name) in repr(reader(path))
 
 
-def test_faults_of_one_kind_are_one_warning_with_their_number_and_first_line(tmp_path, caplog):
+def test_faults_of_one_kind_give_one_warning_with_count_and_first_line(tmp_path, caplog):
     path = tmp_path / "qrels"
     path.write_text("1 0 a 1\n1 0 a 0\n1 0 b x\n1 0 a 2\n1 0 c y\n1 0 c 2\n")
     assert read_qrels(path, lenient=True) == {"1": {"a": 1, "c": 2}}
-    twice, grade = (record.getMessage() for record in caplog.records)
-    assert twice.startswith(f"{path}:2: document 'a' is judged twice")
-    assert twice.endswith("keeps the first (2 in all)")
+    duplicate, grade = (record.getMessage() for record in caplog.records)
+    assert duplicate.startswith(f"{path}:2: document 'a' is judged twice")
+    assert duplicate.endswith("keeps the first (2 in total)")
     assert grade.startswith(f"{path}:3: grade 'x'")
-    assert grade.endswith("leaves the judgement out (2 in all)")
+    assert grade.endswith("skips the judgement (2 in total)")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_text(path, "old\n")
 
@@ -128,7 +128,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("name", ["file", "file.gz"])
-def test_a_block_that_fails_leaves_the_old_file_and_its_own_error(name, tmp_path):
+def test_a_failing_block_keeps_the_old_file_and_its_own_error(name, tmp_path):
     path = tmp_path / name
     write_text(path, "old\n")
     old = path.read_bytes()
@@ -144,7 +144,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_its_own_error(name, tmp_path
     assert os.listdir(tmp_path) == [name]
 
 
-def test_bytes_are_written_as_they_are(tmp_path):
+def test_bytes_are_written_unchanged(tmp_path):
     with open_atomically(tmp_path / "file", binary=True) as file:
         file.write(b"a\r\n\xff")
     assert (tmp_path / "file").read_bytes() == b"a\r\n\xff"
@@ -178,7 +178,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_gzip_by_suffix_for_writing_and_the_same_bytes_at_any_time(tmp_path, monkeypatch):
+def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):
     for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
         monkeypatch.setattr(time, "time", lambda now=now: now)
         write_qrels({"1": {"d": 1}}, tmp_path / name)

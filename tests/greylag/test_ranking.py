@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections import namedtuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.ranking import Composable, Pipeline, Query, Ranking, Run, run_step
+from greylag.ranking import Pipeline, Query, Ranking, Run, Source, Stage, run_step
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
 
 
-class Letters(Composable):
-    """A source that ranks a query's words in alphabetical order."""
+class Letters(Source):
+    """Ranks the words of a query in alphabetical order."""
 
-    def __call__(self, query: Query) -> Ranking:
+    def __call__(self, query: Query, /) -> Ranking:
         words = tuple(sorted(query.text.split()))
         return Ranking(query.qid, query.text, words, np.arange(len(words), 0.0, -1.0))
 
 
-class Backwards(Composable):
-    """A stage that turns a ranking round."""
+class Backwards(Stage):
+    """Reverses a ranking."""
 
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking: Ranking, /) -> Ranking:
         return ranking.permute(range(len(ranking))[::-1])
 
 
@@ -42,7 +47,7 @@ def test_stages_compose_in_any_grouping_and_with_plain_functions() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_a_pipeline_runs_every_query_in_order(n_jobs: int) -> None:
+def test_a_pipeline_runs_all_queries_in_order(n_jobs: int) -> None:
     run = (Letters() >> Backwards()).run(TOPICS, n_jobs=n_jobs, tag="letters")
     assert list(run) == ["1", "2", "3"]
     assert run["1"].docids == ("b", "a")
@@ -52,7 +57,7 @@ def test_a_pipeline_runs_every_query_in_order(n_jobs: int) -> None:
     assert run_step(Backwards(), run)["1"].docids == ("a", "b")
 
 
-def test_what_is_no_step_is_refused() -> None:
+def test_only_callables_are_steps() -> None:
     with pytest.raises(TypeError, match="int is not a step"):
         Letters() >> 3  # type: ignore[operator]
     with pytest.raises(ParameterError, match="at least one step"):
@@ -66,7 +71,7 @@ def test_from_hits() -> None:
     assert ranking != Ranking("1", "text", ("x", "y"), np.array([2.5, 0.0]))
 
 
-def test_sort_keeps_the_order_of_ties() -> None:
+def test_sorting_keeps_the_order_of_ties() -> None:
     ranking = Ranking.sort("1", "", ["a", "b", "c", "d"], [1, 3, 1, 3])
     assert ranking.docids == ("b", "d", "a", "c")
     assert ranking.rescore([0, 0, 0, 0]).docids == ranking.docids
@@ -85,18 +90,80 @@ def test_a_ranking_is_a_value() -> None:
     ("docids", "scores", "reason"),
     [
         (("a", "b"), [1.0], "2 documents but scores of shape"),
-        (("a", "a"), [2.0, 1.0], "document 'a' is ranked twice"),
+        (("a", "a"), [2.0, 1.0], "duplicate document 'a'"),
         (("a", "b"), [np.inf, 1.0], "score inf is not finite"),
         (("a", "b"), [np.nan, 1.0], "score nan is not finite"),
         (("a", "b"), [1.0, 2.0], "scores increase at rank 2"),
     ],
 )
-def test_bad_rankings(docids: tuple[str, ...], scores: list[float], reason: str) -> None:
+def test_invalid_rankings(docids: tuple[str, ...], scores: list[float], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         Ranking("7", "", docids, np.array(scores))
 
 
-def test_a_run_has_one_ranking_a_query() -> None:
+def test_a_run_has_one_ranking_per_query() -> None:
     ranking = Ranking("7", "", ("a",), np.array([1.0]))
     with pytest.raises(ParameterError, match="query '7' has two rankings"):
         Run((ranking, ranking))
+
+
+def test_integer_qids_become_strings() -> None:
+    assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        (
+            {301: {"title": "a", "description": "b"}},
+            "topic '301' is dict .*, not a string: pass a mapping of qid to text",
+        ),
+        ({"1": None}, "topic '1' is NoneType None, not a string"),
+        ({"1": Ranking("1", "", (), [])}, "topic '1' is Ranking .*, not a string"),
+        ({1.5: "a"}, "topic identifier float 1.5 is neither a string nor an integer"),
+        ({True: "a"}, "topic identifier bool True is neither"),
+        ("goose", "cannot run on a str with str 'g': pass topics"),
+        (["goose"], "cannot run on a list with str 'goose': pass topics"),
+        ([("1", "goose")], "cannot run on a list with tuple"),
+        (7, "cannot run on a int: pass topics"),
+        (namedtuple("DataFrame", "columns")(["qid"]), "cannot run on a DataFrame: pass topics"),
+        (Run((Ranking("1", "", (), []),)), r"Letters searches: pass topics \(a mapping of qid to text\) or queries"),
+    ],
+)
+def test_wrong_inputs_are_one_clear_error(inputs: Any, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason) as caught:
+        Letters().run(inputs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("step", [Backwards(), Backwards() >> first])
+def test_a_stage_needs_a_source_before_it(step: Any) -> None:
+    reason = r"Backwards reranks: it needs a source before it, e.g. lucene.bm25\(\) >> Backwards\(...\)"
+    with pytest.raises(ParameterError, match=reason):
+        step.run(TOPICS)
+    assert len((Letters() >> step).run(TOPICS)) == 3
+
+
+def test_zero_threads_are_refused() -> None:
+    with pytest.raises(ParameterError, match="n_jobs is 0"):
+        Letters().run(TOPICS, n_jobs=0)
+
+
+@pytest.mark.slow
+def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from greylag.diversity.mmr import MMR\nfrom greylag.lucene import LuceneIndex\n"
+        "from greylag.index import PositionalIndex\nfrom greylag.ranking import Run\n"
+        "def check(lucene: LuceneIndex, index: PositionalIndex, run: Run) -> None:\n"
+        "    topics = {'1': 'goose'}\n"
+        "    (lucene.bm25() >> MMR(index)).run(topics)\n"
+        "    MMR(index).run(lucene.bm25().run(topics))\n"
+        "    MMR(index).run(topics)\n"
+        "    lucene.bm25().run(run)\n"
+        "    MMR(index) >> lucene.bm25()\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(script)]
+    folder = Path(__file__).parents[2] / "plugin"
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert re.findall(r"script\.py:(\d+): error", done.stdout) == ["9", "10", "11"], done.stdout

@@ -17,7 +17,6 @@ from greylag import (
     Objective,
     PositionalIndex,
     Query,
-    Ranking,
     Run,
     compare,
     evaluate,

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
-from greylag.diversity.mmr import MMR
+from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import CSSVM, Coverage, EssentialPages, Random, SVMDiv
+from greylag.diversity.registry import DIVERSIFIERS, diversifier
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Composable
+from greylag.ranking import Stage
 from greylag.trec import write_run
 
-STAGES: dict[str, Callable[..., Composable]] = {
-    "svmdiv": SVMDiv,
-    "cssvm": CSSVM,
-    "essential-pages": EssentialPages,
-    "coverage": Coverage,
-    "mmr": MMR,
-    "random": Random,
-}
 _LEARNED = OnlyFor("svmdiv", "cssvm")
+
+
+def _check_method(method: str) -> str:
+    if method not in DIVERSIFIERS:
+        raise typer.BadParameter(f"{method!r} is not one of {', '.join(DIVERSIFIERS)}")
+    return method
 
 
 @dataclass(frozen=True)
@@ -36,8 +33,10 @@ class MethodOptions:
     """The diversification method and its parameters."""
 
     method: Annotated[
-        Literal["svmdiv", "cssvm", "essential-pages", "coverage", "mmr", "random"],
-        typer.Option("--method", help="Diversification method."),
+        str,
+        typer.Option(
+            "--method", metavar=f"<{'|'.join(DIVERSIFIERS)}>", callback=_check_method, help="Diversification method."
+        ),
     ] = "mmr"
     model: Annotated[Path | None, typer.Option("--model", help="A model from `greylag train-diversity`."), _LEARNED] = (
         None
@@ -64,19 +63,21 @@ class MethodOptions:
     depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = 100
     k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = 20
 
-    def stage(self, index: Path, *, lenient: bool) -> Composable:
+    def stage(self, index: Path, *, lenient: bool) -> Stage:
         """The stage."""
         options: dict[str, Any] = given(self, "--method", self.method) | {"depth": self.depth, "k": self.k}
         options.pop("fuse", None)
-        if self.method in _LEARNED.choices:
+        stage = diversifier(self.method)
+        needed = {field.name for field in fields(stage)}
+        if "model" in needed:
             if self.model is None:
                 raise ParameterError(f"--method {self.method} needs a --model")
             options["model"] = DiversityModel.load(self.model)
         if self.titles is not None:
             options["titles"] = read_titles(self.titles, lenient=lenient)
-        if self.method != "random":
+        if "index" in needed:
             options["index"] = PositionalIndex.from_lucene(index)
-        return STAGES[self.method](**options)
+        return stage(**options)
 
 
 def diversify(

@@ -10,10 +10,10 @@ import typer
 
 from greylag.cli.options import Index, Reading, Topics, Transfer
 from greylag.errors import ParameterError
-from greylag.features.spec import EXPANSION, Feature
+from greylag.features.spec import Feature
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.explain import CliqueShare, Explanation
-from greylag.ltr.explain import explain as explanation_of
+from greylag.ltr import explanation as explanations
+from greylag.ltr.explanation import CliqueShare, Explanation
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
 
@@ -37,9 +37,9 @@ def explain(
     """
     linear = LinearModel.load(model)
     ranking = _ranking(reading, topics, qid, docid, run)
-    if run is None and any(feature in EXPANSION for feature in linear.features):
+    if run is None and any(feature.expands for feature in linear.features):
         raise ParameterError(f"{model} has expansion features, which depend on the run that is reranked: give --run")
-    explanation = explanation_of(linear, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
+    explanation = explanations.explain(linear, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
     for line in _lines(explanation):
         typer.echo(line)
 
@@ -77,7 +77,7 @@ def _row(contribution: float, weight: float, value: float, name: str) -> str:
 
 def _counts(clique: CliqueShare, feature: Feature) -> str:
     words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
-    if feature in EXPANSION:
+    if feature.expands:
         words += f" (probability {clique.multiplicity:.4g})"
     elif clique.multiplicity != 1:
         words += f" ({clique.multiplicity:.0f} times)"

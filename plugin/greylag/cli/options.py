@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from greylag.errors import FormatError
-from greylag.features.spec import Feature, named_pool, parse_features, unique_features
+from greylag.features.spec import Feature, Pool, named_pool, parse_features, unique_features
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ranking import Run
 from greylag.trec import Qrels, read_qrels, read_run, read_topics
@@ -67,7 +67,7 @@ class FeatureOptions:
         typer.Option("--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,prior:FILE."),
     ] = None
     pool: Annotated[
-        Literal["sd", "fd", "full"] | None,
+        Pool | None,
         typer.Option("--pool", help="Pool of features: sequential dependence, full dependence, or both."),
     ] = None
     mu: Annotated[float, typer.Option("--mu", help="Dirichlet prior of LM.")] = FeatureParameters.mu

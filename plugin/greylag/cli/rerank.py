@@ -12,10 +12,11 @@ from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
 from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
-from greylag.ranking import Composable, Run
+from greylag.ranking import Run, Stage
 from greylag.trec import write_run
 
 
@@ -41,7 +42,7 @@ class MethodOptions:
     graph: Annotated[
         Graph | None, typer.Option("--graph", help="Graph of the documents (default knn)."), OnlyFor("manifold")
     ] = None
-    k: Annotated[
+    neighbours: Annotated[
         int | None,
         typer.Option("--neighbours", help="Neighbours in a kNN graph (default 10)."),
         OnlyFor("manifold"),
@@ -57,7 +58,7 @@ class MethodOptions:
         OnlyFor("manifold"),
     ] = None
 
-    def stage(self, index: Path, run: Run, reading: Reading) -> Composable:
+    def stage(self, index: Path, run: Run, reading: Reading) -> Stage:
         """The stage that reranks `run`."""
         options = given(self, "--method", self.method)
         if self.method == "mrf":

@@ -11,10 +11,10 @@ import typer
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, Jobs, OutputRun, Reading, Tag, Topics
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
-from greylag.ranking import Composable
+from greylag.ranking import Source
 from greylag.trec import write_run
 
-MODELS: dict[str, Callable[..., Composable]] = {"bm25": BM25, "ql": QueryLikelihood}
+MODELS: dict[str, Callable[..., Source]] = {"bm25": BM25, "ql": QueryLikelihood}
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class ModelOptions:
     b: Annotated[float | None, typer.Option("--b", help="Length normalisation (default 0.4)."), OnlyFor("bm25")] = None
     mu: Annotated[float | None, typer.Option("--mu", help="Dirichlet prior (default 1000)."), OnlyFor("ql")] = None
 
-    def source(self, index: LuceneIndex, hits: int) -> Composable:
+    def source(self, index: LuceneIndex, hits: int) -> Source:
         """The first stage that retrieves `hits` documents per query."""
-        return MODELS[self.model](index, hits, **given(self, "--model", self.model))
+        return MODELS[self.model](index, k=hits, **given(self, "--model", self.model))
 
 
 def search(

@@ -14,8 +14,9 @@ from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection, Learner
-from greylag.ltr.objectives import Objective
+from greylag.ltr.coordinate_ascent import CoordinateAscent
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.learner import Learner
 from greylag.ltr.preselect import MMRPreselection
 from greylag.lucene.lucene_index import LuceneIndex
 
@@ -59,8 +60,7 @@ class LearnerOptions:
 
     def make(self) -> Learner:
         """The learner."""
-        options = given(self, "--learner", self.learner)
-        return LEARNERS[self.learner](Objective.parse(self.measure), **options)
+        return LEARNERS[self.learner](self.measure, **given(self, "--learner", self.learner))
 
 
 def train(
@@ -90,9 +90,9 @@ def train(
     data = training.training_data(rankings.rankings, judgements, extractor)
     provenance = {}
     if preselection is not None:
-        provenance = {"pool": len(data.names), "preselect": str(preselection)}
-        data = preselection.narrow(data)
-    model = training.train(data, extractor, learner, n_jobs=jobs, provenance=provenance)
+        provenance = {"pool": len(data.specs), "preselect": str(preselection)}
+        data = preselection.select(data)
+    model = training.train(data, learner, n_jobs=jobs, provenance=provenance)
     model.save(out)
     for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
         typer.echo(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}")

@@ -12,7 +12,7 @@ from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Reading, Topics
 from greylag.diversity import training
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import PRESETS, CoverageFeatures
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, ParameterError
@@ -110,7 +110,7 @@ def train_diversity(
         raise FormatError(qrels, None, "not subtopic judgements (qid subtopic docid grade)")
     titles = None if space.titles is None else read_titles(space.titles, lenient=reading.lenient)
     rankings = reading.run(run, topics)
-    make = CandidateMaker(PositionalIndex.from_lucene(index), space.features, titles)
+    make = CandidateMaker(PositionalIndex.from_lucene(index), space.features, titles=titles)
     judgements = read_subtopic_qrels(qrels, lenient=reading.lenient)
     examples = training.training_examples(rankings.rankings, judgements, make, depth=depth)
     held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if validate else set()

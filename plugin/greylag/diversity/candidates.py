@@ -1,46 +1,49 @@
-"""From a ranking and its index, or from term counts, to the candidates that SVM-div's model sees."""
+"""Candidates of SVM-div, from a ranking and its index or from term counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import Candidates, CoverageFeatures, Kind
-from greylag.diversity.mmr import unit_range
+from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 
 FIRST_STAGE: Mapping[str, Callable[[Ranking], FloatArray]] = {
     "score": lambda ranking: unit_range(ranking.scores),
     "reciprocal-rank": lambda ranking: 1.0 / np.arange(1, len(ranking) + 1),
 }
-"""Document features that come from the ranking itself, in [0, 1]."""
+"""Document features derived from the ranking, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class CandidateMaker:
-    """Makes candidates from rankings; safe to share between threads.
+    """Make candidates from rankings; safe to share between threads.
 
-    Document features are those of `FIRST_STAGE`, by name, and MRF features by their specification
-    (``SD/ordered/LM-O-4``), each brought to [0, 1] over the query's candidates as `unit_range` does it.
+    Document features are "score" and "reciprocal-rank" of the ranking, and MRF features by their specification
+    (``SD/ordered/LM-O-4``). "score" and MRF features are scaled to [0, 1] over the candidates of the query.
 
     Parameters
     ----------
-    index : where the words come from. A document that it lacks is an empty one.
-    features : what the model's features are.
-    titles : titles by docid, analysed as the index was. A document without one meets no criterion on titles; without
-        any titles, the features of these criteria are all 0.
-    parameters : of the MRF features.
+    index : PositionalIndex
+        The collection. A document that it lacks has no words.
+    features : CoverageFeatures
+        The features of the model.
+    titles : mapping, optional
+        Titles by docid, analysed like the index. A document without a title meets no criterion on titles.
+    parameters : FeatureParameters
+        The parameters of the MRF features.
     """
 
     index: PositionalIndex
     features: CoverageFeatures
+    _: KW_ONLY
     titles: Mapping[str, str] | None = None
     parameters: FeatureParameters = FeatureParameters()
     _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
@@ -51,9 +54,9 @@ class CandidateMaker:
         object.__setattr__(self, "_extract", extract)
 
     def __call__(self, ranking: Ranking) -> Candidates:
-        """All documents of `ranking` as candidates, in its order."""
+        """The documents of a ranking as candidates, in the same order."""
         frequencies = self.index.term_frequencies(self.index.documents(ranking.docids))
-        return cover(
+        return candidates_from_counts(
             self.features, frequencies, self.index.idf, self._titles(ranking), self._document_features(ranking)
         )
 
@@ -74,22 +77,27 @@ class CandidateMaker:
         return np.array(columns, dtype=np.float64).reshape(len(columns), len(ranking)).T
 
 
-def cover(
+def candidates_from_counts(
     features: CoverageFeatures,
     frequencies: csr_matrix,
     idf: FloatArray,
     titles: csr_matrix,
     document_features: FloatArray,
 ) -> Candidates:
-    """Candidates from term counts.
+    """Make candidates from term counts.
 
     Parameters
     ----------
-    features : what the model's features are.
-    frequencies : tf, shape (n, V), each entry once; an empty row is an empty document, which covers nothing.
-    idf : shape (V,).
-    titles : tf in the documents' titles, shape (n, V), each entry once.
-    document_features : psi, shape (n, number of `features.document_features`).
+    features : CoverageFeatures
+        The features of the model.
+    frequencies : csr_matrix, shape (n, V)
+        Term frequencies without duplicate entries. Empty documents cover nothing.
+    idf : array, shape (V,)
+        Inverse document frequencies.
+    titles : csr_matrix, shape (n, V)
+        Term frequencies of the titles without duplicate entries.
+    document_features : array, shape (n, number of document features)
+        psi.
     """
     n, n_thresholds = frequencies.shape[0], len(features.thresholds)
     words, numbers = np.unique(np.concatenate([frequencies.indices, titles.indices]), return_inverse=True)
@@ -112,12 +120,12 @@ def cover(
 
 
 def _rows(matrix: csr_matrix) -> IntArray:
-    """The row of each entry, in their order."""
+    """The row of each entry, in storage order."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _values(kind: Kind, frequencies: csr_matrix, titles: csr_matrix, idf: FloatArray) -> FloatArray:
-    """What criteria of a kind bound, for each entry of `frequencies` (of `titles`, for that kind)."""
+    """The values that criteria of a kind bound, for each entry of `frequencies` (`titles` for kind "title")."""
     if kind == "title":
         return np.asarray(titles.data)
     if kind == "count":

@@ -1,27 +1,55 @@
-"""Essential Pages (Swaminathan, Mathew & Kirovski, 2008), in the form of Yue & Joachims (2008), section 7.1.
-
-A document covers a word the better, the more often it has it and the fewer candidates do; a set covers it as well as
-its best document does. Documents are chosen greedily for the sum over all words.
-"""
+"""Essential Pages (Swaminathan, Mathew & Kirovski 2008), in the form of Yue & Joachims (2008), section 6."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.ranking import FloatArray
+from greylag.diversity.stage import GreedyStage
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, Ranking
 
 
-class EssentialPagesGain:
-    """The rise of the sum over words v of the largest C(v, d) of the picked d, with
+@dataclass(frozen=True)
+class EssentialPages(GreedyStage):
+    """Pick documents that best cover words: frequent in the document, rare among the candidates.
+
+    The picked set maximises the sum over words v of max over picked d of C(v, d), with
 
         C(v, d) = TF(v, d) log(1 / DF(v)),
 
-    TF the number of times that the document has the word, DF the share of the candidates that have it.
+    where TF is the number of occurrences of the word in the document and DF the proportion of candidates that contain
+    the word.
 
     Parameters
     ----------
-    frequencies : tf, shape (n, V), each entry once; an empty row is an empty document, which gains nothing.
+    index : PositionalIndex
+        The collection. A document that it lacks has no words.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+
+    References
+    ----------
+    Swaminathan, Mathew and Kirovski, Essential pages, Microsoft Research technical report, 2008. Yue and Joachims,
+    Predicting diverse subsets using structural SVMs, ICML 2008, section 6.
+    """
+
+    index: PositionalIndex
+
+    def gain(self, candidates: Ranking) -> EssentialPagesGain:
+        """The rise of the sum of the best C(v, d)."""
+        return EssentialPagesGain(self.index.term_frequencies(self.index.documents(candidates.docids)))
+
+
+class EssentialPagesGain:
+    """The rise of the sum over words v of the largest C(v, d) of the picked documents d (see `EssentialPages`).
+
+    Parameters
+    ----------
+    frequencies : csr_matrix, shape (n, V)
+        Term frequencies without duplicate entries. Empty documents gain nothing.
     """
 
     def __init__(self, frequencies: csr_matrix) -> None:
@@ -39,7 +67,7 @@ class EssentialPagesGain:
         return np.asarray(np.bincount(self._rows, weights=rises, minlength=len(self._starts) - 1), dtype=np.float64)
 
     def add(self, candidate: int) -> None:
-        """The set covers each of this document's words as well as it does, or better."""
+        """Raise the best C(v, d) of the words of this document."""
         entries = slice(self._starts[candidate], self._starts[candidate + 1])
         words = self._words[entries]
         self._best[words] = np.maximum(self._best[words], self._benefits[entries])

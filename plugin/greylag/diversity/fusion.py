@@ -1,4 +1,4 @@
-"""Fusing several rankings of one query into one.
+"""Reciprocal rank fusion of several rankings of one query.
 
 References
 ----------
@@ -15,27 +15,28 @@ from greylag.errors import ParameterError
 from greylag.ranking import Ranking
 
 CONSTANT = 60
-"""Cormack et al.'s, which keeps first ranks from outweighing all others."""
+"""The constant of Cormack et al., which limits the influence of the first ranks."""
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
-    """All documents of the rankings by the sum of 1 / (60 + rank) over those that have them, ranks from 1.
+    """Rank all documents by the sum of 1 / (60 + rank) over the rankings that contain them, with ranks from 1.
 
-    Sums are rounded once, so that the order of the rankings does not matter to them. Of equal ones, the document comes
-    first that an earlier ranking has, or has higher.
+    Sums are rounded once, so that they do not depend on the order of the rankings. Ties go to the document that appears
+    in an earlier ranking, then to the one ranked higher there.
 
     Parameters
     ----------
-    rankings : at least one, all of one query.
+    rankings : sequence of Ranking
+        At least one, all of the same query.
 
     Raises
     ------
     ParameterError
-        No ranking, or rankings of different queries.
+        If there is no ranking, or if the rankings are of different queries.
     """
     if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
         found = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
-        raise ParameterError(f"fusion takes rankings of one query, not of {found}")
+        raise ParameterError(f"fusion needs rankings of a single query, not of {found}")
     parts: dict[str, list[float]] = {}
     for ranking in rankings:
         for rank, docid in enumerate(ranking.docids, 1):

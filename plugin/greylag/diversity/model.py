@@ -1,4 +1,4 @@
-"""A trained SVM-div, or an ensemble of them: features, weights and where they come from."""
+"""A trained SVM-div model or ensemble: features, weights and provenance, with its file format."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from greylag.diversity.coverage import PRESETS, CoverageFeatures
+from greylag.diversity.candidates import CandidateMaker
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
-from greylag.model_files import model_content, write_model
+from greylag.index.positional import PositionalIndex
+from greylag.model_files import check_collection, model_content, write_model
 
 SCHEMA = 2
 KIND = "greylag diversity model"
@@ -20,22 +22,29 @@ KIND = "greylag diversity model"
 
 @dataclass(frozen=True)
 class DiversityModel:
-    """SVM-div's weights, or those of the M members of an ensemble, with all that is needed to use them.
+    """The weights of SVM-div, or of the M members of an ensemble, with everything needed to apply them.
 
     Parameters
     ----------
-    features : what the weights are of.
-    weights : M >= 1 vectors, each in the order of ``features.names``.
-    k : the size of the sets that it was trained to pick.
-    titles : whether it was trained with titles.
-    parameters : what MRF features among the document features were computed with.
-    fingerprint : of the collection that it was trained on.
-    provenance : how it was made: version, C, queries and the like.
+    features : CoverageFeatures
+        The features that the weights belong to.
+    weights : tuple of M >= 1 tuples of float
+        The weight vectors, each in the order of ``features.names``.
+    k : int >= 1
+        The size of the sets that the model was trained to pick.
+    titles : bool, default False
+        Whether the model was trained with titles.
+    parameters : FeatureParameters
+        The parameters of the MRF features among the document features.
+    fingerprint : str, default ""
+        The fingerprint of the training collection; "" fits any collection.
+    provenance : mapping, default empty
+        How the model was trained: version, C, queries and so on.
 
     Raises
     ------
     ModelError
-        No weights, or weights that are not finite, or not as many as the features.
+        If there are no weights, if they are not finite, or if their number differs from that of the features.
     """
 
     features: CoverageFeatures
@@ -48,27 +57,51 @@ class DiversityModel:
 
     def __post_init__(self) -> None:
         if not self.weights:
-            raise ModelError("a diversity model needs one vector of weights or more")
+            raise ModelError("a diversity model needs at least one weight vector")
         for vector in self.weights:
             if len(vector) != self.features.n_features:
                 needed = self.features.n_features
-                raise ModelError(f"a diversity model of {needed} features has {len(vector)} weights")
+                raise ModelError(f"a diversity model with {needed} features cannot have {len(vector)} weights")
             if not np.isfinite(vector).all():
-                raise ModelError("a diversity model's weights have to be finite")
+                raise ModelError("the weights of a diversity model must be finite")
 
     @property
     def members(self) -> tuple[DiversityModel, ...]:
-        """M models with one vector of weights each."""
+        """M models with one weight vector each."""
         return tuple(replace(self, weights=(vector,)) for vector in self.weights)
 
     @property
     def preset(self) -> str:
-        """The name in `PRESETS` of its features, document features aside; "" where they are none of these."""
+        """The name in `PRESETS` of the features, ignoring document features; "" if there is none."""
         plain = replace(self.features, document_features=())
         return next((name for name, features in PRESETS.items() if features == plain), "")
 
+    def maker(
+        self, index: PositionalIndex, titles: Mapping[str, str] | None = None, *, transfer: bool = False
+    ) -> CandidateMaker:
+        """The maker of the candidates that the model expects.
+
+        Parameters
+        ----------
+        index : PositionalIndex
+            The collection.
+        titles : mapping, optional
+            Titles by docid. Required if the model was trained with titles, ignored if not.
+        transfer : bool, default False
+            Whether to allow an index other than that of the training collection.
+
+        Raises
+        ------
+        ModelError
+            If the collection is not the training collection, without `transfer`, or if required titles are not given.
+        """
+        check_collection(self.fingerprint, index, transfer=transfer)
+        if self.titles and titles is None:
+            raise ModelError("the model was trained with titles: pass the titles of the documents")
+        return CandidateMaker(index, self.features, titles=titles if self.titles else None, parameters=self.parameters)
+
     def save(self, path: str | Path) -> None:
-        """Write the model as JSON, atomically; the same model gives the same bytes."""
+        """Write the model as JSON, atomically and deterministically."""
         content = {
             "preset": self.preset,
             "criteria": [list(criterion) for criterion in self.features.criteria],
@@ -85,19 +118,19 @@ class DiversityModel:
 
     @classmethod
     def load(cls, path: str | Path) -> DiversityModel:
-        """Read a model that `save` wrote.
+        """Read a model written by `save`.
 
         Raises
         ------
         ModelError
-            Where the file is no such model, of another schema, or has a value outside its domain.
+            If the file is not a diversity model, if its schema is not supported, or if a value is outside its domain.
         """
-        with model_content(path, KIND, SCHEMA, "greylag train-diversity") as content:
+        with model_content(path, KIND, SCHEMA, "greylag train-diversity", k=int, titles=bool) as content:
             features = CoverageFeatures(content["criteria"], content["thresholds"], content["document_features"])
             if tuple(content["weights"]) != features.names:
-                raise ModelError("its weights are not those of its criteria, thresholds and document features")
+                raise ModelError("the names of the weights do not match the criteria, thresholds and document features")
             if len({len(own) for own in content["weights"].values()}) > 1:
-                raise ModelError("its features' weights are not all of the same number of models")
+                raise ModelError("the features have weights for different numbers of models")
             vectors = zip(*content["weights"].values(), strict=True)
             return cls(
                 features=features,

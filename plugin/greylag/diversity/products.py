@@ -1,4 +1,4 @@
-"""Inner products of one sparse row with all others, compiled."""
+"""Inner products of one sparse row with all others; a module of its own because numba is slow to import."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from greylag.ranking import FloatArray
 
 @njit(cache=True, nogil=True)
 def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatArray, n: int) -> FloatArray:
-    """Products of the vector with `values` in `columns` with each of n rows, shape (n,).
+    """Inner products of a sparse vector with each of n rows of a matrix, shape (n,).
 
-    indptr, rows, data : the matrix by column (CSC). Only the vector's columns are visited, so that the cost is the
-    number of entries in them.
+    Only the columns of the vector are visited, so that the cost is the number of their entries.
+
+    Parameters
+    ----------
+    indptr, rows, data : arrays
+        The matrix in CSC format.
+    columns, values : arrays
+        The entries of the vector.
+    n : int
+        Number of rows.
     """
     products = np.zeros(n)
     for place in range(len(columns)):

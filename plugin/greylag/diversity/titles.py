@@ -1,4 +1,4 @@
-"""Documents' titles, which an index holds only as part of the text."""
+"""Titles of documents, which an index stores only as part of the text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from greylag.files import Faults, read_text
 
 
 def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
-    """Titles by docid, from JSON lines: objects with ``id`` and perhaps ``title``, such as the documents themselves.
+    """Read titles by docid from JSON lines.
+
+    Parameters
+    ----------
+    path : str or Path
+        One object per line with the key ``id`` and optionally ``title``, such as the documents themselves.
+    lenient : bool, default False
+        Whether to skip invalid lines with a warning.
 
     Raises
     ------
     FormatError
-        A line that is no such object, or that has a document's title again. Also what `greylag.files.read_text`
-        refuses.
+        If a line is not such an object, if a docid is repeated, or if `greylag.files.read_text` rejects the file.
     """
     titles: dict[str, str] = {}
     with Faults(path, lenient) as faults:
@@ -27,10 +33,10 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
             try:
                 record = json.loads(line)
                 docid, title = str(record["id"]), record.get("title") or ""
-            except (ValueError, TypeError, KeyError, AttributeError):
-                raise FormatError(path, number, "not a JSON object with an id and perhaps a title") from None
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                raise FormatError(path, number, "not a JSON object with an id and, optionally, a title") from None
             if not isinstance(title, str) or docid in titles:
-                reason = "is there twice" if docid in titles else f"has the title {title!r:.40}, which is no string"
-                raise FormatError(path, number, f"document {docid!r} {reason}")
+                reason = "duplicate document" if docid in titles else f"title {title!r:.40} is not a string: document"
+                raise FormatError(path, number, f"{reason} {docid!r}")
             titles[docid] = title
     return titles

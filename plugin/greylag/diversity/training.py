@@ -1,4 +1,4 @@
-"""Training SVM-div and ensembles of it: from rankings and judgements by subtopic to a DiversityModel."""
+"""Training of SVM-div and its ensembles, from rankings and judgements by subtopic to a `DiversityModel`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from greylag import __version__
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import Candidates, CoverageModel, Subtopics
+from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
+from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, Ranking
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
@@ -21,7 +22,7 @@ from greylag.structured.ensemble import Ensemble
 from greylag.trec import SubtopicQrels
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
-"""The values of C that Yue & Joachims (2008) choose from."""
+"""The values of C in the experiments of Yue & Joachims (2008)."""
 
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
@@ -34,17 +35,28 @@ def training_examples(
     *,
     depth: int = 100,
 ) -> dict[str, Example]:
-    """By qid, candidates and subtopics; queries where no candidate covers a subtopic are left out, with a warning.
+    """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
 
     Parameters
     ----------
-    rankings : their first `depth` documents are the candidates.
-    qrels : grades by qid, subtopic and docid.
+    rankings : iterable of Ranking
+        The rankings to learn from.
+    qrels : mapping
+        Grades by qid, subtopic and docid.
+    make : CandidateMaker
+        Makes the candidates.
+    depth : int >= 1, default 100
+        The candidates are the top `depth` documents.
+
+    Returns
+    -------
+    dict
+        Pairs of `Candidates` and `Subtopics` by qid.
 
     Raises
     ------
     ParameterError
-        Where no query is left.
+        If no query is left.
     """
     examples: dict[str, Example] = {}
     without = []
@@ -57,20 +69,25 @@ def training_examples(
             without.append(ranking.qid)
     if not examples:
         raise ParameterError(
-            "no query has a candidate that covers a subtopic, so there is nothing to learn from: are the judgements by "
-            "subtopic, and of this run's documents?"
+            "nothing to learn from: no query has a candidate that covers a subtopic; check that the judgements are by "
+            "subtopic and for the documents of this run"
         )
     if without:
-        _log.warning("left out, for no candidate covers a subtopic: %d queries (%s)", len(without), ", ".join(without))
+        _log.warning("dropped %d queries in which no candidate covers a subtopic: %s", len(without), ", ".join(without))
     return examples
 
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
-    """The mean over the examples of the loss of what the model predicts.
+    """The mean loss of the predictions for some examples.
 
     Parameters
     ----------
-    weights : shape (d,), or (M, d) for the loss of the best of M predictions (pick-best).
+    model : CoverageModel
+        The model.
+    examples : collection of pairs
+        Candidates and their subtopics.
+    weights : array, shape (d,) or (M, d)
+        With M weight vectors, the loss of an example is that of the best prediction (pick-best).
     """
     members = np.atleast_2d(weights)
     losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]
@@ -88,14 +105,14 @@ def fit_grid(
 def fit_grid(
     model: CoverageModel, training: Sequence[Example], learner: CuttingPlane | Coulomb, grid: Collection[float] = C_GRID
 ) -> Mapping[float, Solution | Ensemble]:
-    """What `learner` finds with each C of `grid`, ascending, instead of its own."""
+    """Fit `learner` with each C of `grid`, in ascending order, in place of its own."""
     return {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
 
 
 def choose_cost(
     model: CoverageModel, solutions: Mapping[float, Solution | Ensemble], validation: Collection[Example]
 ) -> float:
-    """The C of the least mean loss on `validation` (of an ensemble, pick-best); of equal ones the first."""
+    """The C with the lowest mean loss on `validation` (pick-best for ensembles); ties go to the first."""
     return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
 
@@ -108,15 +125,22 @@ def train(
     validation: Mapping[str, Example] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> DiversityModel:
-    """SVM-div for sets of k documents, or an ensemble of it.
+    """Train SVM-div, or an ensemble of it, to pick sets of k documents.
 
     Parameters
     ----------
-    training, validation : examples by qid, as `training_examples` gives them. With validation, C is the best of
-        `C_GRID` by it, and the learner's is not used.
-    make : what made them.
-    learner : a cutting plane gives one vector of weights, a Coulomb structured SVM M of them.
-    provenance : recorded with what is known here: version, queries, the learner's parameters, and how well it did.
+    training : mapping
+        Examples by qid (see `training_examples`).
+    make : CandidateMaker
+        The maker of the examples.
+    learner : CuttingPlane or Coulomb
+        `CuttingPlane` finds one weight vector, `Coulomb` M of them.
+    k : int >= 1, default 5
+        The size of the sets.
+    validation : mapping, optional
+        Examples by qid that choose C from `C_GRID`, in place of the C of the learner.
+    provenance : mapping, optional
+        Added to the provenance of the model: version, queries, parameters of the learner, and its convergence.
     """
     model = CoverageModel(k)
     solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C])

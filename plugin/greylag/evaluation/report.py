@@ -1,36 +1,36 @@
-"""Scores and comparisons as text and as plain dictionaries; nothing here computes or prints."""
+"""Scores and comparisons as text tables and plain dictionaries."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from greylag.evaluation.measures import Scores
-from greylag.evaluation.pick_best import RunChoice
-from greylag.evaluation.significance import Comparison, Significance, check_comparable
+from greylag.evaluation.choice import RunChoice
+from greylag.evaluation.scores import Scores
+from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, Significance, check_comparable
 
-LEVEL = 0.05
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 
 
 def table(scores: Mapping[str, Scores], significance: Significance | None = None) -> str:
-    """A row for each run and a column for each measure's mean, with notes on queries that are missing or left out.
+    """Format the mean of each run (rows) by each measure (columns), with notes on missing and unjudged queries.
 
     Parameters
     ----------
-    scores : by the runs' names.
-    significance : adds, beside each mean, the difference from the baseline and the corrected p, ``*`` below 0.05.
+    scores : mapping
+        Scores by name of run.
+    significance : Significance, optional
+        Adds the difference from the baseline and the corrected p-value to each mean, marked ``*`` below 0.05.
 
     Raises
     ------
     ParameterError
-        No scores, or scores of different queries or measures.
+        If there are no scores, or if queries or measures differ between runs.
     """
     check_comparable(scores)
     first = next(iter(scores.values()))
-    against = {(c.run, c.measure): c for c in significance.comparisons} if significance else {}
     header = ["run"]
     for measure in first.measures:
         header += [str(measure), "diff", "p"] if significance else [str(measure)]
@@ -40,13 +40,33 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
         for measure, mean in zip(run.measures, run.means.tolist(), strict=True):
             row.append(f"{mean:.4f}")
             if significance:
-                row += _difference(against.get((name, measure)))
+                row += _difference(significance.find(name, measure))
         rows.append(row)
     return "\n".join([*aligned(rows), "", *_notes(scores, significance)]) + "\n"
 
 
+def comparison_rows(tests: Iterable[Significance], columns: Sequence[str]) -> list[tuple[str | float, ...]]:
+    """The comparisons of several tests as rows of a table.
+
+    Parameters
+    ----------
+    tests : iterable of Significance
+        One for each baseline.
+    columns : sequence of str
+        Fields of `Comparison`, or "baseline".
+    """
+    return [
+        tuple(
+            test.baseline if column == "baseline" else str(c.measure) if column == "measure" else getattr(c, column)
+            for column in columns
+        )
+        for test in tests
+        for c in test.comparisons
+    ]
+
+
 def per_query(scores: Mapping[str, Scores]) -> str:
-    """Every query's scores: tab-separated, a line for each run and query, under a header ``run qid measure ...``."""
+    """Format the scores of every query as tab-separated lines, one for each run and query, below a header."""
     check_comparable(scores)
     first = next(iter(scores.values()))
     lines = ["\t".join(["run", "qid", *map(str, first.measures)])]
@@ -57,13 +77,13 @@ def per_query(scores: Mapping[str, Scores]) -> str:
 
 
 def wins_table(choice: RunChoice) -> str:
-    """A row for each run and a column for each measure's share of wins, with notes on the names in `choice`."""
+    """Format the proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
     best, scores = next(iter(choice.scores.items()))
     header = ["wins", *map(str, scores.measures)]
     rows = [header, *([name, *(f"{share:.4f}" for share in wins)] for name, wins in choice.wins.items())]
     notes = [
-        f"{best}: on each query the best of the runs' scores (an oracle); rank 2: the second best, and so on.",
-        "wins: the share of queries on which a run is the best; equally good ones share a query.",
+        f"{best}: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
+        "wins: the proportion of queries on which a run is the best; ties share a query.",
     ]
     return "\n".join([*aligned(rows), "", *notes]) + "\n"
 
@@ -71,7 +91,7 @@ def wins_table(choice: RunChoice) -> str:
 def to_dict(
     scores: Mapping[str, Scores], significance: Significance | None = None, choice: RunChoice | None = None
 ) -> dict[str, Any]:
-    """All figures, unrounded, as a dictionary that JSON can hold; a statistic that is infinite becomes None."""
+    """All figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
     content: dict[str, Any] = {"runs": {name: _run_to_dict(run) for name, run in scores.items()}}
     if choice:
         picked = {name: _run_to_dict(run) for name, run in choice.scores.items()}
@@ -88,11 +108,11 @@ def to_dict(
 
 
 def _run_to_dict(run: Scores) -> dict[str, Any]:
-    names = [str(measure) for measure in run.measures]
+    means = run.by_measure
     return {
-        "means": dict(zip(names, run.means.tolist(), strict=True)),
+        "means": means,
         "per_query": {
-            qid: dict(zip(names, values, strict=True))
+            qid: dict(zip(means, values, strict=True))
             for qid, values in zip(run.qids, run.values.tolist(), strict=True)
         },
         "missing": list(run.missing),
@@ -104,11 +124,11 @@ def _difference(comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return ["", ""]
     p = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
-    return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < LEVEL else " ")]
+    return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " ")]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row: the first cell to the left, the others to the right, in columns as wide as they need."""
+    """Format rows as lines in columns: the first column aligned to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
@@ -118,15 +138,15 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     notes = [f"Means over {queries} judged queries."]
     for name, run in scores.items():
         if run.missing:
-            notes.append(f"{name}: {len(run.missing)} of them missing, scored as empty rankings ({_few(run.missing)}).")
+            notes.append(f"{name}: {len(run.missing)} missing, scored as empty rankings ({_few(run.missing)}).")
         if run.unjudged:
-            notes.append(f"{name}: {len(run.unjudged)} without judgements, left out ({_few(run.unjudged)}).")
+            notes.append(f"{name}: {len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)}).")
     if significance:
         sides = "two-sided" if significance.alternative == "two-sided" else "one-sided, better than the baseline"
         count = len(significance.comparisons)
         notes.append(
             f"diff: from {significance.baseline}. p: {TEST_NAMES[significance.test]}, {sides}, "
-            f"Holm's correction over {count} comparison{'s' if count != 1 else ''}; * below {LEVEL}."
+            f"Holm's correction over {count} comparison{'s' if count != 1 else ''}; * below {SIGNIFICANCE_LEVEL}."
         )
     return notes
 

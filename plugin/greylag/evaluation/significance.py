@@ -1,4 +1,4 @@
-"""Whether runs differ from a baseline by more than chance: paired tests over queries, corrected for their number."""
+"""Paired significance tests between runs over queries, corrected for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -11,27 +11,36 @@ from typing import Literal, get_args
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import Measure, Scores
+from greylag.evaluation.measures import Measure
+from greylag.evaluation.scores import Scores
 from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
 
+SIGNIFICANCE_LEVEL = 0.05
 RESAMPLES = 2**16
 DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A run against the baseline by one measure.
+    """The comparison of a run with the baseline by one measure.
 
     Parameters
     ----------
-    run, measure : what is compared.
-    difference : the run's mean minus the baseline's.
-    statistic : t, or Wilcoxon's rank sum as scipy gives it, or the mean improvement in the randomisation test.
-    p, corrected_p : before and after Holm's correction over all comparisons made together.
-    wins, ties, losses : queries on which the run is better, equal and worse.
+    run : str
+        The name of the run.
+    measure : Measure
+        The measure.
+    difference : float
+        The mean of the run minus the mean of the baseline.
+    statistic : float
+        t, the rank sum of Wilcoxon's test as SciPy defines it, or the mean improvement for the randomisation test.
+    p, corrected_p : float in [0, 1]
+        The p-value before and after Holm's correction over all comparisons of a `Significance`.
+    wins, ties, losses : int
+        The number of queries on which the run is better than, equal to and worse than the baseline.
     """
 
     run: str
@@ -47,12 +56,28 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """All comparisons with one baseline, by one test, that were corrected together."""
+    """Comparisons with one baseline by one test, corrected together.
+
+    Parameters
+    ----------
+    baseline : str
+        The name of the baseline.
+    test : {"t", "wilcoxon", "randomization"}
+        The test.
+    alternative : {"two-sided", "greater"}
+        The alternative hypothesis.
+    comparisons : tuple of Comparison
+        All comparisons, by run and measure.
+    """
 
     baseline: str
     test: Test
     alternative: Alternative
     comparisons: tuple[Comparison, ...]
+
+    def find(self, run: str, measure: Measure) -> Comparison | None:
+        """The comparison of a run by a measure; None for the baseline itself."""
+        return next((c for c in self.comparisons if (c.run, c.measure) == (run, measure)), None)
 
 
 def compare(
@@ -63,29 +88,36 @@ def compare(
     alternative: Alternative = "two-sided",
     seed: int = 0,
 ) -> Significance:
-    """Test every run against the baseline by every measure, with Holm's correction over all these comparisons.
+    """Test every run against the baseline by every measure, with Holm's correction over all comparisons.
 
-    Tests are on the improvements x_q, the run's score minus the baseline's on query q (the reverse for a loss), rounded
-    to 12 decimals so that equal ones are equal. Where all are 0, p is 1.
+    The tests are on the improvements x_q, the score of the run minus that of the baseline on query q (negated for a
+    loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
 
-    - "t": Student's paired test.
-    - "wilcoxon": Wilcoxon's signed-rank test; zeros are left out. Exact for few queries, else the normal approximation,
-      as `scipy.stats.wilcoxon` chooses.
-    - "randomization": Fisher's test; the signs of the x_q are flipped. Exact for up to 16 non-zero x_q, else
-      (1 + b) / (1 + 2^16), where b counts the random flips whose mean is as far out, doubled for two sides.
+    - "t": Student's paired t-test.
+    - "wilcoxon": Wilcoxon's signed-rank test without zeros; exact for few queries, else by the normal approximation, as
+      `scipy.stats.wilcoxon` chooses.
+    - "randomization": Fisher's randomisation test, which flips the signs of the x_q. Exact for up to 16 non-zero x_q,
+      else (1 + b) / (1 + 2^16), with b the number of random flips whose mean is at least as extreme; doubled if
+      two-sided.
 
     Parameters
     ----------
-    scores : by the runs' names, in the order of the result.
-    baseline : one of the names.
-    alternative : "two-sided", or "greater": the run is better than the baseline.
-    seed : of the random flips; each comparison starts from it, so that none depends on the others.
+    scores : mapping
+        Scores by name of run, in the order of the result.
+    baseline : str
+        One of the names.
+    test : {"t", "wilcoxon", "randomization"}, default "t"
+        The test.
+    alternative : {"two-sided", "greater"}, default "two-sided"
+        "greater" tests whether the run is better than the baseline.
+    seed : int >= 0, default 0
+        Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
 
     Raises
     ------
     ParameterError
-        An unknown baseline, test or alternative; no other run; scores of different queries or measures; fewer than two
-        queries.
+        If the baseline, test or alternative is unknown, if there is no other run, if queries or measures differ between
+        runs, or if there are fewer than two queries.
 
     References
     ----------
@@ -98,9 +130,9 @@ def compare(
     if baseline not in scores:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
     if len(scores) < 2:
-        raise ParameterError(f"nothing to compare with the baseline {baseline!r}; give another run")
+        raise ParameterError(f"no run to compare with the baseline {baseline!r}; give another run")
     if len(scores[baseline].qids) < 2:
-        raise ParameterError("a test needs at least two queries; score the runs without a baseline")
+        raise ParameterError("a significance test needs at least two queries; omit the baseline to score the runs")
     test_pairs = partial(paired_test, test=test, alternative=alternative, seed=seed)
     comparisons = [
         _comparison(name, column, run, scores[baseline], test_pairs)
@@ -116,17 +148,28 @@ def compare(
 def paired_test(
     improvements: FloatArray, test: Test = "t", alternative: Alternative = "two-sided", seed: int = 0
 ) -> tuple[float, float]:
-    """The statistic and p of one of `compare`'s tests that improvements, shape (n,), n >= 2, are centred on 0.
+    """The statistic and p-value of a test that improvements are centred on 0; see `compare` for the tests.
+
+    Parameters
+    ----------
+    improvements : array, shape (n,)
+        At least two paired differences, positive if the run is better.
+    test : {"t", "wilcoxon", "randomization"}, default "t"
+        The test.
+    alternative : {"two-sided", "greater"}, default "two-sided"
+        The alternative hypothesis.
+    seed : int >= 0, default 0
+        Seeds the random flips of the randomisation test.
 
     Raises
     ------
     ParameterError
-        An unknown test or alternative.
+        If the test or alternative is unknown.
     """
     if test not in _TESTS:
-        raise ParameterError(f"test {test!r} is unknown; there are {', '.join(_TESTS)}")
+        raise ParameterError(f"unknown test {test!r}; choose from {', '.join(_TESTS)}")
     if alternative not in get_args(Alternative):
-        raise ParameterError(f"alternative {alternative!r} is unknown; there are {', '.join(get_args(Alternative))}")
+        raise ParameterError(f"unknown alternative {alternative!r}; choose from {', '.join(get_args(Alternative))}")
     if not improvements.any():
         return 0.0, 1.0
     statistic, p = _TESTS[test](improvements, alternative, seed)
@@ -134,14 +177,15 @@ def paired_test(
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:
-    """Raise `ParameterError` where there are no scores, or scores of different queries or measures."""
+    """Raise `ParameterError` if there are no scores, or if queries or measures differ between runs."""
     if not scores:
-        raise ParameterError("no scores; give at least one run's")
+        raise ParameterError("no scores; give those of at least one run")
     name, first = next(iter(scores.items()))
     for other, run in scores.items():
         if (run.qids, run.measures) != (first.qids, first.measures):
-            reason = "have scores of different queries or measures; score them alike"
-            raise ParameterError(f"runs {name!r} and {other!r} {reason}")
+            raise ParameterError(
+                f"runs {name!r} and {other!r} are scored on different queries or by different measures"
+            )
 
 
 def _comparison(
@@ -160,7 +204,7 @@ def _t(improvements: FloatArray, alternative: Alternative, _: int) -> tuple[floa
     from scipy import stats
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # all improvements equal: t is infinite, and rightly so
+        warnings.simplefilter("ignore", RuntimeWarning)  # t is infinite if all improvements are equal
         result = stats.ttest_1samp(improvements, 0.0, alternative=alternative)
     return result.statistic, result.pvalue
 

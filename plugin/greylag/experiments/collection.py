@@ -58,8 +58,8 @@ class FirstStage(Settings):
     def source(self, lucene: LuceneIndex, model: str | None = None) -> BM25 | QueryLikelihood:
         """The search with this model, or with the named one."""
         if (model or self.model) == "bm25":
-            return lucene.bm25(self.hits, self.k1, self.b)
-        return lucene.ql(self.hits, self.mu)
+            return lucene.bm25(self.hits, k1=self.k1, b=self.b)
+        return lucene.ql(self.hits, mu=self.mu)
 
 
 class CollectionSettings(Experiment):

@@ -15,13 +15,15 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import PRESETS, CoverageFeatures
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
+from greylag.diversity.essential_pages import EssentialPages
 from greylag.diversity.mmr import MMR
-from greylag.diversity.stage import EssentialPages, KnownSubtopics, SVMDiv
+from greylag.diversity.oracle import SubtopicOracle
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.diversity.training import train, training_examples
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, to_dict
+from greylag.evaluation import Scores, Significance, compare, comparison_rows, evaluate, evaluate_by_subtopic, to_dict
 from greylag.experiments import config, pipeline
 from greylag.experiments.collection import open_collection
 from greylag.experiments.report import (
@@ -35,8 +37,8 @@ from greylag.experiments.report import (
 )
 from greylag.experiments.study import Result, Say, load
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import MRFRanker
-from greylag.ltr.training import split_folds
+from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking, Run, run_step
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_qrels, read_subtopic_qrels, read_topics, write_run
@@ -81,9 +83,9 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     mrf, models = pipeline.cross_validate(base, index, first, qrels, n_jobs=n_jobs, say=say)
     sizes = {"depth": option.depth, "k": option.k}
     steps = {
-        "mmr": MMR(index, option.relevance_weight, **sizes),
+        "mmr": MMR(index, relevance_weight=option.relevance_weight, **sizes),
         "essential-pages": EssentialPages(index, **sizes),
-        "known-subtopics": KnownSubtopics(subtopics, **sizes),
+        "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }
     runs = {first.tag: first, mrf.tag: mrf}
     runs |= {name: run_step(step, mrf, n_jobs=n_jobs, tag=name) for name, step in steps.items()}
@@ -91,7 +93,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     ranked = [run_step(MRFRanker(model, index), first, n_jobs=n_jobs, tag=mrf.tag) for model in models]
     titles = read_titles(docs)
     for name, features in spaces.items():
-        make = CandidateMaker(index, features, titles)
+        make = CandidateMaker(index, features, titles=titles)
         learned = cross_validate(make, folds, ranked, subtopics, option, settings.k)
         runs[name] = Run(tuple(learned[qid] for qid in first), name)
         say(f"{name}: trained and tested on {len(folds)} folds")
@@ -155,7 +157,7 @@ def cross_validate(
             for qids in (training, folds[after])
         )
         model = train(known, make, CuttingPlane(), k=k, validation=held_out)
-        stage = SVMDiv(model, make.index, make.titles, option.depth, option.k)
+        stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
         diversified |= {qid: stage(ranked[number][qid]) for qid in test}
     return diversified
 
@@ -177,11 +179,7 @@ def write(
     content = {kind: to_dict(part, tests[kind]) for kind, part in scores.items()}
     write_results(out, {**provenance(settings, **more), **content})
     means = {
-        name: {
-            str(measure): mean
-            for part in scores.values()
-            for measure, mean in zip(part[name].measures, part[name].means.tolist(), strict=True)
-        }
+        name: {measure: mean for part in scores.values() for measure, mean in part[name].by_measure.items()}
         for name in runs
     }
     rows: list[tuple[str | float, ...]] = [(name, *values.values()) for name, values in means.items()]
@@ -196,8 +194,6 @@ def write(
 
 def comparison_table(caption: str, significance: Significance) -> Table:
     """Differences from the MRF model's ranking."""
-    rows = [
-        (found.run, str(found.measure), found.difference, found.wins, found.ties, found.losses, found.corrected_p)
-        for found in significance.comparisons
-    ]
+    columns = ("run", "measure", "difference", "wins", "ties", "losses", "corrected_p")
+    rows = comparison_rows([significance], columns)
     return Table(caption.capitalize(), ("", "measure", "difference", "better", "equal", "worse", "p"), rows)

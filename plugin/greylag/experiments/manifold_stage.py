@@ -32,7 +32,7 @@ from greylag.experiments.report import (
 )
 from greylag.experiments.study import Result, Say, load
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.training import split_folds
+from greylag.ltr.cross_validation import split_folds
 from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
 from greylag.ranking import Ranking, Run, run_step
@@ -89,7 +89,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     folds = split_folds(list(baselines[0]), base.training.folds, base.training.seed)
     tuned = []
     for baseline, graph, confidence in product(baselines, settings.graphs, settings.confidences):
-        stage = ManifoldRanker(index, settings.depth, graph=graph, k=settings.k, confidence=confidence)
+        stage = ManifoldRanker(index, depth=settings.depth, graph=graph, neighbours=settings.k, confidence=confidence)
         tuned.append(tune(stage, baseline, qrels, settings.alphas, folds, n_jobs))
         say(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
@@ -110,7 +110,7 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     more = {"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint}
     title = f"Manifold ranking as a stage: {base.name}"
     write_report(out / "report.html", title, sections, provenance(settings, **more))
-    means = {name: {"AP": float(found.means[0])} for name, found in scores.items()}
+    means = {name: found.by_measure for name, found in scores.items()}
     return Result(means, "\n".join(map(as_text, [*tables, times])))
 
 
@@ -174,7 +174,7 @@ def times_table(index: PositionalIndex, first: Run, settings: Settings) -> Table
     depths = (settings.depth, max(len(ranking) for ranking in rankings))
     rows = []
     for graph in settings.graphs:
-        stages = [ManifoldRanker(index, depth, graph=graph, k=settings.k) for depth in depths]
+        stages = [ManifoldRanker(index, depth=depth, graph=graph, neighbours=settings.k) for depth in depths]
         rows.append((graph, *(1e3 * _seconds(stage, rankings) / len(rankings) for stage in stages)))
     header = ("graph", *(f"{depth} documents" for depth in depths))
     return Table(f"Milliseconds a query, mean over {len(rankings)} queries, one thread", header, rows, decimals=1)

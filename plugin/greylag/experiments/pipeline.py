@@ -19,11 +19,10 @@ from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
+from greylag.ltr import cross_validation
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.linear import LinearModel, MRFRanker
-from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds, train, training_data
-from greylag.ranking import Ranking, Run, run_step
+from greylag.ltr.linear import LinearModel
+from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
 
 
@@ -48,6 +47,13 @@ class Training(config.Settings):
     retrain: bool = False
     folds: Annotated[int, Field(ge=2)] = 5
     seed: int = 0
+
+    @property
+    def learner(self) -> GreedySelection:
+        """The learner of each fold's model."""
+        return GreedySelection(
+            self.objective, max_features=self.max_features, epsilon=self.epsilon, retrain=self.retrain
+        )
 
 
 class Diversify(config.Settings):
@@ -89,7 +95,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     }
     runs["mrf"], models = cross_validate(settings, opened, context)
     if (option := settings.diversify) is not None:
-        mmr = MMR(opened.index, option.relevance_weight, option.depth, option.k)
+        mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
         runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
         context.progress(
             f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
@@ -126,25 +132,21 @@ def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Ite
 
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> tuple[Run, tuple[LinearModel, ...]]:
     """Each query reranked by a model that was trained on the queries of the other folds."""
-    features, training, index, first = settings.features, settings.training, opened.index, opened.first
+    features, training = settings.features, settings.training
     parameters = FeatureParameters(**features.model_dump(exclude={"pool"}))
-    extractor = FeatureExtractor(index, named_pool(features.pool), parameters)
-    data = training_data(first.rankings, opened.qrels, extractor)
-    objective = Objective.parse(training.objective)
-    learner = GreedySelection(objective, training.max_features, training.epsilon, training.retrain)
-    reranked: dict[str, Ranking] = {}
-    models = []
-    for number, test in enumerate(split_folds(list(first), training.folds, training.seed), 1):
-        own = data.select_queries([qid for qid in data.qids if qid not in test])
-        provenance = {"experiment": settings.name, "fold": number, "folds": training.folds, "seed": training.seed}
-        model = train(own, extractor, learner, n_jobs=context.n_jobs, provenance=provenance)
-        chosen = ", ".join(str(spec) for spec in model.features)
-        trained = f"{objective} {model.training_scores[-1]:.4f} on {len(own.qids)} training queries"
-        context.progress(f"fold {number}: {trained} with {chosen}")
-        ranker = MRFRanker(model, index)
-        reranked.update(run_step(ranker, [first[qid] for qid in test], n_jobs=context.n_jobs, tag="mrf"))
-        models.append(model)
-    return Run(tuple(reranked[qid] for qid in first), "mrf"), tuple(models)
+    found = cross_validation.cross_validate(
+        opened.first,
+        opened.qrels,
+        FeatureExtractor(opened.index, named_pool(features.pool), parameters),
+        training.learner,
+        folds=training.folds,
+        seed=training.seed,
+        n_jobs=context.n_jobs,
+        tag="mrf",
+        provenance={"experiment": settings.name},
+        progress=context.progress,
+    )
+    return found.run, found.models
 
 
 def read_pipeline(path: Path) -> Settings:

@@ -6,13 +6,10 @@ The main study's cross-validation, once with the whole pool and once with each p
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from greylag.evaluation import Scores, Significance, compare, evaluate, table, to_dict
@@ -34,13 +31,12 @@ from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.files import write_text
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.cross_validation import CrossValidation, cross_validate
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.linear import LinearModel, MRFRanker
-from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import split_folds, train, training_data
-from greylag.ranking import Ranking, Run, run_step
+from greylag.ltr.training import training_data
+from greylag.ranking import run_step
 from greylag.trec import read_qrels, read_topics
 
 WHOLE = "whole pool"
@@ -74,26 +70,9 @@ class Settings(config.Experiment):
     measures: tuple[str, ...] = ("AP",)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One way of training, over all folds.
-
-    Parameters
-    ----------
-    run : each query ranked by the model of the folds that it is not in.
-    models : by fold.
-    narrowing, training : seconds over all folds, of preselection and of what follows it.
-    """
-
-    run: Run
-    models: tuple[LinearModel, ...]
-    narrowing: float
-    training: float
-
-    @property
-    def seconds(self) -> float:
-        """Both together."""
-        return self.narrowing + self.training
+def seconds(trial: CrossValidation) -> float:
+    """The time of preselection and training together, over all folds."""
+    return sum(trial.selecting) + sum(trial.training)
 
 
 def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
@@ -112,11 +91,14 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
     extractor = FeatureExtractor(index, named_pool(settings.features.pool), parameters)
     data = training_data(first.rankings, qrels, extractor)
     warm_up(data)
-    trials = {}
+    trials, training = {}, settings.training
     for preselection in (None, *preselections):
         name = WHOLE if preselection is None else str(preselection)
-        trials[name] = cross_validate(data, first, extractor, preselection, settings.training, n_jobs)
-        say(f"{name}: {settings.training.folds} models in {trials[name].seconds:.1f} s")
+        trials[name] = cross_validate(
+            first, qrels, extractor, training.learner, preselection=preselection, folds=training.folds,
+            seed=training.seed, n_jobs=n_jobs, data=data,
+        )  # fmt: skip
+        say(f"{name}: {training.folds} models in {seconds(trials[name]):.1f} s")
     runs = {stage.model: first, **{name: trial.run for name, trial in trials.items()}}
     scores = {name: evaluate(ranked, qrels, settings.measures) for name, ranked in runs.items()}
     return write(settings, trials, scores, index.fingerprint, out)
@@ -124,69 +106,41 @@ def run(settings: Settings, out: Path, *, n_jobs: int, say: Say) -> Result:
 
 def warm_up(data: RankingData) -> None:
     """Load what is compiled or imported on first use, which is no part of training."""
-    narrowed = MMRPreselection(1).narrow(data.select_features(range(2)))
-    GreedySelection(Objective("AP"), max_features=1).fit(narrowed)
-
-
-def cross_validate(
-    data: RankingData,
-    first: Run,
-    extractor: FeatureExtractor,
-    preselection: MMRPreselection | None,
-    training: Training,
-    n_jobs: int,
-) -> Trial:
-    """Rerank each query of the first stage by a model that was trained on the queries of the other folds."""
-    learner = GreedySelection(
-        Objective.parse(training.objective), training.max_features, training.epsilon, training.retrain
-    )
-    reranked: dict[str, Ranking] = {}
-    models, seconds = [], np.zeros(2)
-    for test in split_folds(list(first), training.folds, training.seed):
-        own = data.select_queries([qid for qid in data.qids if qid not in test])
-        start = time.perf_counter()
-        candidates = own if preselection is None else preselection.narrow(own)
-        narrowed = time.perf_counter()
-        models.append(train(candidates, extractor, learner, n_jobs=n_jobs))
-        seconds += narrowed - start, time.perf_counter() - narrowed
-        ranker = MRFRanker(models[-1], extractor.index)
-        reranked |= run_step(ranker, [first[qid] for qid in test], n_jobs=n_jobs)
-    return Trial(Run(tuple(reranked[qid] for qid in first)), tuple(models), *seconds.tolist())
+    narrowed = MMRPreselection(1).select(data.select_features(range(2)))
+    GreedySelection("AP", max_features=1).fit(narrowed)
 
 
 def write(
-    settings: Settings, trials: Mapping[str, Trial], scores: Mapping[str, Scores], fingerprint: str, out: Path
+    settings: Settings, trials: Mapping[str, CrossValidation], scores: Mapping[str, Scores], fingerprint: str, out: Path
 ) -> Result:
     """Write the study's files, and summarise it."""
     significance = compare({name: scores[name] for name in trials}, WHOLE)
     chosen = {name: [list(map(str, model.features)) for model in trial.models] for name, trial in trials.items()}
-    seconds = {name: {"narrowing": trial.narrowing, "training": trial.training} for name, trial in trials.items()}
+    times = {
+        name: {"narrowing": sum(trial.selecting), "training": sum(trial.training)} for name, trial in trials.items()
+    }
     more = {"fingerprint": fingerprint, "queries": len(next(iter(scores.values())).qids)}
     results = {**provenance(settings, **more), "features": chosen, **to_dict(scores, significance)}
     write_results(out, results)
-    write_text(out / "times.json", json.dumps(seconds, indent=1) + "\n")
+    write_text(out / "times.json", json.dumps(times, indent=1) + "\n")
     sections = [
         Section("Effectiveness", _EFFECTIVENESS, [score_table(scores, significance)]),
         Section("Training time", _TIME, [time_table(trials)]),
         Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
     ]
     write_report(out / "report.html", f"Preselection: {settings.name}", sections, provenance(settings, **more))
-    means = {
-        name: {str(measure): mean for measure, mean in zip(found.measures, found.means.tolist(), strict=True)}
-        for name, found in scores.items()
-    }
+    means = {name: found.by_measure for name, found in scores.items()}
     summary = f"{table({name: scores[name] for name in trials}, significance)}\n{as_text(time_table(trials))}"
     return Result(means, f"{summary}\nThe report is {out / 'report.html'}\n")
 
 
 def score_table(scores: Mapping[str, Scores], significance: Significance) -> Table:
     """Means of the first stage and of each trial, and each trial's differences from the whole pool's."""
-    against = {(c.run, c.measure): c for c in significance.comparisons}
     rows = []
     for name, found in scores.items():
         row: list[str | float | None] = [name]
         for measure, mean in zip(found.measures, found.means.tolist(), strict=True):
-            comparison = against.get((name, measure))
+            comparison = significance.find(name, measure)
             row += [mean, *((comparison.difference, comparison.corrected_p) if comparison else (None, None))]
         rows.append(row)
     measures = next(iter(scores.values())).measures
@@ -194,11 +148,12 @@ def score_table(scores: Mapping[str, Scores], significance: Significance) -> Tab
     return Table("Means over queries, and differences from the whole pool", header, rows)
 
 
-def time_table(trials: Mapping[str, Trial]) -> Table:
+def time_table(trials: Mapping[str, CrossValidation]) -> Table:
     """Seconds of all folds together, and how many times faster each trial is than the whole pool."""
-    whole = trials[WHOLE].seconds
+    whole = seconds(trials[WHOLE])
     rows = [
-        (name, trial.narrowing, trial.training, trial.seconds, whole / trial.seconds) for name, trial in trials.items()
+        (name, sum(trial.selecting), sum(trial.training), seconds(trial), whole / seconds(trial))
+        for name, trial in trials.items()
     ]
     header = ("", "narrowing, s", "training, s", "both, s", "times faster")
     return Table("Seconds for the models of all folds, features at hand", header, rows, decimals=2)

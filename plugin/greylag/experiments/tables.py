@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.evaluation import Scores, Significance
-from greylag.evaluation.report import aligned
+from greylag.evaluation import Scores, Significance, aligned
 
 Row = Sequence[str | float | None]
 
@@ -48,10 +47,7 @@ def cell_text(value: str | float | None, decimals: int) -> str:
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
     """Means by system and measure."""
-    return {
-        system: dict(zip(map(str, found.measures), found.means.tolist(), strict=True))
-        for system, found in scores.items()
-    }
+    return {system: found.by_measure for system, found in scores.items()}
 
 
 def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

@@ -1,1 +1,5 @@
-"""Features of the Markov random field model: specifications, cliques, windows, weightings."""
+"""Features of the Markov random field model: specifications, cliques, windows, weightings and extraction."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

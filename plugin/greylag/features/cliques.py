@@ -5,22 +5,88 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from greylag.features.expansion import relevance_model
 from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec
-from greylag.ranking import FloatArray, IntArray
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, IntArray, Ranking
 
 Clique = tuple[int, ...]
-ABSENT = -1  # fills up the rows of cliques that are smaller than the largest
+CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
+
+ABSENT = -1  # pads rows of places in the query
+FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
+
+
+class QueryTerms(NamedTuple):
+    """The terms of a query and of its expansion.
+
+    Parameters
+    ----------
+    vocabulary : int array, shape (v,)
+        Distinct term numbers, -1 for a term that the collection lacks.
+    terms : int array, shape (t,)
+        The query, in order, as places in `vocabulary`.
+    expansion : int array, shape (e,)
+        The expansion terms, as places in `vocabulary`; empty without an expansion.
+    probabilities : float array, shape (e,)
+        Their probabilities in the relevance model.
+    """
+
+    vocabulary: IntArray
+    terms: IntArray
+    expansion: IntArray
+    probabilities: FloatArray
+
+    @classmethod
+    def of(cls, index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters, *, expand: bool) -> QueryTerms:
+        """The terms of the ranking's query, with those of its relevance model if `expand`."""
+        vocabulary, terms = np.unique(index.query_terms(ranking.query), return_inverse=True)
+        if not expand:
+            return cls(vocabulary, terms, terms[:0], np.empty(0))
+        expansion, probabilities = relevance_model(index, ranking, parameters)
+        vocabulary = np.append(vocabulary, np.setdiff1d(expansion, vocabulary))
+        order = np.argsort(vocabulary)
+        return cls(vocabulary, terms, order[np.searchsorted(vocabulary, expansion, sorter=order)], probabilities)
+
+
+class QueryCliques(NamedTuple):
+    """The distinct cliques of a query for some clique sets.
+
+    Parameters
+    ----------
+    rows : int array, shape (cliques, size)
+        Places in the query's vocabulary, padded with `ABSENT`.
+    multiplicity : float array, shape (cliques, sets)
+        How often each set has each clique; the probability of an expansion term.
+    terms : int array, shape (cliques, size)
+        The rows as term numbers, padded with `FILLER`.
+    """
+
+    rows: IntArray
+    multiplicity: FloatArray
+    terms: IntArray
+
+
+def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered: bool) -> QueryCliques:
+    """The cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
+    if sets == (("FI", "expansion"),):
+        rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
+    else:
+        rows, multiplicity = distinct_cliques(query.terms, sets, max_size, ordered=ordered)
+    return QueryCliques(rows, multiplicity, np.where(rows == ABSENT, FILLER, query.vocabulary[rows]))
 
 
 def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int = 3) -> list[Clique]:
-    """The cliques of query terms 0, ..., `n_terms` - 1 (Metzler & Croft 2005; Metzler 2007, section 3).
+    """The cliques of query terms 0, ..., ``n_terms - 1`` (Metzler & Croft 2005; Metzler 2007, section 3).
 
     ``term``: the terms. ``ordered``: contiguous sub-sequences of 2 to `max_size` terms that are cliques of the graph.
-    ``unordered``: all sub-sets of 2 to `max_size` terms that are. Under FI there are none of two terms, under SD the
-    pairs of neighbours, under FD every sub-set. Each clique is in the order of the query.
+    ``unordered``: all subsets of 2 to `max_size` terms that are. FI has no clique of two terms, SD has the adjacent
+    pairs, and FD has every subset. The terms of a clique are in query order.
     """
     if clique_set == "term":
         return [(place,) for place in range(n_terms)]
@@ -32,16 +98,30 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
 
 
 def redundant_features(features: Sequence[Feature], lengths: Iterable[int], max_size: int) -> dict[Feature, str]:
-    """The features that cliques alone show to be trivial or duplicates on queries of `lengths` terms, and why.
+    """The features that are trivial or duplicates on queries of the given lengths, judged by their cliques alone.
 
-    Trivial: no query has a clique. Duplicate: every query has the cliques of an earlier feature of the same weighting,
-    as FD has those of SD where no query has more than two terms.
+    A feature is trivial if no query has a clique for it, and a duplicate if every query has the same cliques for it as
+    for an earlier feature with the same weighting. For example, FD duplicates SD if no query has more than two terms.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Priors and expansion features are never redundant.
+    lengths : iterable of int
+        The numbers of terms of the queries.
+    max_size : int >= 2
+        The largest clique, as `FeatureParameters.max_clique`.
+
+    Returns
+    -------
+    dict
+        The reason for each redundant feature.
     """
     different = sorted(set(lengths))
     reasons: dict[Feature, str] = {}
     first: dict[tuple[str, tuple[bytes, ...]], Feature] = {}
     for feature in features:
-        if not isinstance(feature, FeatureSpec) or feature.cliques == "expansion":
+        if not isinstance(feature, FeatureSpec) or feature.expands:
             continue
         tables = [_table(n, feature.dependence, feature.cliques, max_size) for n in different]
         key = feature.weighting, tuple(table.tobytes() for table in tables)
@@ -64,25 +144,29 @@ def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size
     return table
 
 
-def distinct_cliques(
-    terms: IntArray, sets: tuple[tuple[Dependence, CliqueSet], ...], max_size: int, *, ordered: bool
-) -> tuple[IntArray, FloatArray]:
-    """The distinct cliques of some clique sets over a query's terms, which may repeat.
+def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordered: bool) -> tuple[IntArray, FloatArray]:
+    """The distinct cliques of some clique sets over query terms, which may repeat.
 
     Parameters
     ----------
-    terms : numbers from 0 of the query's terms, in its order.
-    sets : the clique sets.
-    ordered : whether cliques of the same terms in another order differ; else rows are sorted.
+    terms : int array, shape (t,)
+        The query, in order, as places in its vocabulary.
+    sets : tuple of (dependence, clique set)
+    max_size : int >= 2
+        The largest clique.
+    ordered : bool
+        Whether the order of terms distinguishes cliques; if not, rows are sorted.
 
     Returns
     -------
-    rows : shape (cliques, `max_size`), of term numbers, filled up with `ABSENT`.
-    multiplicity : shape (cliques, sets), how often each set has each clique.
+    rows : int array, shape (cliques, max_size)
+        Places in the vocabulary, padded with `ABSENT`.
+    multiplicity : float array, shape (cliques, sets)
+        How often each set has each clique.
     """
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
     places = np.concatenate(tables)
-    rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts behind every term
+    rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts after every term
     if not ordered:
         rows.sort(axis=1)
     keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]

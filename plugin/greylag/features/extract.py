@@ -1,57 +1,31 @@
-"""The features of a ranking's documents: specifications and an index in, a matrix out."""
+"""Feature extraction: a ranking and an index in, a matrix out."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from greylag.features.cliques import ABSENT, distinct_cliques
-from greylag.features.expansion import relevance_model
+from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.prior import Prior
-from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec, Window, unique_features
+from greylag.features.spec import Feature, FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
+from greylag.features.windows import accumulate, locate
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 _log = logging.getLogger("greylag")
 
 
-class _Query(NamedTuple):
-    """``vocabulary``: a query's different term numbers. As places in it: ``terms``, in the query's order, and those of
-    its ``expansion``, with ``probabilities``.
-    """
-
-    vocabulary: IntArray
-    terms: IntArray
-    expansion: IntArray
-    probabilities: FloatArray
-
-
-class _Cliques(NamedTuple):
-    """A query's cliques for a group of features.
-
-    ``rows``: shape (cliques, largest), places in the query's vocabulary, filled up with `ABSENT`. ``multiplicity``:
-    shape (cliques, sets). ``table``: the same cliques as term numbers. ``counts``: cf and df, shape (2, cliques,
-    windows).
-    """
-
-    rows: IntArray
-    multiplicity: FloatArray
-    table: CliqueTable
-    counts: IntArray
-
-
 class _Group:
-    """The features whose cliques are matched alike: expansion terms, or query cliques with or without regard to order.
+    """Features whose cliques are matched together: ordered, unordered or expansion.
 
-    ``columns``: their places among the features; ``sets``: their clique sets; ``functions`` and ``windows``: what they
-    are weighted by and matched in, each pair of which is computed once. ``sources``: the features' clique sets, and
-    their pairs in the order of functions, then windows.
+    ``columns``: the features' places among all features. ``sets``, ``windows`` and ``functions``: the distinct clique
+    sets, windows and weightings, each pair of the last two being computed once. ``sources``: for each feature, its
+    clique set and its (function, window) pair.
     """
 
     def __init__(self, specs: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
@@ -59,10 +33,10 @@ class _Group:
         mine = {
             f: spec
             for f, spec in enumerate(specs)
-            if isinstance(spec, FeatureSpec) and spec.window.order == order and (spec.cliques == "expansion") == expands
+            if isinstance(spec, FeatureSpec) and spec.window.order == order and spec.expands == expands
         }
         self.columns, own = list(mine), list(mine.values())
-        self.sets: tuple[tuple[Dependence, CliqueSet], ...] = tuple(sorted({(s.dependence, s.cliques) for s in own}))
+        self.sets: CliqueSets = tuple(sorted({(s.dependence, s.cliques) for s in own}))
         self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
         self.functions = sorted({spec.function for spec in own})
         self.codes = np.array([WEIGHTINGS[function].code for function in self.functions])
@@ -71,21 +45,52 @@ class _Group:
 
 
 @dataclass(frozen=True)
-class FeatureExtractor:
-    """Computes features for rankings; safe to share between threads.
+class Origin:
+    """What feature values were computed with.
 
     Parameters
     ----------
-    index : where documents and statistics come from.
-    specs : the features, in the order of the matrix's columns.
-    parameters : mu, k1, b and the rest.
+    parameters : FeatureParameters
+    collection : CollectionStatistics
+    fingerprint : str
+        Identifies the collection.
+    """
 
-    Notes
-    -----
-    A feature's value is the sum over its cliques, each counted as often as the query has it; 0 where it has none. A
-    query term that the collection lacks makes cliques of tf = cf = 0. A document that the index lacks gets, in every
-    feature, the least value among the query's documents that it has (0 where it has none), with a warning. An expansion
-    comes from the ranking's first documents, so that its features depend on the ranking that is given.
+    parameters: FeatureParameters
+    collection: CollectionStatistics
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class FeatureExtractor:
+    """Computes the features of rankings. Instances are safe to share between threads.
+
+    A feature of type `FeatureSpec` is the sum of its weighting over the query's cliques, each counted as often as the
+    query has it, and 0 if there are none. A query term that the collection lacks makes cliques with tf = cf = 0.
+    Expansion features depend on the whole ranking, as the expansion is estimated on its top documents.
+
+    A document outside the index is given the least value, in every feature, of the query's other documents (0 if there
+    are none), with a warning.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+        Documents and collection statistics.
+    specs : sequence of Feature
+        The columns of the matrix.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+
+    Raises
+    ------
+    ParameterError
+        If there are no features, or one is given twice.
+
+    Examples
+    --------
+    >>> index = PositionalIndex.from_texts({"d1": "new york city", "d2": "york"})
+    >>> extractor = FeatureExtractor(index, (FeatureSpec("FI", "term", "LM"), FeatureSpec("SD", "ordered", "BM25-O-1")))
+    >>> extractor(Ranking("q", "new york", ("d2", "d1"), np.zeros(2))).shape
+    (2, 2)
     """
 
     index: PositionalIndex
@@ -98,13 +103,14 @@ class FeatureExtractor:
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
 
     def __call__(self, ranking: Ranking) -> FloatArray:
-        """The features of the ranking's documents, shape (documents, features), in its order."""
+        """Compute the features of the ranking's documents, shape (documents, features), in ranking order."""
         numbers = self.index.documents(ranking.docids)
         known = np.flatnonzero(numbers >= 0)
         out = np.zeros((len(ranking), len(self.specs)))
         if len(known):
             order = known[np.argsort(numbers[known])]
-            out[order] = self._values(self._query(ranking), numbers[order])
+            query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
+            out[order] = self._values(query, numbers[order])
         if len(known) < len(ranking):
             lost = ranking.docids[int(np.argmin(numbers))]
             _log.warning(
@@ -114,60 +120,54 @@ class FeatureExtractor:
             out[numbers < 0] = out[known].min(axis=0) if len(known) else 0.0
         return out
 
+    @property
+    def origin(self) -> Origin:
+        """The parameters and the collection, which the values depend on."""
+        return Origin(self.parameters, CollectionStatistics.of(self.index), self.index.fingerprint)
+
     def limits(self, query: str) -> bool:
-        """Whether `parameters.max_clique` keeps cliques of this query out of some feature."""
+        """Whether `parameters.max_clique` excludes some of the query's cliques from a feature."""
         longest = len(self.index.query_terms(query))
-        return longest > self.parameters.max_clique and any(str(spec).startswith("FD/") for spec in self.specs)
+        full = any(isinstance(spec, FeatureSpec) and spec.dependence == "FD" for spec in self.specs)
+        return full and longest > self.parameters.max_clique
 
-    def _query(self, ranking: Ranking) -> _Query:
-        vocabulary, terms = np.unique(self.index.query_terms(ranking.query), return_inverse=True)
-        if not any(group.expands for group in self._groups):
-            return _Query(vocabulary, terms, terms[:0], np.empty(0))
-        expansion, probabilities = relevance_model(self.index, ranking, self.parameters)
-        vocabulary = np.append(vocabulary, np.setdiff1d(expansion, vocabulary))
-        order = np.argsort(vocabulary)
-        return _Query(vocabulary, terms, order[np.searchsorted(vocabulary, expansion, sorter=order)], probabilities)
+    def _counts(self, group: _Group, table: CliqueTable) -> IntArray:
+        """Cf and df of the table's cliques, shape (2, cliques, windows)."""
+        if not group.expands:
+            return self._statistics.counts(table)
+        # The index has the counts of single terms.
+        return np.stack(
+            [self.index.collection_frequencies[table.cliques], self.index.document_frequencies[table.cliques]]
+        )
 
-    def _cliques(self, group: _Group, query: _Query) -> _Cliques:
-        from greylag.features.windows import FILLER
-
-        if group.expands:
-            rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
-        else:
-            limit = self.parameters.max_clique
-            rows, multiplicity = distinct_cliques(query.terms, group.sets, limit, ordered=group.ordered)
-        terms = np.where(rows == ABSENT, FILLER, query.vocabulary[rows])
-        table = CliqueTable(group.ordered, terms, group.windows, self.parameters.profile == "galago")
-        if group.expands:  # the index has the counts of single terms
-            counts = np.stack([self.index.collection_frequencies[terms], self.index.document_frequencies[terms]])
-        else:
-            counts = self._statistics.counts(table)
-        return _Cliques(rows, multiplicity, table, counts)
-
-    def _values(self, query: _Query, documents: IntArray) -> FloatArray:
-        """Features of documents in ascending order of their numbers."""
-        from greylag.features.windows import accumulate, locate
-
-        index = self.index
-        postings, having, offsets = locate(index.postings_offsets, index.postings_docs, query.vocabulary, documents)
-        lengths = index.document_lengths[documents]
+    def _values(self, query: QueryTerms, documents: IntArray) -> FloatArray:
+        """The features of documents in ascending order of their numbers."""
+        located = locate(self.index.postings_offsets, self.index.postings_docs, query.vocabulary, documents)
         out = np.zeros((len(documents), len(self.specs)))
         for column, prior in self._priors.items():
             out[:, column] = prior[documents]
         for group in self._groups:
-            rows, multiplicity, table, counts = self._cliques(group, query)
-            if not len(rows):
-                continue  # its features stay 0
-            weightings = [self._weightings[function] for function in group.functions]
-            clique_values = np.concatenate([weighting.clique(*counts) for weighting in weightings], axis=1)
-            document_values = np.stack([weighting.document(lengths) for weighting in weightings], axis=1)
-            values = _absent(weightings, clique_values, document_values, multiplicity)
-            accumulate(
-                group.ordered, rows, postings, having, offsets, index.postings_starts, index.positions, table.widths,
-                table.overlap, group.codes, multiplicity, clique_values, document_values, values,
-            )  # fmt: skip
-            out[:, group.columns] = values[:, *group.sources]
+            found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
+            if len(found.rows):  # otherwise the group's features are 0
+                values = self._group_values(group, found, located, self.index.document_lengths[documents])
+                out[:, group.columns] = values[:, *group.sources]
         return out
+
+    def _group_values(
+        self, group: _Group, found: QueryCliques, located: tuple[IntArray, IntArray, IntArray], lengths: IntArray
+    ) -> FloatArray:
+        """The values of a group, shape (documents, sets, weightings x windows)."""
+        table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile == "galago")
+        counts = self._counts(group, table)
+        weightings = [self._weightings[function] for function in group.functions]
+        clique_values = np.concatenate([weighting.clique(*counts) for weighting in weightings], axis=1)
+        document_values = np.stack([weighting.document(lengths) for weighting in weightings], axis=1)
+        values = _absent(weightings, clique_values, document_values, found.multiplicity)
+        accumulate(
+            group.ordered, found.rows, *located, self.index.postings_starts, self.index.positions, table.widths,
+            table.overlap, group.codes, found.multiplicity, clique_values, document_values, values,
+        )  # fmt: skip
+        return values
 
     @cached_property
     def _groups(self) -> list[_Group]:
@@ -176,13 +176,12 @@ class FeatureExtractor:
 
     @cached_property
     def _priors(self) -> dict[int, FloatArray]:
-        """Each prior's column, and its values for all documents of the index."""
+        """The column of each prior, and its values for all documents of the index."""
         return {f: spec.values(self.index) for f, spec in enumerate(self.specs) if isinstance(spec, Prior)}
 
     @cached_property
     def _weightings(self) -> dict[str, Weighting]:
-        index = self.index
-        collection = CollectionStatistics(index.n_documents, index.n_tokens, index.average_length)
+        collection = CollectionStatistics.of(self.index)
         used = sorted({spec.function for spec in self.specs if isinstance(spec, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
 
@@ -190,13 +189,13 @@ class FeatureExtractor:
 def _absent(
     weightings: list[Weighting], clique_values: FloatArray, document_values: FloatArray, multiplicity: FloatArray
 ) -> FloatArray:
-    """What features are where no clique occurs, shape (documents, sets, weightings x windows).
+    """Feature values if no clique occurs, shape (documents, sets, weightings x windows).
 
-    Shapes as in `windows.accumulate`.
+    Shapes are those of `windows.accumulate`.
     """
     parts = np.split(clique_values, len(weightings), axis=1)
     absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
-    of_cliques = np.einsum("ck,cs->ks", multiplicity, absent)  # not by BLAS, whose sums depend on the number of threads
+    of_cliques = np.einsum("ck,cs->ks", multiplicity, absent)  # BLAS sums in an order that depends on the threads
     columns = [w.absent_document(values) for w, values in zip(weightings, document_values.T, strict=True)]
     of_documents = np.repeat(np.stack(columns, axis=1), parts[0].shape[1], axis=1)
     values: FloatArray = of_cliques + multiplicity.sum(axis=0)[:, None] * of_documents[:, None, :]

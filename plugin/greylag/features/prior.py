@@ -1,11 +1,11 @@
-"""Priors: values of documents from a file, whatever the query is."""
+"""Priors: query-independent document features, read from a file."""
 
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -19,16 +19,27 @@ _SPELLING = re.compile(r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<defa
 
 @dataclass(frozen=True, order=True)
 class Prior:
-    """A feature that is a document's own: PageRank, a spam score, an age (the clique of the document alone).
+    """A query-independent feature of a document, such as PageRank, a spam score or an age.
 
-    Spelt ``prior:FILE``, with ``:log`` and a default where they are wanted: ``prior:pagerank.tsv:log:1e-6``.
+    In the Markov random field it is a function of the clique that consists of the document alone. It is spelt
+    ``prior:FILE``, optionally followed by ``:log`` and a default: ``prior:pagerank.tsv:log:1e-6``.
 
     Parameters
     ----------
-    file : the file: a docid and a number in each line. Documents outside the index do not matter.
-    scale : "raw", the value itself, or "log", its natural logarithm.
-    default : the value, before the logarithm, of documents that the file lacks; None for the least value in the file.
+    file : str
+        A file with a docid and a number in each line. Documents outside the index are ignored.
+    scale : "raw" or "log", default "raw"
+        Whether to take the value itself or its natural logarithm.
+    default : float, optional
+        The value, before the logarithm, of documents that the file lacks. By default, the least value in the file.
+
+    Raises
+    ------
+    ParameterError
+        If the default is not finite, or not positive for a logarithm.
     """
+
+    expands: ClassVar[bool] = False
 
     file: str
     scale: Literal["raw", "log"] = "raw"
@@ -36,7 +47,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         if self.default is not None and not self._fits(self.default):
-            raise ParameterError(f"feature {self}: the default has to be {self._domain}")
+            raise ParameterError(f"feature {self}: the default must be {self._domain}")
 
     def __str__(self) -> str:
         scale = ":log" if self.scale == "log" else ""
@@ -44,7 +55,7 @@ class Prior:
 
     @classmethod
     def parse(cls, text: str) -> Prior:
-        """The prior spelt ``prior:FILE[:raw|:log][:DEFAULT]``; the inverse of ``str``."""
+        """Parse ``prior:FILE[:raw|:log][:DEFAULT]``; the inverse of ``str``."""
         match = _SPELLING.fullmatch(text)
         if match is None:
             raise ParameterError(f"feature {text!r} is not of the form prior:FILE[:log][:DEFAULT]")
@@ -57,14 +68,16 @@ class Prior:
         Raises
         ------
         FormatError
-            Where the file cannot be read, a value is not a finite number (above 0, for a logarithm), a document stands
-            twice, or none is in the index.
+            If the file cannot be read, a value is not a finite number (or not positive, for a logarithm), a document
+            is listed twice, or no document is in the index.
         """
         by_docid = self._read()
         numbers = index.documents(list(by_docid))
         if (numbers < 0).all():
             first = next(iter(by_docid))
-            raise FormatError(self.file, None, f"none of its documents is in the index, {first!r} first; check the ids")
+            raise FormatError(
+                self.file, None, f"none of its documents is in the index ({first!r} first); check the ids"
+            )
         read = np.array(list(by_docid.values()))
         values = np.full(index.n_documents, read.min() if self.default is None else self.default)
         values[numbers[numbers >= 0]] = read[numbers >= 0]
@@ -80,9 +93,9 @@ class Prior:
                 except ValueError:
                     value = math.nan
                 if not self._fits(value):
-                    raise FormatError(self.file, line, f"value {text.decode()!r} has to be {self._domain}")
+                    raise FormatError(self.file, line, f"value {text.decode()!r} must be {self._domain}")
                 if name in values:
-                    raise FormatError(self.file, line, f"document {name!r} stands twice; keep one of its lines")
+                    raise FormatError(self.file, line, f"duplicate document {name!r}; keep one of its lines")
                 values[name] = value
         return values
 
@@ -91,4 +104,4 @@ class Prior:
 
     @property
     def _domain(self) -> str:
-        return "a finite number" if self.scale == "raw" else "a finite number above 0, as its logarithm is taken"
+        return "a finite number" if self.scale == "raw" else "a finite number above 0 for its logarithm"

@@ -1,4 +1,4 @@
-"""Feature specifications: the 3-tuples of Metzler (2007), priors, their spelling, and the pool to select from."""
+"""Feature specifications: the 3-tuples of Metzler (2007), their spelling, and the candidate pool."""
 
 from __future__ import annotations
 
@@ -6,52 +6,81 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast, get_args
 
 from greylag.errors import ParameterError
 from greylag.features.prior import Prior
+from greylag.features.weighting import WEIGHTINGS
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
+Order = Literal["O", "U"]
+Pool = Literal["sd", "fd", "full"]
 
-DEPENDENCES: tuple[Dependence, ...] = ("FI", "SD", "FD")
-CLIQUE_SETS: tuple[CliqueSet, ...] = ("term", "ordered", "unordered", "expansion")
-SINGLE_TERMS = ("term", "expansion")
-FUNCTIONS = ("LM", "BM25")
-ORDERED_WIDTHS = (1, 2, 4, 8, 16, 32)
+SINGLE_TERM_SETS = ("term", "expansion")
 UNLIMITED = 0
-UNORDERED_WIDTHS = (1, 2, 4, 8, 16, 32, UNLIMITED)
+FUNCTIONS = tuple(WEIGHTINGS)
 
-_WEIGHTING = re.compile(r"(?P<function>[A-Z0-9]+)(?:-(?P<order>[OU])-(?P<width>[1-9]\d*|unlimited))?")
+_WINDOW = re.compile(r"(?P<order>[OU])-(?P<width>[1-9]\d*|unlimited)")
 
 
 class Window(NamedTuple):
-    """How a clique's terms have to stand in a document.
+    """A proximity constraint on the terms of a clique.
 
-    ``order`` "O": in the clique's order, each at most `width` after the one before. "U": in any order, within
-    `width` x |clique| tokens; `UNLIMITED`: anywhere in the document.
+    Parameters
+    ----------
+    order : "O" or "U"
+        "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one.
+        "U" is ``#uwN``: the terms in any order within ``width * |clique|`` tokens.
+    width : int
+        In tokens, at least 1, or `UNLIMITED` for anywhere in the document.
     """
 
-    order: Literal["O", "U"]
+    order: Order
     width: int
+
+    def __str__(self) -> str:
+        return f"{self.order}-{self.width or 'unlimited'}"
+
+    @classmethod
+    def parse(cls, text: str) -> Window | None:
+        """Parse ``O-4`` or ``U-unlimited``, the inverse of ``str``; None if `text` is neither."""
+        match = _WINDOW.fullmatch(text)
+        if match is None:
+            return None
+        return cls(cast(Order, match["order"]), UNLIMITED if match["width"] == "unlimited" else int(match["width"]))
 
 
 SINGLE_TERM = Window("O", 1)
 
+POOL_WINDOWS: dict[CliqueSet, tuple[Window, ...]] = {
+    "ordered": tuple(Window("O", width) for width in (1, 2, 4, 8, 16, 32)),
+    "unordered": tuple(Window("U", width) for width in (1, 2, 4, 8, 16, 32, UNLIMITED)),
+}
+"""The windows of the candidate pool, by the clique set that they match (Metzler 2007, section 5)."""
+
 
 @dataclass(frozen=True, order=True)
 class FeatureSpec:
-    """A feature as a 3-tuple: dependence model, clique set, weighting (Metzler 2007, section 3).
+    """A feature as a 3-tuple of dependence model, clique set and weighting (Metzler 2007, section 3).
 
     Parameters
     ----------
-    dependence : "FI" (full independence: no edges between query terms), "SD" (sequential: adjacent query terms) or "FD"
-        (full: all pairs).
-    cliques : "term"; "ordered", contiguous sub-sequences of two or more query terms that are cliques of the graph;
-        "unordered", all sub-sets of two or more that are; "expansion", the terms of a relevance model of the ranking's
-        first documents, each weighted by its probability (`greylag.features.expansion`).
-    weighting : "LM" or "BM25", and for a clique set of several terms the window: "-O-M" for #M or "-U-N" for #uw(N x
-        |clique|), N a number or "unlimited".
+    dependence : "FI", "SD" or "FD"
+        Full independence (no edges between query terms), sequential dependence (edges between adjacent query terms) or
+        full dependence (edges between all pairs).
+    cliques : "term", "ordered", "unordered" or "expansion"
+        "term": the query terms. "ordered": contiguous sub-sequences of two or more query terms that are cliques of the
+        graph. "unordered": all subsets of two or more that are. "expansion": the terms of a relevance model of the top
+        documents, each weighted by its probability (see `greylag.features.expansion`).
+    weighting : str
+        "LM" or "BM25". Clique sets of several terms need a window after it: "-O-M" for ``#M``, or "-U-N" for
+        ``#uw(N x |clique|)``, where N is a number or "unlimited".
+
+    Raises
+    ------
+    ParameterError
+        If a part is unknown, or the parts do not go together.
 
     Examples
     --------
@@ -67,32 +96,32 @@ class FeatureSpec:
 
     def __post_init__(self) -> None:
         for value, known, what in (
-            (self.dependence, DEPENDENCES, "dependence model"),
-            (self.cliques, CLIQUE_SETS, "clique set"),
+            (self.dependence, get_args(Dependence), "dependence model"),
+            (self.cliques, get_args(CliqueSet), "clique set"),
         ):
             if value not in known:
                 raise ParameterError(f"unknown {what} {value!r} in feature {self}: use one of {', '.join(known)}")
-        match = _WEIGHTING.fullmatch(self.weighting)
-        if not match or match["function"] not in FUNCTIONS:
+        function, dash, window = self.weighting.partition("-")
+        if function not in FUNCTIONS or (dash and Window.parse(window) is None):
             raise ParameterError(
-                f"unknown weighting {self.weighting!r} in feature {self}: use LM or BM25, for cliques of several terms "
-                "followed by a window, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
+                f"unknown weighting {self.weighting!r} in feature {self}: use {' or '.join(FUNCTIONS)}, followed by a "
+                "window for cliques of several terms, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
             )
-        single = self.cliques in SINGLE_TERMS
-        if single != (match["order"] is None):
+        single = self.cliques in SINGLE_TERM_SETS
+        if single == bool(dash):
             rule = "takes no window" if single else "needs a window, as in LM-O-1"
             raise ParameterError(f"feature {self}: the clique set {self.cliques!r} {rule}")
         if self.dependence == "FI" and not single:
             raise ParameterError(f"feature {self}: under FI no two query terms form a clique; use SD or FD")
-        if self.dependence != "FI" and self.cliques == "expansion":
-            raise ParameterError(f"feature {self}: the terms of an expansion are independent of each other; use FI")
+        if self.dependence != "FI" and self.expands:
+            raise ParameterError(f"feature {self}: expansion terms are independent of each other; use FI")
 
     def __str__(self) -> str:
         return f"{self.dependence}/{self.cliques}/{self.weighting}"
 
     @classmethod
     def parse(cls, text: str) -> FeatureSpec:
-        """The feature spelt ``dependence/cliques/weighting``; the inverse of ``str``."""
+        """Parse ``dependence/cliques/weighting``; the inverse of ``str``."""
         parts = text.strip().split("/")
         if len(parts) != 3:
             raise ParameterError(
@@ -102,35 +131,36 @@ class FeatureSpec:
 
     @property
     def function(self) -> str:
-        """The weighting function's name, "LM" or "BM25"."""
+        """The name of the weighting function, "LM" or "BM25"."""
         return self.weighting.partition("-")[0]
 
     @property
     def window(self) -> Window:
-        """How the clique's terms are matched; a single term is matched as it stands."""
-        _, _, rest = self.weighting.partition("-")
-        if not rest:
-            return SINGLE_TERM
-        order, width = rest.split("-")
-        return Window(cast(Literal["O", "U"], order), UNLIMITED if width == "unlimited" else int(width))
+        """The window that cliques are matched in; `SINGLE_TERM` for cliques of one term."""
+        return Window.parse(self.weighting.partition("-")[2]) or SINGLE_TERM
+
+    @property
+    def expands(self) -> bool:
+        """Whether the cliques are expansion terms, so that values depend on the ranking as well as the document."""
+        return self.cliques == "expansion"
 
 
 Feature = FeatureSpec | Prior
 
 
 def parse_feature(text: str) -> Feature:
-    """The feature of a spelling, ``dependence/cliques/weighting`` or ``prior:FILE``; the inverse of ``str``."""
+    """Parse ``dependence/cliques/weighting`` or ``prior:FILE``; the inverse of ``str``."""
     text = text.strip()
     return Prior.parse(text) if text.startswith("prior:") else FeatureSpec.parse(text)
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:
-    """Comma-separated features; an error names one that stands twice."""
+    """Parse comma-separated features; raises `ParameterError` if one is given twice."""
     return unique_features([parse_feature(part) for part in text.split(",")])
 
 
 def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
-    """`features` as a tuple; ParameterError where there are none or one stands twice."""
+    """Return `features` as a tuple; raises `ParameterError` if it is empty or has a duplicate."""
     if not features:
         raise ParameterError("no features are given")
     if len(set(features)) < len(features):
@@ -140,28 +170,32 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
 
 
 EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCTIONS)
+"""The expansion features, one for each weighting."""
 
 
 def candidate_pool(dependences: Iterable[Literal["SD", "FD"]] = ("SD", "FD")) -> tuple[FeatureSpec, ...]:
-    """The candidate features (Metzler 2007, section 4): every function, clique set and window under `dependences`.
+    """The candidate features of Metzler (2007, section 5): every combination of weighting, clique set and window.
 
     {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}.
+
+    Parameters
+    ----------
+    dependences : iterable of "SD" and "FD", default both
+        Dependence models of the clique sets of several terms. One gives 28 features, both give 54.
     """
-    windows = [("ordered", f"O-{width}") for width in ORDERED_WIDTHS]
-    windows += [("unordered", f"U-{width or 'unlimited'}") for width in UNORDERED_WIDTHS]
-    terms = [FeatureSpec("FI", "term", function) for function in FUNCTIONS]
+    windows = [(cliques, window) for cliques, windows in POOL_WINDOWS.items() for window in windows]
     return (
-        *terms,
+        *(FeatureSpec("FI", "term", function) for function in FUNCTIONS),
         *(
-            FeatureSpec(dependence, cast(CliqueSet, cliques), f"{function}-{window}")
+            FeatureSpec(dependence, cliques, f"{function}-{window}")
             for dependence, function, (cliques, window) in product(dependences, FUNCTIONS, windows)
         ),
     )
 
 
-def named_pool(name: str) -> tuple[FeatureSpec, ...]:
-    """The candidate pool under "sd", "fd" or, "full", both."""
+def named_pool(name: Pool) -> tuple[FeatureSpec, ...]:
+    """The candidate pool under sequential dependence ("sd"), full dependence ("fd") or both ("full")."""
     pools: dict[str, tuple[Literal["SD", "FD"], ...]] = {"sd": ("SD",), "fd": ("FD",), "full": ("SD", "FD")}
     if name not in pools:
-        raise ParameterError(f"unknown pool {name!r}: use sd, fd or full")
+        raise ParameterError(f"unknown pool {name!r}: use {', '.join(pools)}")
     return candidate_pool(pools[name])

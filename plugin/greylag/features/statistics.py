@@ -1,4 +1,4 @@
-"""cf and df of windows over the whole collection: counted exactly, once, and kept beside the index."""
+"""Exact collection and document frequencies of windows, counted once and stored with the index."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from pathlib import Path
 import numpy as np
 
 from greylag.features.spec import UNLIMITED, Window
+from greylag.features.windows import collection_counts
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import IntArray
 
 _FILE = "windows.sqlite"
-_MEMORY_LIMIT = 1 << 28  # bytes of counts held in memory; beyond it they are read from the file again
-ANYWHERE = 1 << 40  # wider than any document, and still without overflow when multiplied by a clique's size
+_MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
+ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
 
 
 @dataclass(frozen=True, eq=False)
 class CliqueTable:
-    """Cliques that are matched alike, and the windows to count them in.
+    """Cliques to count, and the windows to count them in.
 
-    ordered : whether the order of a row's terms matters.
-    cliques : shape (cliques, largest): term numbers, as `windows.collection_counts` takes them.
-    windows : those whose widths are counted.
-    overlap : whether matches that overlap one already counted are counted too.
+    Parameters
+    ----------
+    ordered : bool
+        Whether the order of terms matters.
+    cliques : int array, shape (cliques, largest)
+        Term numbers, as `windows.collection_counts` takes them.
+    windows : tuple of Window
+        All of the same order.
+    overlap : bool
+        Whether overlapping matches count.
     """
 
     ordered: bool
@@ -37,12 +44,12 @@ class CliqueTable:
 
     @property
     def widths(self) -> IntArray:
-        """The windows' widths, an unlimited one as `ANYWHERE`."""
+        """The widths of the windows, with `ANYWHERE` for an unlimited one."""
         return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in self.windows], dtype=np.int64)
 
     @property
     def key(self) -> bytes:
-        """Identifies the table's counts."""
+        """The key of the table's counts in storage."""
         digest = hashlib.sha256(repr((self.ordered, self.overlap, self.cliques.shape, self.windows)).encode())
         digest.update(self.cliques.tobytes())
         return digest.digest()
@@ -50,11 +57,15 @@ class CliqueTable:
 
 @dataclass(frozen=True)
 class WindowStatistics:
-    """Collection counts of windows for one index.
+    """The counts of windows over one collection.
 
-    The counts of a query's cliques are computed when they are first asked for, held in memory, and stored in
-    ``windows.sqlite`` in the index's folder, which is named after its fingerprint. Without a folder, or where it cannot
-    be written, they are held in memory only.
+    Counts are computed on first use, cached in memory, and stored in ``windows.sqlite`` in the folder of the index. If
+    there is no folder, or it cannot be written, they are cached in memory only. Safe with concurrent readers and
+    writers.
+
+    Parameters
+    ----------
+    index : PositionalIndex
     """
 
     index: PositionalIndex
@@ -62,7 +73,7 @@ class WindowStatistics:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def counts(self, table: CliqueTable) -> IntArray:
-        """Counts cf and df, shape (2, cliques, windows)."""
+        """Return cf and df, shape (2, cliques, windows)."""
         key = table.key
         shape = (2, len(table.cliques), len(table.windows))
         known = self._known.get(key)
@@ -78,8 +89,6 @@ class WindowStatistics:
         return known
 
     def _compute(self, table: CliqueTable) -> IntArray:
-        from greylag.features.windows import collection_counts
-
         index = self.index
         counts: IntArray = collection_counts(
             table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
@@ -97,7 +106,7 @@ class WindowStatistics:
         try:
             with closing(sqlite3.connect(self._file, timeout=60)) as store:
                 row = store.execute("SELECT counts FROM windows WHERE key = ?", (key,)).fetchone()
-        except sqlite3.OperationalError:  # not readable, or another process is just creating it
+        except sqlite3.OperationalError:  # not readable, or being created by another process
             return None
         return None if row is None else bytes(row[0])
 
@@ -108,5 +117,5 @@ class WindowStatistics:
             with closing(sqlite3.connect(self._file, timeout=60)) as store, store:
                 store.execute("CREATE TABLE IF NOT EXISTS windows (key BLOB PRIMARY KEY, counts BLOB) WITHOUT ROWID")
                 store.execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, counts.tobytes()))
-        except sqlite3.OperationalError:  # a read-only place: memory has to do
+        except sqlite3.OperationalError:  # read-only: the cache in memory must suffice
             return

@@ -1,18 +1,19 @@
-"""Weightings: what a clique that occurs tf times in a document adds to a feature.
+"""Weightings: the contribution of a clique that occurs tf times in a document.
 
-A weighting is written as ``absent(clique) + absent(document) + gain(tf; clique, document)`` with gain 0 where tf = 0,
-so that only documents in which the clique occurs need visiting. Adding one means a class and an entry in `WEIGHTINGS`
-here, and a branch in `windows.gain`, which the compiled loop over documents calls.
+A weighting is ``absent_clique(c) + absent_document(d) + gain(tf, c, d)``, where the gain is 0 at tf = 0, so that only
+documents in which the clique occurs need a visit. To add one, write its class, enter it in `WEIGHTINGS`, and give its
+gain in `greylag.features.windows.gain`, which the compiled loop over documents calls.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray
 
 Profile = Literal["indri", "galago"]
@@ -21,21 +22,35 @@ Idf = Literal["lucene", "robertson"]
 
 @dataclass(frozen=True)
 class FeatureParameters:
-    """The numbers that features depend on, besides the collection.
+    """The parameters of features.
 
     Parameters
     ----------
-    mu : Dirichlet prior, > 0, in tokens.
-    k1 : BM25's term-frequency saturation, >= 0.
-    b : BM25's length normalisation, in [0, 1].
-    idf : "lucene", log(1 + (N - df + 0.5) / (df + 0.5)), or "robertson", log((N - df + 0.5) / (df + 0.5)), as in
-        Metzler (2007), which is negative for df > N / 2.
-    profile : how windows are counted: "indri", without overlaps, or "galago", every match.
-    max_clique : largest clique, in terms, >= 2: the cliques of FD grow as 2^n.
-    fb_docs, fb_terms : for the clique set `expansion`: how many of the ranking's first documents make up the relevance
-        model, and how many terms are taken from it; both >= 1.
+    mu : float > 0, default 1000
+        Dirichlet prior of LM, in tokens.
+    k1 : float >= 0, default 0.9
+        Term-frequency saturation of BM25.
+    b : float in [0, 1], default 0.4
+        Length normalisation of BM25.
+    idf : "lucene" or "robertson", default "lucene"
+        "lucene" is log(1 + (N - df + 0.5) / (df + 0.5)). "robertson" is log((N - df + 0.5) / (df + 0.5)), as in Metzler
+        (2007), which is negative for df > N / 2.
+    profile : "indri" or "galago", default "indri"
+        Whether window matches must not overlap ("indri") or all count ("galago").
+    max_clique : int >= 2, default 3
+        The largest clique, in terms. The number of FD's cliques grows as 2^n.
+    fb_docs : int >= 1, default 10
+        Feedback documents: the relevance model of the clique set `expansion` is estimated on the top `fb_docs`.
+    fb_terms : int >= 1, default 30
+        The number of expansion terms.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
+    _: KW_ONLY
     mu: float = 1000.0
     k1: float = 0.9
     b: float = 0.4
@@ -57,7 +72,7 @@ class FeatureParameters:
             ("fb_terms", self.fb_terms >= 1, "at least 1"),
         ):
             if not fits:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}: it has to be {domain}")
+                raise ParameterError(f"{name} is {getattr(self, name)!r}: it must be {domain}")
 
     def as_dict(self) -> dict[str, Any]:
         """The parameters by name."""
@@ -66,38 +81,57 @@ class FeatureParameters:
 
 @dataclass(frozen=True)
 class CollectionStatistics:
-    """N documents, |C| tokens, and the average length of a document in tokens."""
+    """The totals of a collection.
+
+    Parameters
+    ----------
+    documents : int
+        N.
+    tokens : int
+        |C|.
+    average_length : float
+        In tokens.
+    """
 
     documents: int
     tokens: int
     average_length: float
 
+    @classmethod
+    def of(cls, index: PositionalIndex) -> CollectionStatistics:
+        """The totals of an index."""
+        return cls(index.n_documents, index.n_tokens, index.average_length)
+
 
 class Weighting(Protocol):
-    """A weighting over one collection; `code` is its number in `windows.gain`."""
+    """A weighting over one collection; `code` identifies it in `windows.gain`."""
 
     code: ClassVar[int]
 
     def __init__(self, collection: CollectionStatistics, parameters: FeatureParameters) -> None: ...
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """The clique's part of `gain`, shape of cf."""
+        """The clique's argument of the gain, shape of cf."""
 
     def document(self, lengths: IntArray) -> FloatArray:
-        """The document's part of `gain`, shape of lengths."""
+        """The document's argument of the gain, shape of lengths."""
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
-        """The clique's part of the value at tf = 0, from `clique`'s result and of its shape."""
+        """The clique's part of the value at tf = 0, computed from the result of `clique` and of the same shape."""
 
     def absent_document(self, document: FloatArray) -> FloatArray:
-        """The document's part of the value at tf = 0, from `document`'s result and of its shape."""
+        """The document's part of the value at tf = 0, computed from the result of `document` and of the same shape."""
 
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """log[(tf + mu cf/|C|) / (|D| + mu)], cf taken as 1/2 where it is 0 (Zhai & Lafferty 2004; Metzler 2007, 3.3).
+    """log[(tf + mu cf/|C|) / (|D| + mu)], with cf = 1/2 for a clique that never occurs.
 
-    absent: log(mu cf/|C|) and -log(|D| + mu); gain = log(1 + tf / (mu cf/|C|)).
+    Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)).
+
+    References
+    ----------
+    Zhai & Lafferty 2004; Metzler 2007, table 2.
     """
 
     collection: CollectionStatistics
@@ -105,7 +139,7 @@ class Dirichlet:
     code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """The product mu cf/|C|, shape of cf."""
+        """Mu cf/|C|, shape of cf."""
         background: FloatArray = np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
         return background * self.parameters.mu
 
@@ -125,7 +159,12 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class BM25:
-    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf (Robertson et al. 1994; Metzler 2007, 3.3); absent: 0."""
+    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf; 0 if absent.
+
+    References
+    ----------
+    Robertson et al. 1994; Metzler 2007, table 2.
+    """
 
     collection: CollectionStatistics
     parameters: FeatureParameters
@@ -153,3 +192,4 @@ class BM25:
 
 
 WEIGHTINGS: dict[str, type[Weighting]] = {"LM": Dirichlet, "BM25": BM25}
+"""Every weighting by its name in a `FeatureSpec`."""

@@ -1,7 +1,7 @@
-"""Counting windows, compiled: in the documents of a ranking, and over the whole collection.
+"""Compiled window counting, in the documents of a ranking and over the whole collection.
 
-A clique's matches are found in one pass over its terms' positions for all widths at once: what a width decides is only
-which of the matches it admits. `tests/features/test_windows.py` holds the slow and obvious version beside this one.
+The matches of a clique are found in one pass over the positions of its terms for all widths at once, since a width only
+decides which of the matches count. The tests compare it with a direct implementation of the definition.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from greylag.index.positional import Int32Array
+from greylag.features.cliques import FILLER
+from greylag.index.arrays import Int32Array
 from greylag.ranking import FloatArray, IntArray
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
-FILLER = -2
 NEVER = 1 << 62
 
 
@@ -45,10 +45,10 @@ def _match_ordered(
 def _match_unordered(
     positions: Any, at: Any, ends: Any, copies: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
 ) -> None:
-    """Add to `tf` the matches of #uw(N x size) for each width N; equal terms of the clique stand side by side.
+    """Add to `tf` the matches of #uw(N x size) for each width N; equal terms of the clique are adjacent.
 
-    ``at[j]`` is the first occurrence of term j from the window's begin on. The least of these is the begin, the
-    greatest the end of the shortest window from there; a term that the clique has twice needs the one after, too.
+    ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
+    greatest is where the shortest one ends. A term that the clique has twice needs its next occurrence, too.
     """
     last[:] = -1
     copies[:] = 1
@@ -90,10 +90,10 @@ def count(
     last: IntArray,
     tf: IntArray,
 ) -> None:
-    """Set `tf`, shape (widths,), to how often a clique occurs in one document within each width.
+    """Set `tf`, shape (widths,), to the number of matches of a clique in one document within each width.
 
-    ``at[j]:ends[j]`` are the positions of the clique's j-th term. These, `copies` (size,) and `last` (widths,) are used
-    up.
+    ``positions[at[j]:ends[j]]`` are the positions of the clique's j-th term. `at`, `ends`, `copies` (size,) and `last`
+    (widths,) are scratch buffers, overwritten.
     """
     tf[:] = 0
     if ordered:
@@ -104,18 +104,22 @@ def count(
 
 @_jit
 def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArray, documents: IntArray) -> Any:
-    """Where each of a query's terms occurs among some documents.
+    """Locate query terms in some documents.
 
     Parameters
     ----------
-    terms : shape (t,), term numbers, -1 for a term that the collection lacks.
-    documents : shape (n,), ascending document numbers.
+    terms : shape (t,)
+        Term numbers, -1 for a term that the collection lacks.
+    documents : shape (n,)
+        Ascending document numbers.
 
     Returns
     -------
-    postings : shape (t, n): the term's posting in the document, or -1.
-    having : the numbers 0, ..., n - 1 of the documents that have term i, ascending, at ``offsets[i]:offsets[i + 1]``.
-    offsets : shape (t + 1,).
+    postings : shape (t, n)
+        The posting of the term in the document, or -1.
+    having : shape (t * n,)
+        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as ascending places in `documents`.
+    offsets : shape (t + 1,)
     """
     n = len(documents)
     postings = np.full((len(terms), n), -1, np.int64)
@@ -125,7 +129,7 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
         first = end = 0
         if terms[t] >= 0:
             first, end = postings_offsets[terms[t]], postings_offsets[terms[t] + 1]
-        skip = end - first > 16 * n  # a long list is searched, a short one read through
+        skip = end - first > 16 * n  # search long lists, scan short ones
         for d in range(n):
             if skip:
                 first += np.searchsorted(postings_docs[first:end], documents[d])
@@ -144,7 +148,7 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
 
 @_jit
 def gain(weighting: int, tf: int, clique: float, document: float) -> float:
-    """What tf > 0 occurrences add, by the weighting's code."""
+    """The gain of tf > 0 occurrences, by the code of the weighting."""
     if weighting == 0:
         return np.log1p(tf / clique)  # type: ignore[no-any-return]
     return clique * tf / (document + tf)
@@ -152,7 +156,7 @@ def gain(weighting: int, tf: int, clique: float, document: float) -> float:
 
 @_jit
 def _once(weighting: int, clique: float, document: float) -> tuple[float, float]:
-    """Two factors, one of the clique and one of the document, whose product is `gain` at tf = 1."""
+    """A factor of the clique and one of the document whose product is `gain` at tf = 1."""
     if weighting == 0:
         return np.log1p(1.0 / clique), 1.0
     return clique, 1.0 / (document + 1.0)
@@ -175,19 +179,26 @@ def accumulate(  # noqa: PLR0912
     document_values: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add to `out`, shape (documents, sets, weightings x widths), what the cliques that occur in each document give.
+    """Add the gains of the cliques that occur in each document to `out`.
 
     A clique whose terms occur once each, which is the most frequent case, is matched without a search.
 
     Parameters
     ----------
-    cliques : shape (cliques, largest), rows of `postings`, filled up with -1.
-    postings, having, having_offsets : from `locate`.
-    widths : shape (widths,); overlap: count matches that overlap too.
-    weightings : shape (weightings,): their codes.
-    multiplicity : shape (cliques, sets): how often the clique set has the clique, 0 for not at all.
-    clique_values : shape (cliques, weightings x widths); document_values, shape (documents, weightings): the parts that
-        cliques and documents have in the weightings.
+    cliques : shape (cliques, largest)
+        Rows of `postings`, padded with -1.
+    postings, having, having_offsets : from `locate`
+    widths : shape (widths,)
+    overlap : bool
+        Whether overlapping matches count.
+    weightings : shape (weightings,)
+        Codes.
+    multiplicity : shape (cliques, sets)
+        How often the clique set has the clique.
+    clique_values : shape (cliques, weightings x widths)
+    document_values : shape (documents, weightings)
+        The arguments of `gain`.
+    out : shape (documents, sets, weightings x widths)
     """
     largest = cliques.shape[1]
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
@@ -240,12 +251,12 @@ def accumulate(  # noqa: PLR0912
 
 @_jit
 def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int) -> int:
-    """The least width within which terms that occur once, at ``positions[at[j]]``, match; `NEVER` if none."""
+    """The least width in which terms that occur once, at ``positions[at[j]]``, match; `NEVER` if there is none."""
     first = last = positions[at[0]]
     gap = 0
     for j in range(1, size):
         here = positions[at[j]]
-        if at[j] == at[j - 1] or (ordered and here <= last):  # a word that the clique has twice, or the wrong order
+        if at[j] == at[j - 1] or (ordered and here <= last):  # a repeated term, or the wrong order
             return NEVER
         gap = max(gap, here - last)
         first, last = (first, here) if ordered else (min(first, here), max(last, here))
@@ -263,9 +274,17 @@ def collection_counts(
     widths: IntArray,
     overlap: bool,
 ) -> IntArray:
-    """Counts cf and df of each clique within each width over the whole collection, shape (2, cliques, widths).
+    """Count each clique within each width over the whole collection.
 
-    cliques : shape (cliques, largest): term numbers, -1 for one that the collection lacks, filled up with `FILLER`.
+    Parameters
+    ----------
+    cliques : shape (cliques, largest)
+        Term numbers, -1 for a term that the collection lacks, padded with `FILLER`.
+
+    Returns
+    -------
+    shape (2, cliques, widths)
+        Cf and df.
     """
     out = np.zeros((2, len(cliques), len(widths)), np.int64)
     largest = cliques.shape[1]

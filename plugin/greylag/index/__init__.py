@@ -1,1 +1,5 @@
-"""Indexes: Lucene's, through Java, and the positional index that everything else reads."""
+"""The positional index, and text analysis without a JVM."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
-"""Text analysis without a JVM: what Lucene's English analyzer does, in Python.
+"""Text analysis without a JVM: Lucene's English analyzer in Python.
 
-`PositionalIndex.from_texts` and text categorisation use it; an index that comes from Lucene is analysed by Lucene.
+`PositionalIndex.from_texts` uses it; an index that comes from Lucene is analysed by Lucene.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ STOP_WORDS = frozenset(
     "to was will with".split()
 )
 
-# Unicode's word boundaries (UAX #29) for alphabetic scripts, as Lucene's StandardTokenizer draws them: letters hold
-# together over one apostrophe, full stop or colon, digits over one comma, semicolon, apostrophe or full stop.
+# The word boundaries of Unicode (UAX #29) for alphabetic scripts, as in Lucene's StandardTokenizer: an apostrophe, full
+# stop or colon does not separate letters; a comma, semicolon, apostrophe or full stop does not separate digits.
 _LETTER, _WORD = r"[^\W\d_]", r"\w"
 _TOKEN = re.compile(rf"{_WORD}+(?:(?:(?<={_LETTER})['’.:·](?={_LETTER})|(?<=\d)[,.;'’](?=\d)){_WORD}+)*")
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
@@ -24,7 +24,7 @@ _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
-    """Porter's stem of a lower-case word, with the two departures that his own program makes, as in Lucene."""
+    """Porter's stem of a lower-case word, with the two changes of his own implementation, as in Lucene."""
     return str(_stemmer().stem(word, to_lowercase=False))
 
 
@@ -36,7 +36,7 @@ def _stemmer():  # type: ignore[no-untyped-def]
 
 
 def tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Index terms of `text` with their positions; a stop word leaves a hole in the positions, as in Lucene."""
+    """The index terms of `text` with their positions. Stop words leave gaps in the positions, as in Lucene."""
     for position, match in enumerate(_TOKEN.finditer(text)):
         word = _POSSESSIVE.sub("", match.group()).lower()
         if word not in STOP_WORDS and any(character.isalnum() for character in word):
@@ -44,5 +44,5 @@ def tokens(text: str) -> Iterator[tuple[str, int]]:
 
 
 def analyze(text: str) -> list[str]:
-    """Index terms of `text` in order: words, lower case, without English stop words, Porter-stemmed."""
+    """The index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
     return [term for term, _ in tokens(text)]

@@ -21,33 +21,27 @@ from typing import IO, Any
 import numpy as np
 
 from greylag.errors import CollectionError
-from greylag.index.positional import PositionalIndex, fingerprint
-from greylag.lucene.lucene_index import LuceneIndex, PostingsBlock
+from greylag.index.arrays import DTYPES, document_sizes, encode_docids, fingerprint, offsets
+from greylag.index.transpose import transpose
+from greylag.lucene.lucene_index import LuceneIndex
 
 SCHEMA = 1
-_DTYPES = {
-    "docid_order": "int32",
-    "terms": "uint8",
-    "term_offsets": "int64",
-    "postings_offsets": "int64",
-    "postings_docs": "int32",
-    "postings_starts": "int64",
-    "positions": "int32",
-    "forward_offsets": "int64",
-    "forward_terms": "int32",
-    "forward_postings": "int64",
-}
 _log = logging.getLogger("greylag")
 
 
-def open_export(lucene: LuceneIndex | str | Path) -> PositionalIndex:
-    """`PositionalIndex.from_lucene`."""
-    source = lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene)
-    key = source.fingerprint()[:16]
+def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
+    """The folder of an index's export, and `PositionalIndex`'s arrays and fingerprint, mapped from its files.
+
+    Raises
+    ------
+    CollectionError
+        If the index has no positions, or the export cannot be written or is incomplete.
+    """
+    key = source.fingerprint[:16]
     places = [source.path.parent / f"{source.path.name}.greylag", _cache_folder(source.path)]
     for place in places:
         if (place / key / "meta.json").exists():
-            return _open(place / key, source)
+            return place / key, _open(place / key)
     writable = [place for place in places if _writable(place)]
     if not writable:
         raise CollectionError(f"neither {places[0]} nor {places[1]} can be written: make one of them writable")
@@ -55,7 +49,7 @@ def open_export(lucene: LuceneIndex | str | Path) -> PositionalIndex:
     if any(place.glob("*/meta.json")):
         _log.warning("%s has changed: exporting its positions again", source.path)
     _export(source, place, key)
-    return _open(place / key, source)
+    return place / key, _open(place / key)
 
 
 def _cache_folder(path: Path) -> Path:
@@ -72,15 +66,13 @@ def _writable(folder: Path) -> bool:
     return True
 
 
-def _open(folder: Path, source: LuceneIndex) -> PositionalIndex:
+def _open(folder: Path) -> dict[str, Any]:
     meta = json.loads((folder / "meta.json").read_text())
     if meta["schema"] != SCHEMA:
         raise CollectionError(f"{folder} was written by another version of greylag: delete it, and it is made again")
-    arrays = {name: _map(folder / f"{name}.{dtype}", dtype) for name, dtype in _DTYPES.items()}
+    arrays = {name: _map(folder / f"{name}.{dtype}", dtype) for name, dtype in DTYPES.items()}
     docids = _map(folder / f"docids.{meta['docids']}", meta["docids"])
-    return PositionalIndex(
-        docids=docids, **arrays, fingerprint=meta["fingerprint"], analyze=source.analyze, folder=folder
-    )
+    return {"docids": docids, **arrays, "fingerprint": meta["fingerprint"]}
 
 
 def _map(path: Path, dtype: str, mode: str = "r") -> Any:
@@ -107,8 +99,6 @@ def _export(source: LuceneIndex, place: Path, key: str) -> None:
 
 
 def _write(source: LuceneIndex, folder: Path) -> None:
-    from greylag.index.invert import encode_docids
-
     docids = encode_docids(source.docids())
     order = np.argsort(docids, kind="stable").astype(np.int32)
     with _writer(folder) as write:
@@ -116,7 +106,7 @@ def _write(source: LuceneIndex, folder: Path) -> None:
         _write_postings(source, write)
     docids.tofile(folder / f"docids.{docids.dtype.str[1:]}")
     arrays = {
-        name: _map(path, _DTYPES[name]) for path in folder.iterdir() if (name := path.name.split(".")[0]) in _DTYPES
+        name: _map(path, DTYPES[name]) for path in folder.iterdir() if (name := path.name.split(".")[0]) in DTYPES
     }
     arrays |= {"docids": docids}
     _check(source, arrays)
@@ -131,8 +121,8 @@ def _writer(folder: Path) -> Iterator[Any]:
 
     def write(name: str, array: Any) -> None:
         if name not in files:
-            files[name] = (folder / f"{name}.{_DTYPES[name]}").open("wb")
-        np.ascontiguousarray(array, dtype=_DTYPES[name]).tofile(files[name])
+            files[name] = (folder / f"{name}.{DTYPES[name]}").open("wb")
+        np.ascontiguousarray(array, dtype=DTYPES[name]).tofile(files[name])
 
     try:
         yield write
@@ -158,7 +148,6 @@ def _write_postings(source: LuceneIndex, write: Any) -> None:
     write("postings_docs", [])
     write("positions", [])
     with tqdm(total=source.statistics().tokens, desc="exporting positions", unit="token", disable=None) as bar:
-        block: PostingsBlock
         for block in source.postings_blocks():
             write("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
             running("term_offsets", [len(term) for term in block.terms])
@@ -170,19 +159,15 @@ def _write_postings(source: LuceneIndex, write: Any) -> None:
 
 
 def _write_forward(folder: Path, arrays: dict[str, Any]) -> None:
-    from greylag.index.invert import offsets, transpose
-
     docs = arrays["postings_docs"]
-    counts = np.zeros(len(arrays["docids"]), dtype=np.int64)
-    for first in range(0, len(docs), 1 << 22):
-        counts += np.bincount(docs[first : first + (1 << 22)], minlength=len(counts))
-    offsets(counts).tofile(folder / f"forward_offsets.{_DTYPES['forward_offsets']}")
-    paths = [folder / f"{name}.{_DTYPES[name]}" for name in ("forward_terms", "forward_postings")]
+    forward_offsets = offsets(document_sizes(docs, len(arrays["docids"])))
+    forward_offsets.tofile(folder / f"forward_offsets.{DTYPES['forward_offsets']}")
+    paths = [folder / f"{name}.{DTYPES[name]}" for name in ("forward_terms", "forward_postings")]
     for path, size in zip(paths, (4, 8), strict=True):
         with path.open("wb") as file:
             file.truncate(size * len(docs))
     terms, postings = (_map(path, path.suffix[1:], "r+") for path in paths)
-    transpose(arrays["postings_offsets"], docs, offsets(counts), terms, postings)
+    transpose(arrays["postings_offsets"], docs, forward_offsets, terms, postings)
     for array in (terms, postings):
         if isinstance(array, np.memmap):
             array.flush()

@@ -1,4 +1,4 @@
-"""Inverting texts, and turning postings round: the two ways in which a PositionalIndex's arrays are made in memory."""
+"""Making a PositionalIndex's arrays from texts, in memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
-from greylag.index.positional import Int32Array, fingerprint
-from greylag.ranking import IntArray
+from greylag.index.arrays import encode_docids, fingerprint, offsets
+from greylag.index.transpose import transpose
 
 
-def index_texts(texts: Mapping[str, str]) -> dict[str, Any]:
-    """`PositionalIndex`'s arrays and fingerprint for docid -> text."""
+def invert(texts: Mapping[str, str]) -> dict[str, Any]:
+    """`PositionalIndex`'s arrays and fingerprint for a mapping of docid to text.
+
+    Raises
+    ------
+    ParameterError
+        If a docid is empty.
+    """
     if "" in texts:
         raise ParameterError("a document has an empty docid")
     found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -46,32 +51,3 @@ def index_texts(texts: Mapping[str, str]) -> dict[str, Any]:
     for array in arrays.values():
         array.flags.writeable = False
     return {**arrays, "fingerprint": fingerprint(arrays)}
-
-
-def offsets(counts: Any) -> IntArray:
-    """0 and the running sums of counts, int64, shape (len(counts) + 1,)."""
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
-
-
-def encode_docids(docids: list[str]) -> np.ndarray[Any, np.dtype[np.bytes_]]:
-    """Docids as fixed-width UTF-8, shape (N,)."""
-    encoded = [docid.encode() for docid in docids]
-    return np.array(encoded, dtype=f"S{max([1, *map(len, encoded)])}")
-
-
-@njit(cache=True, nogil=True)
-def transpose(
-    postings_offsets: IntArray,
-    postings_docs: Int32Array,
-    forward_offsets: IntArray,
-    forward_terms: Int32Array,
-    forward_postings: IntArray,
-) -> None:
-    """Fill each document's entries, term by term, so that they come out in the order of terms."""
-    free = forward_offsets[:-1].copy()
-    for term in range(len(postings_offsets) - 1):
-        for posting in range(postings_offsets[term], postings_offsets[term + 1]):
-            document = postings_docs[posting]
-            forward_terms[free[document]] = term
-            forward_postings[free[document]] = posting
-            free[document] += 1

@@ -1,24 +1,24 @@
-"""PositionalIndex: the one data structure under features, diversity and manifold ranking.
+"""PositionalIndex: the data structure behind features, diversity and manifold ranking.
 
-It holds a collection twice over one array of positions: postings by term (which documents, where) and, by document, the
-terms and their postings. `from_lucene` exports it once from a Lucene index (`index.export` does the writing) and maps
-the files into memory ever after; `from_texts` makes the same structure from strings, without a JVM.
+It has two views of a collection over one array of positions: postings by term, and entries by document that point into
+the postings. `from_lucene` exports it once from a Lucene index and memory-maps the files afterwards; `from_texts` makes
+it from strings, without a JVM.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
+from greylag.index.arrays import Int32Array, document_lengths, ranges
 from greylag.ranking import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -26,33 +26,49 @@ if TYPE_CHECKING:
 
     from greylag.lucene.lucene_index import LuceneIndex
 
-Int32Array = NDArray[np.int32]
-_REMEMBERED = 1 << 20  # documents
+_CACHED_DOCIDS = 1 << 20
 
 Analyzer = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
 class PositionalIndex:
-    """An immutable positional index of N documents, V terms, P postings and |C| tokens.
+    """An immutable positional index of N documents, V terms, P postings and C tokens.
 
-    Documents and terms are numbered; the arrays are read-only, in memory or mapped from files.
+    Documents and terms are numbered from 0. The arrays are read-only, in memory or mapped from files. Use `from_lucene`
+    or `from_texts` to create an index.
 
     Parameters
     ----------
-    docids : bytes array, shape (N,); UTF-8.
-    docid_order : int32, shape (N,): document numbers in the order of their docids.
-    terms : uint8: the terms' UTF-8 bytes one after another, in ascending order; `term_offsets` int64, shape (V + 1,).
-    postings_offsets : int64, shape (V + 1,): term t's postings are ``postings_offsets[t]:postings_offsets[t + 1]``.
-    postings_docs : int32, shape (P,): document numbers, ascending within a term.
-    postings_starts : int64, shape (P + 1,): posting p's positions are ``postings_starts[p]:postings_starts[p + 1]``.
-    positions : int32, shape (|C|,): ascending within a posting; stop words leave holes.
-    forward_offsets : int64, shape (N + 1,): document d's entries, in the order of their terms.
-    forward_terms, forward_postings : int32 and int64, shape (P,): each entry's term and posting.
-    analyze : text to index terms, as the documents were analysed.
-    fingerprint : identifies the collection as indexed: docids, lengths, terms, df and cf, in whatever order documents
-        were indexed.
-    folder : where the files are, and where window statistics are kept; None in memory.
+    docids : bytes array, shape (N,)
+        Docids in UTF-8.
+    docid_order : int32 array, shape (N,)
+        Document numbers in ascending order of docids.
+    terms : uint8 array
+        The concatenated UTF-8 bytes of the terms, in ascending order.
+    term_offsets : int64 array, shape (V + 1,)
+        Term t is ``terms[term_offsets[t]:term_offsets[t + 1]]``.
+    postings_offsets : int64 array, shape (V + 1,)
+        The postings of term t are ``postings_offsets[t]:postings_offsets[t + 1]``.
+    postings_docs : int32 array, shape (P,)
+        Document numbers, ascending within a term.
+    postings_starts : int64 array, shape (P + 1,)
+        The positions of posting p are ``positions[postings_starts[p]:postings_starts[p + 1]]``.
+    positions : int32 array, shape (C,)
+        Ascending within a posting; stop words leave gaps.
+    forward_offsets : int64 array, shape (N + 1,)
+        The entries of document d are ``forward_offsets[d]:forward_offsets[d + 1]``.
+    forward_terms : int32 array, shape (P,)
+        The term of each entry, ascending within a document.
+    forward_postings : int64 array, shape (P,)
+        The posting of each entry.
+    fingerprint : str
+        SHA-256 (hex) of the collection as indexed: docids, lengths, terms, df and cf. It does not depend on the order
+        in which documents were indexed.
+    analyze : callable, str to list of str
+        Analyses text into index terms as the documents were analysed.
+    folder : Path, optional
+        The folder of the files, in which window statistics are also stored. None if the index is in memory.
     """
 
     docids: NDArray[np.bytes_]
@@ -75,75 +91,98 @@ class PositionalIndex:
 
     @classmethod
     def from_lucene(cls, lucene: LuceneIndex | str | Path) -> PositionalIndex:
-        """The positional index of a Lucene index: exported on first use, mapped from its files after that.
+        """The positional index of a Lucene index, exported on first use and memory-mapped afterwards.
+
+        Parameters
+        ----------
+        lucene : LuceneIndex, str or Path
+            The Lucene index or its folder.
 
         Raises
         ------
         CollectionError
-            Where the Lucene index has no positions, or the export's totals differ from Lucene's own.
+            If the Lucene index has no positions, or the export cannot be written or is incomplete.
         """
         from greylag.index.export import open_export
+        from greylag.lucene.lucene_index import LuceneIndex
 
-        return open_export(lucene)
+        if not isinstance(lucene, LuceneIndex):
+            with LuceneIndex(lucene) as opened:
+                return cls.from_lucene(opened)
+        folder, arrays = open_export(lucene)
+        return cls(**arrays, analyze=lucene.analyze, folder=folder)
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> PositionalIndex:
-        """The same structure from docid and text, in memory; analysed by `greylag.index.analysis`."""
-        from greylag.index.invert import index_texts
+        """The positional index of texts, in memory, analysed by `greylag.index.analyze`.
 
-        return cls(
-            **index_texts(dict(texts) if isinstance(texts, Mapping) else _unique(texts)), analyze=analysis.analyze
-        )
+        Parameters
+        ----------
+        texts : mapping of str to str, or iterable of pairs of str
+            Docids and texts.
+
+        Raises
+        ------
+        ParameterError
+            If a docid is empty or duplicated.
+        """
+        from greylag.index.invert import invert
+
+        return cls(**invert(texts if isinstance(texts, Mapping) else _unique(texts)), analyze=analysis.analyze)
 
     @property
     def n_documents(self) -> int:
-        """N."""
+        """N, the number of documents."""
         return len(self.docids)
 
     @property
     def n_terms(self) -> int:
-        """V."""
+        """V, the number of terms."""
         return len(self.term_offsets) - 1
 
     @property
     def n_tokens(self) -> int:
-        """|C|, the collection's length in indexed tokens."""
+        """C, the number of indexed tokens in the collection."""
         return len(self.positions)
 
     @property
     def average_length(self) -> float:
-        """avgdl, over the documents that hold a token, as Lucene has it."""
+        """Mean length of the documents that have a token, as in Lucene."""
         return self.n_tokens / max(1, int(np.count_nonzero(self.document_lengths)))
 
     @cached_property
     def document_frequencies(self) -> IntArray:
-        """Counts df by term, shape (V,)."""
+        """Document frequency df of each term, shape (V,)."""
         return np.diff(self.postings_offsets)
 
     @cached_property
     def collection_frequencies(self) -> IntArray:
-        """Counts cf by term, shape (V,)."""
+        """Collection frequency cf of each term, shape (V,)."""
         return np.diff(self.postings_starts[self.postings_offsets])
 
     @cached_property
     def document_lengths(self) -> IntArray:
-        """|D| in indexed tokens by document, shape (N,)."""
+        """Number of indexed tokens |D| of each document, shape (N,)."""
         return document_lengths(self.postings_docs, self.postings_starts, len(self.docids))
 
     def documents(self, docids: Sequence[str]) -> IntArray:
-        """Document numbers of docids, shape (len(docids),); -1 for a document outside the index."""
-        known = self._met_documents
-        new = [docid for docid in docids if docid not in known]
-        if new:
-            if len(known) > _REMEMBERED:
-                known.clear()
-                new = list(docids)
-            known.update(zip(new, self._look_up(new).tolist(), strict=True))
-        return np.array([known[docid] for docid in docids], dtype=np.int64)
+        """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
+        cache = self._cached_documents
+        numbers = [cache.get(docid) for docid in docids]
+        if new := [docid for docid, number in zip(docids, numbers, strict=True) if number is None]:
+            found = dict(zip(new, self._look_up(new).tolist(), strict=True))
+            # Other threads may clear the cache at any time, so what was read from it is not read again.
+            numbers = [
+                found[docid] if number is None else number for docid, number in zip(docids, numbers, strict=True)
+            ]
+            if len(cache) > _CACHED_DOCIDS:
+                cache.clear()
+            cache.update(found)
+        return np.array(numbers, dtype=np.int64)
 
     @cached_property
-    def _met_documents(self) -> dict[str, int]:
-        """Numbers of documents looked up before, since the same ones are ranked again and again."""
+    def _cached_documents(self) -> dict[str, int]:
+        """Numbers of recently looked-up documents, as the same ones are usually ranked several times."""
         return {}
 
     def _look_up(self, docids: Sequence[str]) -> IntArray:
@@ -155,20 +194,20 @@ class PositionalIndex:
         return np.where(self.docids[numbers] == wanted, numbers, -1)
 
     def docid(self, document: int) -> str:
-        """The docid of a document number."""
+        """The docid of document number `document`."""
         return bytes(self.docids[document]).decode()
 
     def term(self, term: int) -> str:
-        """The text of a term number."""
+        """The term with number `term`."""
         return bytes(self.terms[self.term_offsets[term] : self.term_offsets[term + 1]]).decode()
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
-        """Numbers of analysed terms, shape (len(terms),); -1 for a term that the collection lacks."""
+        """Numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
         return np.array([self._find(term.encode()) for term in terms], dtype=np.int64)
 
     @cached_property
     def query_terms(self) -> Callable[[str], IntArray]:
-        """A text's term numbers in order, -1 for a term that the collection lacks; the last ones are remembered."""
+        """A cached function from a text to its term numbers, in order; -1 for a term that is not in the collection."""
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def _find(self, term: bytes) -> int:
@@ -183,7 +222,7 @@ class PositionalIndex:
         return low if found else -1
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
-        """Term numbers and positions of a document's tokens, in the order of positions, each of shape (|D|,)."""
+        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
         entries = slice(self.forward_offsets[document], self.forward_offsets[document + 1])
         postings = self.forward_postings[entries]
         counts = self.postings_starts[postings + 1] - self.postings_starts[postings]
@@ -193,7 +232,7 @@ class PositionalIndex:
         return terms[order], positions[order]
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """Counts tf of the documents' terms, sparse, shape (len(documents), V); a document -1 has an empty row."""
+        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
         from scipy.sparse import csr_matrix
 
         numbers = np.asarray(documents, dtype=np.int64)
@@ -205,11 +244,14 @@ class PositionalIndex:
         return csr_matrix((tf, self.forward_terms[entries], indptr), shape=(len(numbers), self.n_terms))
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """Rows of (1 + log tf) log(N / df), of unit length; an empty document keeps a zero row. Shape as above."""
+        """TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V).
+
+        Rows have unit Euclidean length, except that an empty document has a zero row.
+        """
         return self.weigh_tfidf(self.term_frequencies(documents))
 
     def weigh_tfidf(self, frequencies: csr_matrix) -> csr_matrix:
-        """TF-IDF as in `tfidf` of any matrix of term frequencies over this vocabulary, such as a query's."""
+        """TF-IDF as in `tfidf`, from a matrix of term frequencies over this vocabulary, such as a query's."""
         weights = frequencies.copy()
         weights.data = (1.0 + np.log(weights.data)) * self.idf[weights.indices]
         lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
@@ -218,42 +260,14 @@ class PositionalIndex:
 
     @cached_property
     def idf(self) -> FloatArray:
-        """log(N / df) by term, shape (V,)."""
+        """Inverse document frequency log(N / df) of each term, shape (V,)."""
         return np.log(self.n_documents / np.maximum(self.document_frequencies, 1))
-
-
-def ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """The numbers ``starts[i], ..., starts[i] + counts[i] - 1`` for every i, one after another."""
-    ends = np.cumsum(counts)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
-
-
-def document_lengths(postings_docs: Int32Array, postings_starts: IntArray, n_documents: int) -> IntArray:
-    """Tokens by document, shape (N,), from postings, a bounded part of them at a time."""
-    lengths = np.zeros(n_documents, dtype=np.int64)
-    for first in range(0, len(postings_docs), 1 << 22):
-        part = slice(first, first + (1 << 22))
-        tf = np.diff(postings_starts[first : first + (1 << 22) + 1])
-        lengths += np.bincount(postings_docs[part], weights=tf, minlength=n_documents).astype(np.int64)
-    return lengths
-
-
-def fingerprint(arrays: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of docids in order, their lengths, terms, df and cf: the same however documents were numbered."""
-    order = arrays["docid_order"]
-    lengths = document_lengths(arrays["postings_docs"], arrays["postings_starts"], len(order))
-    df = np.diff(arrays["postings_offsets"])
-    cf = np.diff(arrays["postings_starts"][arrays["postings_offsets"]])
-    digest = hashlib.sha256()
-    for part in (arrays["docids"][order], lengths[order], arrays["terms"], arrays["term_offsets"], df, cf):
-        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for docid, text in pairs:
         if docid in texts:
-            raise ParameterError(f"document {docid!r} is given twice")
+            raise ParameterError(f"duplicate document {docid!r}")
         texts[docid] = text
     return texts

@@ -1,84 +1,98 @@
-"""Training data: the features of rankings with their judgements, in flat arrays."""
+"""Training data: the features of rankings and their relevance grades, in flat arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor, Origin
+from greylag.features.spec import Feature
 from greylag.ranking import FloatArray, IntArray, Ranking
+
+Qrels = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class RankingData:
-    """Documents of q queries, one after another, with f features and grades.
+    """The documents of q queries, one query after another: n rows with f features and a grade.
 
     Parameters
     ----------
-    names : the features' names, in the order of columns.
-    qids : the queries, shape (q,).
-    offsets : shape (q + 1,): query i's documents are rows ``offsets[i]:offsets[i + 1]``. Of documents with equal scores
-        the earlier row is ranked higher.
-    docids : the rows' documents.
-    features : shape (n, f).
-    grades : shape (n,), integers; 0 or less for not relevant or not judged.
-    judged : for each query, the positive grades of all its judged documents, retrieved or not.
+    specs : tuple of Feature or str, length f
+        The columns. Features from a file are known by name only.
+    qids : tuple of str, length q
+    offsets : int array, shape (q + 1,)
+        The documents of query i are rows ``offsets[i]:offsets[i + 1]``. The earlier row wins ties of scores.
+    docids : tuple of str, length n
+    features : float array, shape (n, f)
+        Finite.
+    grades : int array, shape (n,)
+        0 or less if the document is not relevant or not judged.
+    relevant_grades : tuple of int arrays, length q
+        The positive grades of all judged documents of each query, retrieved or not.
+    origin : Origin, optional
+        The feature parameters and the collection. Models can be trained only on data with an origin.
+
+    Raises
+    ------
+    ParameterError
+        If shapes do not match or a feature is not finite.
     """
 
-    names: tuple[str, ...]
+    specs: tuple[Feature | str, ...]
     qids: tuple[str, ...]
     offsets: IntArray
     docids: tuple[str, ...]
     features: FloatArray
     grades: IntArray
-    judged: tuple[IntArray, ...]
+    relevant_grades: tuple[IntArray, ...]
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        if self.features.shape != (len(self.docids), len(self.names)):
+        if self.features.shape != (len(self.docids), len(self.specs)):
             raise ParameterError(
-                f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.names)} names"
+                f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
             )
         if not np.isfinite(self.features).all():
             row, column = np.argwhere(~np.isfinite(self.features))[0]
             raise ParameterError(
-                f"feature {self.names[column]} of document {self.docids[row]} is {self.features[row, column]}: "
-                "features have to be finite"
+                f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
+                "features must be finite"
             )
 
     @classmethod
-    def from_rankings(
-        cls,
-        rankings: Iterable[Ranking],
-        qrels: Mapping[str, Mapping[str, int]],
-        names: Sequence[str],
-        extract: Callable[[Ranking], FloatArray],
-    ) -> RankingData:
-        """Data of the rankings whose query has a relevant document; the others teach nothing.
+    def from_rankings(cls, rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> RankingData:
+        """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
         Raises
         ------
         ParameterError
-            Where no query is left.
+            If no query is left.
         """
         used = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
         if not used:
-            raise ParameterError(
-                "none of the ranked queries has a relevant document in the qrels: nothing to learn from"
-            )
+            raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
         grades = [qrels[ranking.qid].get(docid, 0) for ranking in used for docid in ranking.docids]
         return cls(
-            names=tuple(names),
+            specs=extractor.specs,
             qids=tuple(ranking.qid for ranking in used),
             offsets=np.cumsum([0, *map(len, used)]),
             docids=tuple(docid for ranking in used for docid in ranking.docids),
-            features=np.concatenate([extract(ranking) for ranking in used]),
+            features=np.concatenate([extractor(ranking) for ranking in used]),
             grades=np.array(grades, dtype=np.int64),
-            judged=tuple(positive_grades(qrels[ranking.qid]) for ranking in used),
+            relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in used),
+            origin=extractor.origin,
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, in the order of columns."""
+        return tuple(map(str, self.specs))
 
     @cached_property
     def columns(self) -> FloatArray:
@@ -86,33 +100,51 @@ class RankingData:
         return np.ascontiguousarray(self.features.T)
 
     def select_queries(self, qids: Sequence[str]) -> RankingData:
-        """The data of `qids`, in their order; those that are not in the data are left out."""
+        """The data of `qids`, in their order, without those that the data lacks.
+
+        Raises
+        ------
+        ParameterError
+            If no query is left.
+        """
         places = [self.qids.index(qid) for qid in qids if qid in self.qids]
         if not places:
             raise ParameterError(f"none of the queries {', '.join(qids)} has training data")
         spans = [(int(self.offsets[i]), int(self.offsets[i + 1])) for i in places]
         rows = np.concatenate([np.arange(first, end) for first, end in spans])
-        return RankingData(
-            names=self.names,
+        return replace(
+            self,
             qids=tuple(self.qids[i] for i in places),
             offsets=np.cumsum([0, *(end - first for first, end in spans)]),
             docids=tuple(chain.from_iterable(self.docids[first:end] for first, end in spans)),
             features=self.features[rows],
             grades=self.grades[rows],
-            judged=tuple(self.judged[i] for i in places),
+            relevant_grades=tuple(self.relevant_grades[i] for i in places),
         )
 
     def select_features(self, columns: Sequence[int]) -> RankingData:
-        """The data with these columns only, in this order."""
-        names = tuple(self.names[column] for column in columns)
-        return RankingData(
-            names, self.qids, self.offsets, self.docids, self.features[:, list(columns)], self.grades, self.judged
+        """The data with only these columns, in this order."""
+        return replace(
+            self, specs=tuple(self.specs[column] for column in columns), features=self.features[:, list(columns)]
         )
 
 
 def positive_grades(judgements: Mapping[str, int]) -> IntArray:
-    """The grades above 0, highest first."""
+    """The grades above 0, in descending order."""
     return np.array(sorted((grade for grade in judgements.values() if grade > 0), reverse=True), dtype=np.int64)
+
+
+def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
+    """``features @ weights``, shape (n,), added column by column: BLAS sums in an order that depends on threads."""
+    scores = np.zeros(len(features))
+    for column, weight in zip(features.T, weights, strict=True):
+        scores += weight * column
+    return scores
+
+
+def linear_scores(data: RankingData, columns: Sequence[int], weights: FloatArray) -> FloatArray:
+    """The weighted sum of the columns, shape (n,), added in their order."""
+    return weighted_sum(data.features[:, list(columns)], weights)
 
 
 def centred(data: RankingData) -> FloatArray:
@@ -125,10 +157,11 @@ def centred(data: RankingData) -> FloatArray:
 
 
 def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
-    """Columns to keep, and why each other one goes: constant within every query, or ranking as an earlier one does.
+    """The columns to keep, and the reason for dropping each of the others.
 
-    Two features rank alike where, within every query, one is an increasing linear function of the other with the same
-    slope for all queries: where they are equal to within 1e-9 once each is centred in every query and of length 1.
+    A column is dropped if it is constant within every query, or ranks documents as an earlier one does: if, within
+    every query, it is an increasing linear function of the earlier one with the same slope for all queries. This is the
+    case if the two are equal to within 1e-9 after centring within each query and scaling to unit length.
     """
     units = centred(data)
     spans = np.abs(units).max(axis=1, initial=0.0)
@@ -145,5 +178,5 @@ def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
         if twin is None:
             kept.append(column)
         else:
-            dropped[column] = f"{name} ranks as {data.names[twin]} does"
+            dropped[column] = f"{name} ranks as {data.specs[twin]} does"
     return kept, dropped

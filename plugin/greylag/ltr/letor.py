@@ -1,9 +1,9 @@
-"""Feature matrices as files: LETOR (SVMlight) text, which other learners read and write, or NumPy's .npz."""
+"""Feature files: LETOR (SVMlight) text, which other learners read and write, and NumPy's .npz."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,21 +11,30 @@ import numpy as np
 
 from greylag.errors import FormatError
 from greylag.files import Faults, open_atomically, read_text
-from greylag.ltr.data import RankingData, positive_grades
+from greylag.ltr.data import Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, Ranking
-
-Qrels = Mapping[str, Mapping[str, int]]
 
 
 def write_features(
     path: str | Path, names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels | None = None
 ) -> None:
-    """Write rankings' features, query by query; a name in .npz gives NumPy's form, any other LETOR text.
+    """Write the features of rankings.
 
-    LETOR: a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, values with all their digits; the
-    features' names, ``1=NAME 2=NAME ...``, follow the first one's docid, since not all programs take lines of comment.
-    The grade is 0 without `qrels`, and where a document is not judged.
-    .npz: arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades`` (n,).
+    LETOR text has a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, with all digits of the
+    values. The names of the features, ``1=NAME 2=NAME ...``, follow the first docid, since not all programs accept
+    comment lines. A .npz file has the arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades``
+    (n,).
+
+    Parameters
+    ----------
+    path : str or Path
+        A name that ends in .npz selects NumPy's format, and any other name LETOR text.
+    names : iterable of str
+        The names of the features, in the order of columns.
+    rows : iterable of (Ranking, array of shape (documents, features))
+        One pair for each query.
+    qrels : mapping of qid to docid to grade, optional
+        The grades; 0 without qrels, and for documents that are not judged.
     """
     if Path(path).suffix == ".npz":
         _write_npz(path, tuple(names), rows, qrels or {})
@@ -72,24 +81,28 @@ class _Line(NamedTuple):
 
 
 _NAME = re.compile(r"\s(\d+)=(\S+)")
-_DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # LETOR's own files have "docid = ..." and more
+_DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # the LETOR collections have "docid = ..." and more
 
 
 def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
-    """Read LETOR text that `write_features` wrote, or of LETOR and MSLR themselves, as training data.
+    """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
-    A feature that a line leaves out is 0; a feature without a name is called by its number, a document by its line's.
+    A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
+    number of its line. Learners can fit the data, but `train` rejects it, since a model could not compute its features.
 
     Parameters
     ----------
-    qrels : the judgements, which tell of relevant documents that were not retrieved; without them the file's grades are
-        all that is known. Grades of the lines are the file's in either case.
-    lenient : repair what `greylag.files.read_text` can, such as CR LF, with a warning.
+    path : str or Path
+    qrels : mapping of qid to docid to grade, optional
+        Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
+        file.
+    lenient : bool, default False
+        Whether to repair what `greylag.files.read_text` can, such as CR LF, with a warning.
 
     Raises
     ------
     FormatError
-        Where a line is not of the form, or a query's lines are apart from each other; also what `read_text` refuses.
+        If a line is malformed, the lines of a query are not contiguous, or `read_text` rejects the file.
     """
     with Faults(path, lenient) as faults:
         text = read_text(path, faults).decode()
@@ -103,7 +116,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
 
 def _parse(path: str | Path, number: int, line: str) -> _Line:
     body, _, comment = line.partition("#")
-    grade, qid, *cells = body.split() if body.strip() else ("", "")
+    grade, qid, *cells = body.split() if len(body.split()) > 1 else ("", "")
     pairs = [cell.partition(":") for cell in cells]
     docid = _DOCID.match(comment.strip())
     try:
@@ -129,16 +142,16 @@ def _assemble(path: str | Path, names: dict[int, str], lines: list[_Line], qrels
         features[row, np.array(line.numbers, dtype=np.int64) - 1] = line.values
         own = graded.setdefault(line.qid, {})
         if line.docid in own or (own and lines[row - 1].qid != line.qid):
-            what = "apart from each other" if lines[row - 1].qid != line.qid else f"two for document {line.docid!r}"
-            raise FormatError(path, None, f"the lines of query {line.qid!r} are {what}; sort them by query, each once")
+            what = "is not contiguous" if lines[row - 1].qid != line.qid else f"has document {line.docid!r} twice"
+            raise FormatError(path, None, f"query {line.qid!r} {what}; sort lines by query and remove duplicates")
         own[line.docid] = line.grade
     judgements = graded if qrels is None else qrels
     return RankingData(
-        names=tuple(names.get(number, str(number)) for number in range(1, width + 1)),
+        specs=tuple(names.get(number, str(number)) for number in range(1, width + 1)),
         qids=tuple(graded),
         offsets=np.cumsum([0, *map(len, graded.values())]),
         docids=tuple(line.docid for line in lines),
         features=features,
         grades=np.array([line.grade for line in lines], dtype=np.int64),
-        judged=tuple(positive_grades(judgements.get(qid, {})) for qid in graded),
+        relevant_grades=tuple(positive_grades(judgements.get(qid, {})) for qid in graded),
     )

@@ -1,22 +1,19 @@
-"""The linear model: features, weights and where they come from; and the stage that ranks by it."""
+"""The linear model: features, weights and provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from greylag.errors import ModelError
-from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import Feature, parse_feature
-from greylag.features.weighting import FeatureParameters
+from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.greedy import weighted_sum
-from greylag.model_files import check_collection, model_content, write_model
-from greylag.ranking import Composable, Ranking
+from greylag.model_files import model_content, write_model
 
 SCHEMA = 1
 KIND = "greylag linear model"
@@ -24,17 +21,31 @@ KIND = "greylag linear model"
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A ranking function: the sum of weights times features (Metzler 2007, section 3).
+    """A ranking function: the weighted sum of features (Metzler 2007, section 2.1).
 
     Parameters
     ----------
-    features, weights : in the order in which they were selected.
-    parameters : what the features were computed with.
-    objective : what was maximised ("" for a model that was put together by hand).
-    training_scores : the objective's mean on the training queries after each round.
-    collection : N, |C| and average length of the collection that it was trained on.
-    fingerprint : that collection's fingerprint.
-    provenance : how it was made: version, seed, queries and the like.
+    features : tuple of Feature
+        In the order of selection.
+    weights : tuple of float
+        Finite, one for each feature.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+        The parameters that the features were computed with.
+    objective : str, default ""
+        The measure that was maximised; "" for a model assembled by hand.
+    training_scores : tuple of float, default ()
+        For each feature, the mean of the objective on the training queries after it was added.
+    collection : mapping, default {}
+        The totals of the training collection: ``documents``, ``tokens`` and ``average_length``.
+    fingerprint : str, default ""
+        The fingerprint of the training collection; "" for any collection.
+    provenance : mapping, default {}
+        How the model was made: version, learner, training queries and so on. Serialisable as JSON.
+
+    Raises
+    ------
+    ModelError
+        If the numbers of features and weights differ, or a weight is not finite.
     """
 
     features: tuple[Feature, ...]
@@ -50,12 +61,11 @@ class LinearModel:
         if len(self.features) != len(self.weights):
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
         if not np.isfinite(self.weights).all():
-            raise ModelError(f"weights have to be finite, not {self.weights}")
+            raise ModelError(f"weights must be finite, not {self.weights}")
 
     def for_collection(self, index: PositionalIndex) -> LinearModel:
-        """The same model, marked as trained on that collection."""
-        totals = {"documents": index.n_documents, "tokens": index.n_tokens, "average_length": index.average_length}
-        return replace(self, collection=totals, fingerprint=index.fingerprint)
+        """The same model, marked as trained on the collection of `index`."""
+        return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically; the same model gives the same bytes."""
@@ -75,14 +85,14 @@ class LinearModel:
 
     @classmethod
     def load(cls, path: str | Path) -> LinearModel:
-        """Read a model that `save` wrote.
+        """Read a model written by `save`.
 
         Raises
         ------
         ModelError
-            Where the file is no such model, of another schema, or has a value outside its domain.
+            If the file is not such a model, has another schema, or has a value outside its domain.
         """
-        with model_content(path, KIND, SCHEMA, "greylag train") as content:
+        with model_content(path, KIND, SCHEMA, "greylag train", objective=str, collection=dict) as content:
             rows = content["features"]
             scores = tuple(row["training_score"] for row in rows)
             return cls(
@@ -95,36 +105,3 @@ class LinearModel:
                 fingerprint=content["fingerprint"],
                 provenance=content["provenance"],
             )
-
-
-@dataclass(frozen=True)
-class MRFRanker(Composable):
-    """A stage that ranks documents by a linear model; only the model's features are computed.
-
-    Ties keep the order of the ranking that comes in.
-
-    Parameters
-    ----------
-    model : the model.
-    index : the collection.
-    transfer : allow a model that was trained on another collection; features use this one's statistics.
-
-    Raises
-    ------
-    ModelError
-        Where the model was trained on another collection and `transfer` is not set.
-    """
-
-    model: LinearModel
-    index: PositionalIndex
-    transfer: bool = False
-    _extract: FeatureExtractor = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
-        extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
-        object.__setattr__(self, "_extract", extractor)
-
-    def __call__(self, ranking: Ranking) -> Ranking:
-        """The ranking's documents by the model's scores."""
-        return ranking.rescore(weighted_sum(self._extract(ranking), np.array(self.model.weights)))

@@ -1,50 +1,111 @@
-"""Ranking measures as functions of the ranks of relevant documents, to be optimised.
+"""Ranking measures to be optimised.
 
-Every measure here is a sum over a query's relevant documents r of h(gain_r, rank_r, i_r, Q_r), where i_r counts the
-relevant documents down to r, and Q_r is the chance that a reader gets to r past those above (ERR). That is what lets
-`line_search` follow a measure through every change of the ranking.
+To add one, give its term in `greylag.ltr.kernels.term` and enter it in `MEASURES`.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.evaluation.measures import parse_measure
+from greylag.ltr import kernels
 from greylag.ltr.data import RankingData
 from greylag.ranking import FloatArray, IntArray
 
-AP, NDCG, RR, P, ERR = range(5)  # how the compiled functions know them
-_CODES = {"AP": AP, "nDCG": NDCG, "RR": RR, "P": P, "ERR": ERR}
-_SPELLINGS = {
-    "map": "AP",
-    "map_cut": "AP",
-    "ndcg": "nDCG",
-    "ndcg_cut": "nDCG",
-    "recip_rank": "RR",
-    "P": "P",
-    "err": "ERR",
-}
 NO_CUTOFF = 1 << 40
+
+
+def _binary(objective: Objective, data: RankingData) -> FloatArray:
+    return (data.grades > 0).astype(np.float64)
+
+
+def _graded(objective: Objective, data: RankingData) -> FloatArray:
+    return np.maximum(data.grades, 0).astype(np.float64)
+
+
+def _stopping(objective: Objective, data: RankingData) -> FloatArray:
+    """The probability that a user is satisfied, (2^grade - 1) / 2^max_grade."""
+    highest = max((int(grades.max()) for grades in data.relevant_grades if len(grades)), default=1)
+    if objective.max_grade is not None and objective.max_grade < highest:
+        raise ParameterError(
+            f"objective {objective}: max_grade is {objective.max_grade}, but the judgements reach {highest}"
+        )
+    return (2.0 ** np.maximum(data.grades, 0) - 1.0) / 2.0 ** (objective.max_grade or highest)
+
+
+def _by_relevant(objective: Objective, grades: IntArray) -> float:
+    return 1.0 / max(1, len(grades))
+
+
+def _by_ideal(objective: Objective, grades: IntArray) -> float:
+    top = np.sort(grades)[::-1][: objective.depth]
+    ideal = float(np.sum(top / np.log2(np.arange(len(top)) + 2.0)))
+    return 1.0 / max(ideal, 1e-300) if len(grades) else 0.0
+
+
+def _by_depth(objective: Objective, grades: IntArray) -> float:
+    return 1.0 / objective.depth
+
+
+def _by_one(objective: Objective, grades: IntArray) -> float:
+    return 1.0
+
+
+class Kind(NamedTuple):
+    """A measure without its cut-off.
+
+    ``code`` is its number in the compiled functions. ``gains`` maps data to the gain of each row, shape (n,), which is
+    0 if the row is not relevant. ``normaliser`` maps the relevant grades of a query to the factor of its sum.
+    """
+
+    code: int
+    gains: Callable[[Objective, RankingData], FloatArray]
+    normaliser: Callable[[Objective, IntArray], float]
+
+
+MEASURES = {
+    "AP": Kind(kernels.AP, _binary, _by_relevant),
+    "nDCG": Kind(kernels.NDCG, _graded, _by_ideal),
+    "RR": Kind(kernels.RR, _binary, _by_one),
+    "P": Kind(kernels.P, _binary, _by_depth),
+    "ERR": Kind(kernels.ERR, _stopping, _by_one),
+}
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure to maximise, averaged over queries.
+    """A measure to maximise, averaged over queries. A document with a grade of at least 1 is relevant.
 
-    AP = sum over relevant r of (i_r / rank_r) / R, R counting unretrieved relevant documents too.
-    nDCG@k = sum of grade_r / log2(1 + rank_r), over that of the ideal ranking (Jarvelin & Kekalainen 2002, with
-    trec_eval's linear gains). RR = 1 / rank of the first relevant. P@k = relevant among the first k / k.
-    ERR@k = sum over ranks of p_r Q_r / rank_r, p_r = (2^grade - 1) / 2^`max_grade`, Q_r the product of 1 - p above r
-    (Chapelle et al. 2009). A document is relevant from grade 1 on.
+    - AP = sum over relevant r of (i_r / rank_r) / R, where R includes relevant documents that were not retrieved.
+    - nDCG@k = sum of grade_r / log2(1 + rank_r), divided by that of the ideal ranking (Järvelin & Kekäläinen 2002, with
+      the linear gains of trec_eval).
+    - RR = 1 / rank of the first relevant document.
+    - P@k = relevant documents among the top k / k.
+    - ERR@k = sum over ranks of p_r Q_r / rank_r, where p_r = (2^grade_r - 1) / 2^`max_grade`, and Q_r is the product of
+      1 - p over the documents above r (Chapelle et al. 2009).
 
     Parameters
     ----------
-    name : "AP", "nDCG", "RR", "P" or "ERR".
-    cutoff : only ranks up to it count; None for all of them. P needs one.
-    max_grade : for ERR, the scale's highest grade; None takes the highest in the judgements of the data.
+    name : "AP", "nDCG", "RR", "P" or "ERR"
+    cutoff : int >= 1, optional
+        Ranks beyond it do not count. Required by P.
+    max_grade : int, optional
+        The highest grade of the scale, for ERR. By default, the highest grade in the judgements of the data.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown, or the cut-off is missing or outside its domain.
+
+    Examples
+    --------
+    >>> Objective.parse("ndcg_cut_10")
+    Objective(name='nDCG', cutoff=10, max_grade=None)
     """
 
     name: str
@@ -52,12 +113,12 @@ class Objective:
     max_grade: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in _CODES:
+        if self.name not in MEASURES:
             raise ParameterError(
-                f"unknown objective {self.name!r}: use one of {', '.join(_CODES)}, with @k for a cut-off"
+                f"{self.name!r} cannot be optimised: use one of {', '.join(MEASURES)}, with @k for a cut-off"
             )
         if self.cutoff is not None and self.cutoff < 1:
-            raise ParameterError(f"objective {self.name}: the cut-off has to be at least 1, not {self.cutoff}")
+            raise ParameterError(f"objective {self.name}: the cut-off must be at least 1, not {self.cutoff}")
         if self.name == "P" and self.cutoff is None:
             raise ParameterError("objective P needs a cut-off, as in P@10")
 
@@ -65,16 +126,20 @@ class Objective:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     @classmethod
-    def parse(cls, text: str) -> Objective:
-        """``AP``, ``nDCG@10``, ``RR``, ``P@5``, ``ERR@20``, or trec_eval's ``map``, ``ndcg_cut_10``, ``recip_rank``."""
-        match = re.fullmatch(r"([A-Za-z_]+?)(?:[@_](\d+))?", text.strip())
-        name = _SPELLINGS.get(match[1], match[1]) if match else text
-        return cls(name, int(match[2]) if match and match[2] else None)
+    def parse(cls, measure: Objective | str) -> Objective:
+        """Parse any spelling of `greylag.evaluation.parse_measure`, such as ``nDCG@10`` or ``ndcg_cut_10``.
+
+        An objective is returned as it is.
+        """
+        if isinstance(measure, Objective):
+            return measure
+        parsed = parse_measure(measure)
+        return cls(parsed.family.name, parsed.cutoff)
 
     @property
     def code(self) -> int:
-        """The measure's number in the compiled functions."""
-        return _CODES[self.name]
+        """The number of the measure in the compiled functions."""
+        return MEASURES[self.name].code
 
     @property
     def depth(self) -> int:
@@ -82,35 +147,16 @@ class Objective:
         return NO_CUTOFF if self.cutoff is None else self.cutoff
 
     def gains(self, data: RankingData) -> FloatArray:
-        """What each row is worth, shape (n,); 0 for rows that are not relevant."""
-        grades = np.maximum(data.grades, 0)
-        if self.name == "nDCG":
-            return grades.astype(np.float64)
-        if self.name == "ERR":
-            return (2.0**grades - 1.0) / 2.0 ** self._highest(data)
-        return (grades > 0).astype(np.float64)
+        """The gain of each row, shape (n,); 0 for rows that are not relevant."""
+        return MEASURES[self.name].gains(self, data)
 
-    def norms(self, data: RankingData) -> FloatArray:
-        """What a query's sum is multiplied by, shape (q,)."""
-        if self.name == "AP":
-            return np.array([1.0 / max(1, len(grades)) for grades in data.judged])
-        if self.name == "nDCG":
-            return np.array([1.0 / max(self._ideal(grades), 1e-300) if len(grades) else 0.0 for grades in data.judged])
-        return np.full(len(data.qids), 1.0 / self.depth if self.name == "P" else 1.0)
+    def normalisers(self, data: RankingData) -> FloatArray:
+        """The factor of each query's sum, shape (q,)."""
+        return np.array([MEASURES[self.name].normaliser(self, grades) for grades in data.relevant_grades])
 
     def evaluate(self, data: RankingData, scores: FloatArray) -> FloatArray:
         """The measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
-        from greylag.ltr.line_search import evaluate
-
-        values: FloatArray = evaluate(self.code, self.depth, data.offsets, scores, self.gains(data), self.norms(data))
+        values: FloatArray = kernels.evaluate(
+            self.code, self.depth, data.offsets, scores, self.gains(data), self.normalisers(data)
+        )
         return values
-
-    def _ideal(self, grades: IntArray) -> float:
-        top = np.sort(grades)[::-1][: self.depth]
-        return float(np.sum(top / np.log2(np.arange(len(top)) + 2.0)))
-
-    def _highest(self, data: RankingData) -> int:
-        highest = max((int(grades.max()) for grades in data.judged if len(grades)), default=1)
-        if self.max_grade is not None and self.max_grade < highest:
-            raise ParameterError(f"objective {self}: max_grade is {self.max_grade}, but the judgements reach {highest}")
-        return self.max_grade or highest

@@ -1,65 +1,69 @@
-"""From rankings and judgements to a LinearModel, and cross-validation over queries."""
+"""Training: from rankings and judgements to a linear model."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_feature
-from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import RankingData, distinct_features
-from greylag.ltr.greedy import Learner, Selection
+from greylag.features.spec import Feature
+from greylag.ltr.data import Qrels, RankingData, distinct_features
+from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
 
 _log = logging.getLogger("greylag")
 
 
-def training_data(
-    rankings: Sequence[Ranking], qrels: Mapping[str, Mapping[str, int]], extractor: FeatureExtractor
-) -> RankingData:
-    """The rankings' features and grades, for the queries that have a relevant document, with a progress bar."""
+def training_data(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> RankingData:
+    """Extract training data with a progress bar; see `RankingData.from_rankings`."""
     from tqdm import tqdm
 
-    shown = tqdm(rankings, desc="features", unit="query", disable=None)
-    data = RankingData.from_rankings(shown, qrels, [str(spec) for spec in extractor.specs], extractor)
+    data = RankingData.from_rankings(tqdm(rankings, desc="features", unit="query", disable=None), qrels, extractor)
     limited = sum(extractor.limits(ranking.query) for ranking in rankings)
     if limited:
         largest = extractor.parameters.max_clique
-        _log.info("FD's cliques have %d terms at most; queries with more terms: %d", largest, limited)
+        _log.info("cliques of FD are limited to %d terms; queries with more terms: %d", largest, limited)
     return data
 
 
 def train(
-    data: RankingData,
-    extractor: FeatureExtractor,
-    learner: Learner,
-    *,
-    n_jobs: int = 1,
-    provenance: Mapping[str, Any] | None = None,
+    data: RankingData, learner: Learner, *, n_jobs: int = 1, provenance: Mapping[str, Any] | None = None
 ) -> LinearModel:
-    """The model that `learner` makes of the data's features, trivial and duplicate ones set aside."""
-    candidates, set_aside = useful_features(data)
-    selection = learner.fit(candidates, n_jobs=n_jobs)
-    more = {"set_aside": set_aside, **(provenance or {})}
-    return selected_model(selection, candidates, learner, extractor.parameters, extractor.index, more)
+    """Train a linear model, leaving out trivial and duplicate features.
 
-
-def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
-    """The data without features that are trivial or duplicates by value, and why each of these goes.
+    Parameters
+    ----------
+    data : RankingData
+        Extracted by a `FeatureExtractor`, for instance by `training_data`.
+    learner : Learner
+        Such as `GreedySelection` or `CoordinateAscent`.
+    n_jobs : int, default 1
+        Number of threads; the model does not depend on it.
+    provenance : mapping, optional
+        Entries to add to the model's provenance. Serialisable as JSON.
 
     Raises
     ------
     ParameterError
-        Where no feature is left.
+        If the data was not extracted by a `FeatureExtractor`, or every feature is trivial.
+    """
+    candidates, set_aside = useful_features(data)
+    selection = learner.fit(candidates, n_jobs=n_jobs)
+    return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
+
+
+def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
+    """The data without features that are trivial or duplicates by value, and the reasons for dropping them.
+
+    Raises
+    ------
+    ParameterError
+        If no feature is left.
     """
     kept, dropped = distinct_features(data)
     if not kept:
@@ -68,41 +72,34 @@ def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
 
 
 def selected_model(
-    selection: Selection,
-    data: RankingData,
-    learner: Learner,
-    parameters: FeatureParameters,
-    index: PositionalIndex,
-    provenance: Mapping[str, Any],
+    selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> LinearModel:
-    """The model of what `learner` selected from `data`, whose features were computed with `parameters`."""
-    options = {name: value for name, value in asdict(learner).items() if name != "objective"}
+    """The model of a learner's selection from `data`.
+
+    Raises
+    ------
+    ParameterError
+        If the data has no origin.
+    """
+    if data.origin is None:
+        raise ParameterError(
+            "these features come from a file, so a model could not compute them: train on data from a FeatureExtractor"
+        )
+    options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
     return LinearModel(
-        features=tuple(parse_feature(data.names[column]) for column in selection.columns),
+        features=tuple(cast(Feature, data.specs[column]) for column in selection.columns),
         weights=selection.weights,
-        parameters=parameters,
+        parameters=data.origin.parameters,
         objective=str(learner.objective),
-        training_scores=selection.training_scores,
+        training_scores=selection.entry_scores,
+        collection=asdict(data.origin.collection),
+        fingerprint=data.origin.fingerprint,
         provenance={
             "greylag": __version__,
             "learner": type(learner).__name__,
             **options,
             "queries": list(data.qids),
-            "candidates": len(data.names),
+            "candidates": len(data.specs),
             **provenance,
         },
-    ).for_collection(index)
-
-
-def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
-    """`n_folds` parts of the queries, drawn at random, that differ in size by one at most; each in the given order.
-
-    Raises
-    ------
-    ParameterError
-        Where there are fewer queries than folds.
-    """
-    if not 2 <= n_folds <= len(qids):
-        raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
-    fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
-    return [[qid for qid, own in zip(qids, fold_of, strict=True) if own == fold] for fold in range(n_folds)]
+    )

@@ -1,47 +1,131 @@
-"""What training queries decide beside weights: mu, k1, b and feedback, the measure's cut-off, the number of features.
+"""Hyperparameters chosen on training queries: feature parameters, the cut-off of the objective, the number of features.
 
-Everything here sees training queries only, so that a study that calls it once for each training fold is nested
-cross-validation.
+Every function sees training queries only, so that calling it within each fold gives nested cross-validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from greylag import __version__
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
 from greylag.features.weighting import FeatureParameters
-from greylag.ltr.baselines import HandPicked
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import GreedySelection, Selection, linear_scores
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.baselines import Baseline
+from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.data import Qrels, RankingData, linear_scores
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.learner import Selection
+from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds
-from greylag.ranking import FloatArray
+from greylag.ranking import FloatArray, Ranking, Run
+
+_DEFAULTS = FeatureParameters()
 
 Grid = Mapping[str, Sequence[Any]]
-"""The values to try of each feature parameter, by its name."""
+"""The values to try for each feature parameter, by its name in `FeatureParameters`."""
 
 
-def combinations(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
-    """Every combination of the grid's values of `names`, the last varying fastest; the rest as in `base`."""
+def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
+    """Every combination of the grid's values of `names`, the last varying fastest; other parameters are as in `base`.
+
+    Raises
+    ------
+    ParameterError
+        If the grid lacks one of `names`, or a value is outside its domain.
+    """
+    for name in names:
+        if name not in grid:
+            raise ParameterError(f"the grid has no values for {name}: it has {', '.join(grid) or 'none'}")
     values = product(*(grid[name] for name in names))
     return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
 
 
+def tune(
+    baseline: Baseline,
+    grid: Grid,
+    rankings: Run | Iterable[Ranking],
+    qrels: Qrels,
+    index: PositionalIndex,
+    objective: Objective | str = "AP",
+    *,
+    base: FeatureParameters = _DEFAULTS,
+    n_jobs: int = 1,
+) -> LinearModel:
+    """Tune a baseline on training queries over a grid of feature parameters, and learn its weights if it has any.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        Such as `greylag.ltr.baselines.BM25`.
+    grid : mapping of str to sequence
+        The values to try for each of the parameters ``baseline.tuned``; others are ignored.
+    rankings : Run or iterable of Ranking
+        The first stage for the training queries.
+    qrels : mapping of qid to docid to grade
+        Only queries with a relevant document are used.
+    index : PositionalIndex
+    objective : Objective or str, default "AP"
+        The measure to maximise.
+    base : FeatureParameters, default ``FeatureParameters()``
+        The parameters that are not tuned.
+    n_jobs : int, default 1
+        Number of threads, each trying other parameters; the model does not depend on it.
+
+    Returns
+    -------
+    LinearModel
+        The first of the best models. Its provenance has the training score.
+
+    Raises
+    ------
+    ParameterError
+        If the grid lacks a tuned parameter, or no query has a relevant document.
+
+    Examples
+    --------
+    >>> grid = {"k1": (0.6, 0.9, 1.2), "b": (0.2, 0.4, 0.6)}
+    >>> model = tune(baselines.BM25, grid, bm25_run, qrels, index, "nDCG@10")  # doctest: +SKIP
+    >>> MRFRanker(model, index).run(bm25_run)  # doctest: +SKIP
+    """
+    used, objective = list(rankings.rankings if isinstance(rankings, Run) else rankings), Objective.parse(objective)
+
+    def extract(parameters: FeatureParameters) -> RankingData:
+        return RankingData.from_rankings(used, qrels, FeatureExtractor(index, baseline.features, parameters))
+
+    settings, qids = parameter_grid(grid, baseline.tuned, base), [ranking.qid for ranking in used]
+    best = tune_on_data(baseline, settings, extract, qids, objective, n_jobs=n_jobs)
+    provenance = {
+        "greylag": __version__,
+        "baseline": baseline.name,
+        "tuned": list(baseline.tuned),
+        "trained": baseline.trained,
+        "training_score": best.training_score,
+        "queries": qids,
+    }
+    model = LinearModel(
+        baseline.features, best.weights, best.parameters, objective=str(objective), provenance=provenance
+    )
+    return model.for_collection(index)
+
+
 @dataclass(frozen=True)
 class Tuned:
-    """A hand-picked model's parameters and weights for some training queries, and the objective's mean on these."""
+    """The parameters and weights of a tuned baseline, and the mean of the objective on the training queries."""
 
     parameters: FeatureParameters
     weights: tuple[float, ...]
     training_score: float
 
 
-def tune(
-    model: HandPicked,
+def tune_on_data(
+    baseline: Baseline,
     settings: Sequence[FeatureParameters],
     extract: Callable[[FeatureParameters], RankingData],
     qids: Sequence[str],
@@ -49,19 +133,25 @@ def tune(
     *,
     n_jobs: int = 1,
 ) -> Tuned:
-    """The model at the parameters, and the weights where they are trained, of the highest mean on training queries.
+    """Tune a baseline on data that is extracted elsewhere, for instance cached across folds.
 
     Parameters
     ----------
-    settings : the parameters to try; of equally good ones the first is taken.
-    extract : parameters to the data of the model's features, for these queries and maybe more.
-    qids : the training queries.
-    n_jobs : threads, each trying other parameters.
+    baseline : Baseline
+    settings : sequence of FeatureParameters
+        The parameters to try; the first of the best ones is chosen.
+    extract : callable
+        Maps parameters to the data of the baseline's features, for the training queries and possibly others.
+    qids : sequence of str
+        The training queries.
+    objective : Objective
+    n_jobs : int, default 1
+        Number of threads, each trying other parameters; the result does not depend on it.
     """
     from joblib import Parallel, delayed
 
     def attempt(parameters: FeatureParameters) -> Tuned:
-        return Tuned(parameters, *model.fit(extract(parameters).select_queries(qids), objective))
+        return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
 
     tried = Parallel(n_jobs=n_jobs, backend="threading")(delayed(attempt)(parameters) for parameters in settings)
     best: Tuned = max(tried, key=lambda tuned: tuned.training_score)
@@ -69,22 +159,25 @@ def tune(
 
 
 def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
-    """The measure of each query of `data` with the features of the first 1, 2, ... rounds; shape (rounds, queries)."""
-    columns = list(selection.columns)
-    rounds = enumerate(selection.history, 1)
+    """The measure of each query of `data` after each round of a selection, shape (rounds, queries)."""
     return np.stack(
-        [measure.evaluate(data, linear_scores(data, columns[:n], np.array(weights))) for n, weights in rounds]
+        [
+            measure.evaluate(data, linear_scores(data, selection.columns[: len(weights)], np.array(weights)))
+            for weights in selection.history
+        ]
     )
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The learner that did best on held-out training queries.
+    """The learner that is best on held-out training queries.
 
     Parameters
     ----------
-    learner : with `max_features` set to the number of features that was best.
-    held_out : for each learner, the measure's mean over the queries after 1, 2, ... features.
+    learner : GreedySelection
+        With `max_features` set to the best number of features.
+    held_out : tuple of tuples of float
+        For each learner, the mean of the measure over the held-out queries after 1, 2, ... features.
     """
 
     learner: GreedySelection
@@ -100,17 +193,23 @@ def choose_learner(
     seed: int,
     n_jobs: int = 1,
 ) -> Choice:
-    """Cross-validate learners on training data, and choose one and its number of features.
+    """Choose a learner and its number of features by cross-validation on training data.
 
-    In each fold, selection on the other folds' queries goes on for the learner's `max_features` rounds, and the fold's
-    queries are scored after each; selection that stops earlier keeps its last score. The learner and number of features
-    of the highest mean over all queries are chosen: of equal ones the first learner, and the fewest features.
+    In each fold, features are selected on the queries of the other folds up to the learner's `max_features`, and the
+    queries of the fold are scored after each round. A selection that stops earlier keeps its last score.
 
     Parameters
     ----------
-    learners : what to choose from, such as the same with objectives of other cut-offs.
-    measure : what held-out queries are scored by.
-    folds, seed : as in `split_folds`.
+    data : RankingData
+    learners : sequence of GreedySelection
+        The learners to choose from, such as the same one with the objective at different cut-offs. The first learner,
+        and then the lowest number of features, wins ties.
+    measure : Objective
+        The measure of held-out queries.
+    folds, seed : int
+        See `split_folds`.
+    n_jobs : int, default 1
+        Number of threads; the result does not depend on it.
     """
     means = [held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs) for learner in learners]
     best = max(range(len(learners)), key=lambda i: max(means[i]))

@@ -1,1 +1,5 @@
-"""Lucene, through Java: search, indexing, and what the export reads."""
+"""Lucene, through Java: indexing, searching, and reading postings."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

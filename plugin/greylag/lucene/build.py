@@ -1,4 +1,4 @@
-"""Building a Lucene index through Anserini: positions kept, one segment, whole or not at all."""
+"""Building a Lucene index through Anserini: with positions, in one segment, atomically."""
 
 from __future__ import annotations
 
@@ -22,34 +22,38 @@ _log = logging.getLogger("greylag")
 def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1) -> int:
     """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
 
-    The index is built in a temporary folder beside `out` and renamed when it is complete.
+    The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
 
     Parameters
     ----------
-    docs : a file or a folder, plain, gzipped or in tar archives.
-    out : the index's folder, which must not exist yet, or be empty.
-    collection : ``JsonCollection`` (objects with ``id``, ``contents`` and perhaps ``title``, which is indexed too; one
-        a line, or a list), ``TrecCollection``, or ``HtmlCollection`` (one document a file, its name the id). None
-        tells it from the first characters of the first file.
-    threads : Anserini's indexing threads, at least 1.
+    docs : Path
+        A file or a folder of files: plain, gzipped or in tar archives.
+    out : Path
+        The index folder. It must be absent or empty.
+    collection : {"JsonCollection", "TrecCollection", "HtmlCollection"}, optional
+        The documents' form. JSON: objects with ``id``, ``contents`` and optionally ``title``, which is indexed too; one
+        per line, or a list. HTML: one document per file, identified by the file name. By default the form is detected
+        from the first characters of the first file.
+    threads : int, at least 1, default 1
+        Number of indexing threads.
 
     Returns
     -------
     int
-        The number of documents indexed. Documents without any text are left out, with a warning in the log.
+        The number of documents indexed. Documents without text are not indexed; a warning gives their number.
 
     Raises
     ------
     ParameterError
-        An argument outside its domain; `out` holds something.
+        If an argument is outside its domain, or `out` is not empty.
     FormatError
-        A document file that cannot be read.
+        If a document file cannot be read.
     CollectionError
-        No document, one id twice, or a failure of Anserini's; `out` is then as it was.
+        If there is no document, a docid is duplicated, or Anserini fails. `out` is left unchanged.
     """
     docs, out = Path(docs), Path(out)
     if collection not in (*COLLECTIONS, None):
-        raise ParameterError(f"collection {collection!r} is none of {', '.join(COLLECTIONS)}")
+        raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
     if threads < 1:
         raise ParameterError(f"threads is {threads}: it must be at least 1")
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
@@ -62,8 +66,11 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         laid_out.mkdir()
         indexed = _index(docs, laid_out, built, lay_out(docs, collection, laid_out, threads), threads)
         if not indexed:
-            raise CollectionError(f"{docs} gives {collection} no document with text: is it another collection?")
-        _check(LuceneIndex(built), docs, indexed)
+            raise CollectionError(
+                f"{docs} has no document with text that {collection} can read: choose another collection"
+            )
+        with LuceneIndex(built) as index:
+            _check(index, docs, indexed)
         if out.exists():
             out.rmdir()
         built.rename(out)
@@ -72,55 +79,72 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
 
 @calls_java
 def _indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
-    """Anserini's indexer of the files in `docs`, silent."""
+    """Anserini's indexer for the files in `docs`."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
-    # Java does not follow when Python changes its working folder.
+    # Java ignores changes of Python's working directory.
     arguments.input, arguments.index = str(docs.absolute()), str(index.absolute())
     arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
     arguments.threads = threads
     arguments.storePositions = arguments.optimize = arguments.quiet = True
     # Anserini's default is as large as the whole heap.
     arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
-    indexer = java_class("io.anserini.index.IndexCollection")(arguments)
-    off = java_class("org.apache.logging.log4j.Level").OFF
-    java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(off)
-    return indexer
+    return java_class("io.anserini.index.IndexCollection")(arguments)
+
+
+@contextmanager
+def _silent_log4j() -> Iterator[None]:
+    """Switch log4j's root logger off during the block."""
+
+    @calls_java
+    def exchange(level: Any) -> Any:
+        context = java_class("org.apache.logging.log4j.core.LoggerContext").getContext(False)
+        previous = context.getConfiguration().getRootLogger().getLevel()
+        java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(level)
+        return previous
+
+    previous = exchange(calls_java(lambda: java_class("org.apache.logging.log4j.Level").OFF)())
+    try:
+        yield
+    finally:
+        exchange(previous)
 
 
 @calls_java
 def _count(indexer: Any, *names: str) -> int:
-    """The sum of Anserini's counters of these names."""
+    """The sum of the named counters of Anserini's indexer."""
     counters = indexer.getCounters()
     return sum(getattr(counters, name).get() for name in names)
 
 
 def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> int:
-    """Run Anserini's indexer on `docs`, as laid out; the number of documents indexed."""
-    with _printed_errors() as printed:
+    """Run Anserini's indexer on `docs`, as laid out in `laid_out`; return the number of documents indexed."""
+    with _silent_log4j(), _printed_errors() as printed:
         try:
             indexer = _indexer(laid_out, index, collection, threads)
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _count(indexer, "indexed"))
         except pyjnius().JavaException as error:
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
-        # Anserini prints what went wrong, and goes on with the next file.
+        # Anserini prints what went wrong and continues with the next file.
         if text := printed():
             raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
     if count := _count(indexer, "errors", "skipped"):
-        raise CollectionError(f"{docs}: Anserini could not read {count} files or documents: see that they are whole")
+        raise CollectionError(
+            f"{docs}: Anserini could not read {count} files or documents: check that they are complete"
+        )
     if left_out := _count(indexer, "empty", "unindexable"):
-        _log.warning("%s: documents without text, which are not in the index: %d", docs, left_out)
+        _log.warning("%s: %d documents without text are not indexed", docs, left_out)
     return _count(indexer, "indexed")
 
 
 def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> None:
-    """Run `work` in a thread, so that progress can be shown, and Ctrl-C stops Java at once."""
+    """Run `work` in a thread, so that progress is shown and Ctrl-C stops Java at once."""
     from tqdm import tqdm
 
     failures: list[Exception] = []
     java_threads: list[Any] = []
     java_thread = java_class("java.lang.Thread")
-    # Waited for in place of the thread, which Python 3.11 takes for ended when a join is interrupted.
+    # Waiting for the thread itself would fail: Python 3.11 marks a thread as ended if a join is interrupted.
     finished = threading.Event()
 
     @calls_java
@@ -157,7 +181,7 @@ def _interrupt(java_threads: list[Any]) -> None:
 
 @contextmanager
 def _printed_errors() -> Iterator[Callable[[], str]]:
-    """Collect what Java prints on its standard error stream; gives the function that tells it."""
+    """Capture what Java prints to its standard error stream; yields a function that returns it."""
     system = java_class("java.lang.System")
 
     @calls_java
@@ -174,7 +198,7 @@ def _printed_errors() -> Iterator[Callable[[], str]]:
 
 
 def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
-    """See that the index is complete, and that its ids are unique and can stand in a run."""
+    """Check that the index is complete, and that its docids are unique and valid in TREC files."""
     try:
         docids = index.docids()
     except CollectionError as error:
@@ -182,5 +206,5 @@ def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
     if len(docids) != indexed:
         raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
     for docid in docids:
-        if docid.split() != [docid]:
-            raise CollectionError(f"{docs}: the document id {docid!r} has white space or is empty: no run can hold it")
+        if docid.replace("\0", " ").split() != [docid]:
+            raise CollectionError(f"{docs}: docid {docid!r} is empty or has white space or NUL: rename it")

@@ -1,4 +1,4 @@
-"""What ``greylag doctor`` reports: one check a line, each with what to do where it fails."""
+"""The checks of ``greylag doctor``, each with a remedy if it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,19 @@ from greylag.lucene.lucene_index import BUILD, LuceneIndex
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one check: its name, whether it passed, what was found, and what to do ("" where it passed)."""
+    """The outcome of one check.
+
+    Parameters
+    ----------
+    name : str
+        What was checked.
+    ok : bool
+        Whether the check passed.
+    detail : str
+        What was found.
+    remedy : str
+        What to do, or "" if the check passed.
+    """
 
     name: str
     ok: bool
@@ -24,9 +36,14 @@ class Check:
 
 
 def diagnose(index: str | Path | None = None) -> tuple[Check, ...]:
-    """Check Java, Pyserini and the JVM, and an index where one is given.
+    """Check Java, Pyserini, the JVM and, optionally, an index.
 
-    Each check is made only if those before it passed, but for Java's and Pyserini's, which stand on their own.
+    The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
+
+    Parameters
+    ----------
+    index : str or Path, optional
+        The folder of an index to check.
     """
     checks = [
         Check("versions", True, _versions(), ""),
@@ -71,7 +88,7 @@ def _version(package: str) -> str:
 
 def _java() -> str:
     java = find_java()
-    return f"{java.version} in {java.home}, from {java.source}"
+    return f"{java.version} in {java.home}, found by {java.source}"
 
 
 def _pyserini() -> str:
@@ -83,15 +100,16 @@ def _jvm() -> str:
     heap = java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20
     java = java_class("java.lang.System").getProperty("java.version")
     lucene = java_class("org.apache.lucene.util.Version").LATEST.toString()
-    return f"runs Java {java} with {heap} MB at most, Lucene {lucene}"
+    return f"Java {java} with a heap of at most {heap} MB, Lucene {lucene}"
 
 
 def _index(path: str | Path) -> str:
-    index = LuceneIndex(path)
-    documents, tokens, terms, _ = index.statistics()
-    return f"{path}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint()[:16]}"
+    with LuceneIndex(path) as index:
+        documents, tokens, terms, _ = index.statistics()
+    return f"{path}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
 
 
 def _positions(path: str | Path) -> str:
-    LuceneIndex(path).check_exportable()
-    return "stored, and no document is deleted"
+    with LuceneIndex(path) as index:
+        index.check_exportable()
+    return "stored, and no deleted documents"

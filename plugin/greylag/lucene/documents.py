@@ -1,7 +1,7 @@
-"""Document files on their way into an index: telling their form, reading them, laying them out for Anserini.
+"""Document files to be indexed: detecting their form, reading them, and preparing them for Anserini.
 
-Anserini reads HTML and TREC files itself. JSON is read here, so that a bad line is an error and not, as in Anserini,
-the silent end of its file, and so that titles are indexed; and so are TREC files whose text stands bare in ``<DOC>``.
+Anserini reads HTML and TREC files itself. JSON is read here, because Anserini silently stops at a malformed line and
+does not index titles; so are TREC files whose text is directly in ``<DOC>``, which Anserini would ignore.
 """
 
 from __future__ import annotations
@@ -31,21 +31,31 @@ _FIRST_CHARACTERS = {
     "TrecCollection": (b"<doc>",),
     "HtmlCollection": (b"<html", b"<!doctype html"),
 }
-# The elements that Anserini's TrecCollection takes text from; it drops everything else.
+# The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*?)</DOC>", re.DOTALL)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def guess_collection(docs: Path) -> str:
-    """The class of `COLLECTIONS` that reads `docs`, by the first characters of its first file.
+    """Detect the collection class that reads `docs`, from the first characters of its first file.
 
-    ``{`` or ``[`` is JSON, ``<DOC>`` TREC, ``<html`` or ``<!doctype html`` HTML, in either case, after any white space.
+    ``{`` or ``[`` is JSON, ``<DOC>`` TREC, ``<html`` or ``<!doctype html`` HTML, ignoring case and white space.
+
+    Parameters
+    ----------
+    docs : Path
+        A file or folder.
+
+    Returns
+    -------
+    str
+        One of `COLLECTIONS`.
 
     Raises
     ------
     CollectionError
-        Where it is none of these, or there is no file.
+        If the form is not recognised, or there is no file.
     """
     for name, file in _files(docs):
         with _reading(name):
@@ -54,20 +64,31 @@ def guess_collection(docs: Path) -> str:
             if head.startswith(beginnings):
                 return collection
         choices = ", ".join(COLLECTIONS)
-        raise CollectionError(f"{name}: cannot tell its form from {head[:20]!r}: name the collection ({choices})")
-    raise CollectionError(f"{docs} holds no files")
+        raise CollectionError(f"{name}: unknown form, starting {head[:20]!r}: give the collection ({choices})")
+    raise CollectionError(f"{docs} contains no files")
 
 
 def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> str:
-    """Fill `folder` with what Anserini is to read, and say with which class it reads it.
+    """Fill `folder` with the files that Anserini shall read; return the collection class that reads them.
 
-    JSON, and TREC files whose first document has none of Anserini's text elements, are rewritten as `parts` files of
-    JSON lines; other files are linked to, or unpacked where Anserini cannot do that itself.
+    JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as JSON lines.
+    Other files are linked, or unpacked if Anserini cannot unpack them.
+
+    Parameters
+    ----------
+    docs : Path
+        A file or folder.
+    collection : str
+        One of `COLLECTIONS`.
+    folder : Path
+        An empty folder.
+    parts : int
+        Number of files of JSON lines.
 
     Raises
     ------
     FormatError
-        Where a file cannot be read, by line.
+        If a file cannot be read; with the line if possible.
     """
     if collection == "JsonCollection":
         _write_json(_json_documents(docs), folder, parts)
@@ -102,7 +123,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """The files of `docs`, unpacked, with their names; each is to be read before the next is asked for."""
+    """The files of `docs`, unpacked, with their names. Read each one before requesting the next."""
     for path in _paths(docs):
         with _reading(path):
             if path.name.lower().endswith(_TAR):
@@ -131,7 +152,7 @@ def _json_documents(docs: Path) -> Iterator[Document]:
 
 
 def _json_records(name: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
-    """A file's JSON objects, and those in its lists, each with the line that its value starts on."""
+    """The JSON objects of a file, directly or in lists, each with the line on which its value starts."""
     lines = enumerate(_text(name, file), 1)
     for number, line in lines:
         if line.strip():
@@ -141,7 +162,7 @@ def _json_records(name: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
 
 
 def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, str]]) -> Any:
-    """The value on a line, or on it and all the lines after it where the line ends too early."""
+    """The value on a line or, if it does not end there, on that line and all lines after it."""
     try:
         try:
             return json.loads(line)
@@ -154,12 +175,12 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
 
 
 def _json_document(name: Path, line: int, record: Any) -> Document:
-    """The id of a document, and its text: its title, where it has one, a line break, and its contents."""
+    """The docid and text of a document. The text is the title, if any, a line feed, and the contents."""
     if not isinstance(record, dict):
-        raise FormatError(name, line, f"{type(record).__name__} where an object with id and contents should be")
+        raise FormatError(name, line, f"{type(record).__name__} instead of an object with id and contents")
     if not {"id", "contents"} <= record.keys():
         raise FormatError(
-            name, line, f"id and contents are needed, and this object has {', '.join(record) or 'nothing'}"
+            name, line, f"an object needs id and contents, but this one has {', '.join(record) or 'nothing'}"
         )
     docid, title, contents = record["id"], record.get("title"), record["contents"]
     if isinstance(docid, bool) or not isinstance(docid, str | int):
@@ -183,7 +204,7 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
 
 
 def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
-    """Each ``<DOC>...</DOC>``, with its file and line."""
+    """Each ``<DOC>...</DOC>`` with its file and line."""
     for name, file in _files(docs):
         start, element = 0, io.StringIO()
         for number, line in enumerate(_text(name, file, errors="replace"), 1):
@@ -201,7 +222,7 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
 
 
 def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
-    """A file's lines, as UTF-8."""
+    """The lines of a UTF-8 file."""
     with _reading(name):
         yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
 

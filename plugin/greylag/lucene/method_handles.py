@@ -1,8 +1,8 @@
-"""Loops that run inside the JVM, put together from `java.lang.invoke` method handles.
+"""Loops that run inside the JVM, assembled from `java.lang.invoke` method handles.
 
 A call into Java costs microseconds, so a loop over a million postings must not run in Python. Java can assemble one at
-run time: every handle of a `Routine` takes the routine's parameters, all of them, so that handles combine as
-expressions do, and the JVM compiles the result like any loop. `bulk` writes its transfers with it.
+run time: every handle of a `Routine` takes all of the routine's parameters, so that handles compose like expressions,
+and the JVM compiles the result like any other loop. The module `transfers` builds on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "boolean": "B
 
 @calls_java
 def method(owner: str, name: str, result: str, *parameters: str) -> Handle:
-    """The public method `name` of the class `owner`; its first parameter is the object.
+    """The public method `name` of the class `owner`; the handle's first parameter is the object.
 
     Types are class names (``java.lang.String``, ``[Ljava.lang.Object;`` for arrays) or primitives (``int``).
     """
@@ -27,78 +27,80 @@ def method(owner: str, name: str, result: str, *parameters: str) -> Handle:
 
 
 def field(owner: str, name: str, result: str) -> Handle:
-    """The public field `name` of the class `owner`, as a method of the object."""
+    """A getter for the public field `name` of the class `owner`."""
     return _lookup().findGetter(_type(owner), name, _type(result))
 
 
 def length(array: str) -> Handle:
-    """The length of an array of type `array`."""
+    """A handle that returns the length of an array of type `array`."""
     return _handles().arrayLength(_type(array))
 
 
 def element(array: str) -> Handle:
-    """An array of type `array` and an index, to the element there."""
+    """A handle that takes an array of type `array` and an index and returns the element."""
     return _handles().arrayElementGetter(_type(array))
 
 
 class Routine:
-    """A maker of handles that share one list of parameters.
+    """Builds handles that share one list of parameters.
 
     Parameters
     ----------
-    parameters : the parameters' types.
+    *parameters : str
+        The parameters' types, as in `method`.
     """
 
     def __init__(self, *parameters: str) -> None:
         self._parameters = [_type(name) for name in parameters]
 
     def arguments(self) -> list[Handle]:
-        """For each parameter the handle that returns it."""
+        """For each parameter, the handle that returns it."""
         return [
             self._arrange(_handles().identity(parameter), [place]) for place, parameter in enumerate(self._parameters)
         ]
 
     def constant(self, kind: str, value: Any) -> Handle:
-        """The handle that returns `value`, of type `kind`."""
+        """The handle that returns the constant `value` of type `kind`."""
         return self._arrange(_handles().constant(_type(kind), value), [])
 
     def call(self, function: Handle, *arguments: Handle) -> Handle:
-        """`function` of the arguments' values, which are cast and unboxed as its parameters need."""
+        """Call `function` on the values of `arguments`, cast and unboxed to its parameter types."""
         function = function.asType(_signature(_result(function), [_result(argument) for argument in arguments]))
         for place in reversed(range(len(arguments))):
             function = _handles().collectArguments(function, place, arguments[place])
         return self._arrange(function, list(range(len(self._parameters))) * len(arguments))
 
     def sequence(self, *steps: Handle) -> Handle:
-        """The steps, one after another; their results are dropped."""
+        """Run the steps in order and discard their results."""
         *first, last = [step.asType(_signature(_type("void"), self._parameters)) for step in steps]
         for step in reversed(first):
             last = _handles().foldArguments(last, step)
         return last
 
     def repeat(self, count: Handle, body: Handle) -> Handle:
-        """`body`, `count` times (evaluated once)."""
+        """Run `body` `count` times; `count` is evaluated once."""
         signature = _signature(_type("void"), [_type("int"), *self._parameters])
         places = range(1, len(self._parameters) + 1)
         return _handles().countedLoop(count, None, _handles().permuteArguments(self.sequence(body), signature, *places))
 
     def loop(self, condition: Handle, body: Handle) -> Handle:
-        """`body` for as long as `condition` is not null."""
+        """Run `body` while `condition` is not null."""
         present = _lookup().findStatic(
             _type("java.util.Objects"), "nonNull", _signature(_type("boolean"), [_type("java.lang.Object")])
         )
         return _handles().whileLoop(None, self.call(present, condition), self.sequence(body))
 
     def _arrange(self, function: Handle, places: list[int]) -> Handle:
-        """Give `function` the routine's parameters, those at `places` in the order of its own."""
+        """Adapt `function` to the routine's parameters: its own are those at `places`, in that order."""
         return _handles().permuteArguments(function, _signature(_result(function), self._parameters), *places)
 
 
 @calls_java
 def run(function: Handle, *arguments: Any) -> Any:
-    """Call a handle, and let other threads call Java while it works.
+    """Call a handle, and let other threads call Java while it runs.
 
-    That is safe because every such call is, to pyjnius, a call of the one object `_dispatcher`, which is never freed.
+    This is safe because pyjnius sees every such call as a call of the single object `_dispatcher`, which is never
+    freed.
     """
     call, dispatcher = _list(function, _list(*arguments)), _dispatcher()
     with others_call_java():
@@ -107,7 +109,7 @@ def run(function: Handle, *arguments: Any) -> Any:
 
 @cache
 def _dispatcher() -> Handle:
-    """The handle that calls the handle which it is given, on a list of arguments."""
+    """The handle that calls a given handle with a list of arguments."""
     return method("java.lang.invoke.MethodHandle", "invokeWithArguments", "java.lang.Object", "java.util.List")
 
 

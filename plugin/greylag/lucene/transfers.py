@@ -1,7 +1,7 @@
 """Bulk transfers from Lucene: a query's hits in one call, a field's dictionary and postings as NumPy arrays.
 
-Each is one loop that runs inside the JVM (`handles`). Postings go through temporary files of 32-bit integers, block by
-block, so that memory stays bounded whatever the collection's size.
+Each transfer is one loop that runs inside the JVM (see `method_handles`). Postings pass through temporary files of
+32-bit integers, block by block, so that memory use does not grow with the collection.
 """
 
 from __future__ import annotations
@@ -41,15 +41,20 @@ _TOP = "org.apache.lucene.search.TopFieldDocs"
 
 @dataclass(frozen=True, eq=False)
 class PostingsBlock:
-    """The postings of a run of consecutive terms, in the order of the terms' UTF-8 bytes.
+    """The postings of consecutive terms, in the order of the terms' UTF-8 bytes.
 
     Parameters
     ----------
-    terms : the terms, UTF-8.
-    df : shape (terms,): each term's number of postings.
-    docs : shape (postings,): Lucene's document numbers, ascending within a term.
-    tfs : shape (postings,): the term's count in the document.
-    positions : shape (sum of tfs,): ascending within a posting; -1 where the field has no positions.
+    terms : list of bytes, length T
+        The terms in UTF-8.
+    df : int64 array, shape (T,)
+        Number of postings of each term.
+    docs : int32 array, shape (P,)
+        Lucene's document number of each posting, ascending within a term.
+    tfs : int32 array, shape (P,)
+        Frequency of the term in the document.
+    positions : int32 array, shape (sum of tfs,)
+        Positions, ascending within a posting; -1 if the field has no positions.
     """
 
     terms: list[bytes]
@@ -60,13 +65,13 @@ class PostingsBlock:
 
 
 def directory(folder: str | Path) -> Any:
-    """The Lucene ``Directory`` of a folder (absolute, since Java does not follow when Python changes its own)."""
+    """The Lucene ``Directory`` of a folder (made absolute, as Java ignores changes of Python's working directory)."""
     path = java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
-    """The docids and scores of the `k` best documents; of equal scores the lesser docid comes first."""
+    """The docids and scores of the top `k` documents; ties are broken by docid, ascending."""
     k = min(k, searcher.getIndexReader().maxDoc())
     docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
     cells = java_class(_CELL)(), java_class(_CELL)(), java_class(_COUNTER)()
@@ -75,7 +80,7 @@ def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
 
 
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
-    """The postings of a field's Lucene `Terms`, in blocks of at most `positions` positions or of one term."""
+    """The postings of Lucene `Terms`, in blocks of at most `positions` positions (more only for a single term)."""
     enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
     with _dictionary(terms) as (text, sizes, dfs, cfs):
         for first, last in _runs(cfs, positions):
@@ -88,7 +93,7 @@ def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[Po
 
 
 def count_terms(terms: Any) -> int:
-    """The number of a field's terms; Lucene knows it for one segment only."""
+    """The number of terms of a field; Lucene itself knows it only for a single segment."""
     if terms.size() >= 0:
         return int(terms.size())
     with _dictionary(terms) as (_, sizes, _, _):
@@ -96,12 +101,12 @@ def count_terms(terms: Any) -> int:
 
 
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
-    """A field's terms: their UTF-8 bytes one after another, and each one's length, df and cf."""
+    """A field's terms: their concatenated UTF-8 bytes, and the length, df and cf of each."""
     return _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8"))
 
 
 def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
-    """Cut positive sizes into runs, each as long as its sum is at most `limit`, or of one."""
+    """Split positive sizes into the longest runs whose sum is at most `limit`, or that have one element."""
     first = 0
     while first < len(sizes):
         ends = np.cumsum(sizes[first : first + limit])
@@ -117,7 +122,7 @@ def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
 
 @contextmanager
 def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
-    """Run a routine whose last parameters are outputs; gives what it wrote to each, mapped from temporary files."""
+    """Run a routine whose last parameters are outputs; yields what it wrote to each, mapped from temporary files."""
     with tempfile.TemporaryDirectory(prefix="greylag-") as folder:
         create, context = directory(folder).createOutput, java_class("org.apache.lucene.store.IOContext").DEFAULT
         outputs = [create(str(number), context) for number in range(len(dtypes))]
@@ -142,7 +147,7 @@ def _by_score_and_docid() -> Any:
 
 @cache
 def _hits_routine() -> Handle:
-    """Search; for each hit append its docid and a line break to `docids`, and put its score into `scores`."""
+    """Search; for each hit, append its docid and a line feed to `docids` and its score to `scores`."""
     objects = "[Ljava.lang.Object;"
     builder, buffer = "java.lang.StringBuilder", "java.nio.FloatBuffer"
     routine = Routine(_SEARCHER, _QUERY, "int", _SORT, _CELL, _CELL, _COUNTER, builder, buffer)
@@ -169,7 +174,7 @@ def _hits_routine() -> Handle:
 
 @cache
 def _dictionary_routine() -> Handle:
-    """For each term: write its bytes to `text`, its length, df and cf to `sizes`, `dfs` and `cfs`."""
+    """For each term, write its bytes to `text` and its length, df and cf to `sizes`, `dfs` and `cfs`."""
     routine = Routine(_TERMS, *[_OUTPUT] * 4)
     terms, text, sizes, dfs, cfs = routine.arguments()
     term = routine.call(method(_TERMS, "term", _BYTES), terms)
@@ -193,7 +198,7 @@ def _dictionary_routine() -> Handle:
 
 @cache
 def _postings_routine() -> Handle:
-    """For the next `count` terms: write each posting's document, tf and positions to `docs`, `tfs` and `positions`."""
+    """For the next `count` terms, write each posting's document, tf and positions to `docs`, `tfs` and `positions`."""
     routine = Routine("int", _TERMS, _CELL, *[_OUTPUT] * 3)
     count, terms, cell, docs, tfs, positions = routine.arguments()
     write = method(_OUTPUT, "writeInt", "void", "int")

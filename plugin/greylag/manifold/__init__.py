@@ -1,15 +1,5 @@
-"""Ranking on data manifolds: the affinity graph of a set of points (`graph`), and rankings on it (`ranking`)."""
+"""Ranking on data manifolds: affinity graphs of points, rankings on them, and a reranking stage."""
 
-from greylag.manifold.graph import AffinityGraph, InnerProductGraph, affinity_graph
-from greylag.manifold.ranking import iterates, manifold_ranking, personalised_pagerank, query_vector, rank
+import lazy_loader as _lazy
 
-__all__ = [
-    "AffinityGraph",
-    "InnerProductGraph",
-    "affinity_graph",
-    "iterates",
-    "manifold_ranking",
-    "personalised_pagerank",
-    "query_vector",
-    "rank",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,9 +1,11 @@
 """Affinity graphs: symmetric, non-negative weights W between n points, with W_ii = 0.
 
-The first half of manifold ranking; `greylag.manifold.ranking` ranks the points of such a graph. A graph is kept in the
-cheapest of three forms: dense, sparse, or, for all inner products of sparse points, as the points themselves.
+This is the first half of manifold ranking; `greylag.manifold.ranking` ranks the points of such a graph. A graph is
+stored in the cheapest of three forms: dense, sparse or, for all inner products of sparse points, the points themselves.
 
-Source: D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data Manifolds, NIPS 2003, section 2.
+References
+----------
+D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data Manifolds, NIPS 2003, section 2.
 """
 
 from __future__ import annotations
@@ -22,21 +24,23 @@ from greylag.ranking import FloatArray, IntArray
 Graph = Literal["connecting", "knn", "mutual_knn", "full"]
 Affinity = Literal["rbf", "inner_product"]
 
-SPARSE_BELOW = 0.1  # the share of joined pairs from which a dense W is the faster one
-BLOCK = 2**22  # numbers held at once where points are worked through in blocks
+SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined
+BLOCK = 2**22  # numbers in memory at once if points are processed in blocks
 
 
 @dataclass(frozen=True, eq=False)
 class InnerProductGraph:
     """All inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed.
 
-    A product with W costs as much as two with X, where W itself has up to n² entries.
+    A product with W costs as much as two products with X, whereas W itself has up to n² entries.
 
     Parameters
     ----------
-    X : CSR array, shape (n, m), non-negative, every column with two or more entries that are not zero. `affinity_graph`
-        leaves the other columns out: they add nothing to W, and without them an isolated point is exactly a zero row.
-    squared_norms : shape (n,), |x_i|².
+    X : CSR array, shape (n, m)
+        Non-negative, with at least two non-zero entries in every column. `affinity_graph` drops the other columns: they
+        contribute nothing to W, and without them a point is isolated if and only if its row is zero.
+    squared_norms : float array, shape (n,)
+        |x_i|².
     """
 
     X: sparse.csr_array
@@ -48,7 +52,7 @@ class InnerProductGraph:
         return len(self.squared_norms), len(self.squared_norms)
 
     def __matmul__(self, vectors: FloatArray) -> FloatArray:
-        """W v for `vectors` of shape (n,) or (n, q)."""
+        """W v, for `vectors` of shape (n,) or (n, q)."""
         product: FloatArray = self.X @ (self.X.T @ vectors) - (self.squared_norms * vectors.T).T
         return product
 
@@ -64,55 +68,60 @@ def affinity_graph(
     X: ArrayLike | sparse.sparray | sparse.spmatrix,
     *,
     graph: Graph = "connecting",
-    k: int = 10,
+    neighbours: int = 10,
     affinity: Affinity = "rbf",
     sigma: float | None = None,
 ) -> AffinityGraph:
-    """The affinity matrix W of n points: which pairs are joined, and how strongly.
+    """Compute the affinity matrix W of n points: which pairs are joined, and how strongly.
 
     Parameters
     ----------
-    X : array-like or sparse, shape (n, m), finite. One row a point.
-    graph : which pairs are joined, by Euclidean distance (for rows of unit length the order of inner products).
+    X : array-like or sparse, shape (n, m)
+        Finite; one row per point.
+    graph : "connecting", "knn", "mutual_knn" or "full", default "connecting"
+        Which pairs are joined, by Euclidean distance. For rows of unit length this is the order of inner products.
 
-        - "connecting": every pair no further apart than the longest edge of the minimum spanning tree. It is the graph
-          of the paper's first step: join pairs in ascending order of distance until the graph is connected.
-        - "knn": i and j where one of them is among the other's `k` nearest; "mutual_knn": where each is among the
-          other's. May be disconnected; a point in no pair is isolated.
+        - "connecting": every pair no further apart than the longest edge of the minimum spanning tree. This is the
+          graph of the paper's first step: join pairs in ascending order of distance until the graph is connected.
+        - "knn": i and j if either is among the nearest neighbours of the other; "mutual_knn": if both are. The graph
+          may be disconnected; a point without a pair is isolated.
         - "full": every pair.
-    k : nearest neighbours of a point, itself not counted, at least 1; all the other points, where they are fewer. Of
-        points at the same distance any may be taken, but always the same ones.
-    affinity : "rbf", W_ij = exp(-|x_i - x_j|² / 2 sigma²), or "inner_product", W_ij = x_i · x_j (X non-negative).
-    sigma : the RBF's width, > 0, in the units of X. None: the median length of the graph's edges of positive length (1
-        where there is none), which for "full" is the usual median heuristic.
+    neighbours : int >= 1, default 10
+        The number of nearest neighbours of a point, excluding itself; all other points if there are fewer. The choice
+        between points at the same distance is arbitrary but deterministic.
+    affinity : "rbf" or "inner_product", default "rbf"
+        "rbf" is W_ij = exp(-|x_i - x_j|² / 2 sigma²). "inner_product" is W_ij = x_i · x_j, for non-negative X.
+    sigma : float > 0, optional
+        The width of the RBF, in the units of X. By default, the median length of the graph's edges of positive length
+        (1 if there are none), which is the usual median heuristic for "full".
 
     Returns
     -------
     ndarray, CSR array or InnerProductGraph, shape (n, n)
-        Symmetric, W_ii = 0. The kNN graphs are CSR; "full" inner products of sparse X an `InnerProductGraph`; any other
-        graph CSR where it joins less than a tenth of all pairs, else dense.
+        Symmetric, W_ii = 0. The kNN graphs are CSR, and "full" inner products of sparse X are an `InnerProductGraph`.
+        Any other graph is CSR if it joins less than a tenth of all pairs, and dense otherwise.
 
     Raises
     ------
     ParameterError
-        An argument outside its domain.
+        If an argument is outside its domain.
 
     Notes
     -----
-    Equal points are joined with RBF affinity 1. A zero row (an empty document) is a point like any other to the RBF,
-    but isolated to the inner product. An affinity of 0, also where the exponential underflows, is no edge.
+    Equal points have RBF affinity 1. A zero row (an empty document) is an ordinary point to the RBF, but isolated under
+    the inner product. An affinity of 0, including an exponential that underflows, is not an edge.
 
-    "connecting" and "full" take time and memory O(n²): at their peak n²/2 distances and one n x n matrix. The kNN
-    graphs take memory O(n k); their neighbours are found on one thread, since scikit-learn's choice between equal
+    "connecting" and "full" take O(n²) time and memory, at most n²/2 distances and one n x n matrix at a time. The kNN
+    graphs take O(n · neighbours) memory; neighbours are found on one thread, since scikit-learn's choice between equal
     distances depends on the number of threads.
     """
     points = _points(X)
-    _check(points, graph, k, affinity, sigma)
+    _check(points, graph, neighbours, affinity, sigma)
     n = points.shape[0]
     if n == 1:
         return sparse.csr_array((1, 1))
     if graph in {"knn", "mutual_knn"}:
-        rows, columns = _neighbour_pairs(points, k, mutual=graph == "mutual_knn")
+        rows, columns = _neighbour_pairs(points, neighbours, mutual=graph == "mutual_knn")
         if affinity == "inner_product":
             return _symmetric(_pair_products(points, rows, columns), rows, columns, n)
         return _symmetric(_rbf(_pair_distances(points, rows, columns), sigma), rows, columns, n)
@@ -127,7 +136,7 @@ def affinity_graph(
 
 
 def _points(X: Any) -> Any:
-    """X as a float64 ndarray, or as a CSR array of its own in canonical form."""
+    """X as a float64 ndarray, or as a CSR copy in canonical form."""
     if sparse.issparse(X):
         points = sparse.csr_array(X, dtype=np.float64, copy=True)
         points.sum_duplicates()
@@ -137,34 +146,32 @@ def _points(X: Any) -> Any:
         raise ParameterError(f"X has shape {points.shape}; it must be n points by m coordinates, both at least 1")
     values = points.data if sparse.issparse(points) else points
     if not np.isfinite(values).all():
-        raise ParameterError(f"X holds {values[~np.isfinite(values)][0]}; every coordinate must be finite")
+        raise ParameterError(f"X contains {values[~np.isfinite(values)][0]}; every coordinate must be finite")
     return points
 
 
-def _check(points: Any, graph: str, k: int, affinity: str, sigma: float | None) -> None:
+def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float | None) -> None:
     if graph not in get_args(Graph):
         raise ParameterError(f"graph is {graph!r}; it must be one of {', '.join(get_args(Graph))}")
     if affinity not in get_args(Affinity):
         raise ParameterError(f"affinity is {affinity!r}; it must be one of {', '.join(get_args(Affinity))}")
-    if k < 1:
-        raise ParameterError(f"k is {k}; a point needs at least 1 neighbour")
+    if neighbours < 1:
+        raise ParameterError(f"neighbours is {neighbours}; it must be at least 1")
     if sigma is not None and not 0 < sigma < np.inf:
         raise ParameterError(f"sigma is {sigma}; it must be positive and finite, or None for the median heuristic")
     if affinity == "inner_product" and sigma is not None:
-        raise ParameterError(f"sigma is {sigma}, but the inner product has no width; leave sigma out")
+        raise ParameterError(f"sigma is {sigma}, but the inner product has no width; omit sigma")
     if affinity == "inner_product" and points.min() < 0:
-        raise ParameterError(
-            f"X holds {points.min()}; inner products are affinities only where no coordinate is negative"
-        )
+        raise ParameterError(f"X contains {points.min()}; inner products are affinities only if X is non-negative")
 
 
-def _neighbour_pairs(points: Any, k: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
+def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
     """The kNN graph's edges (i, j), i < j."""
     from sklearn.neighbors import NearestNeighbors
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
     with threadpool_limits(1, user_api="openmp"):
-        nearest = NearestNeighbors(n_neighbors=min(k, points.shape[0] - 1)).fit(points).kneighbors_graph()
+        nearest = NearestNeighbors(n_neighbors=min(neighbours, points.shape[0] - 1)).fit(points).kneighbors_graph()
     joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
     rows, columns = sparse.triu(joined, 1).nonzero()
     return rows, columns
@@ -189,7 +196,7 @@ def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> Flo
 
 
 def _all_distances(points: Any) -> FloatArray:
-    """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not take sparse points."""
+    """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not accept sparse points."""
     from scipy.spatial.distance import pdist
 
     if not sparse.issparse(points):
@@ -202,7 +209,7 @@ def _all_distances(points: Any) -> FloatArray:
     for i, products in enumerate(_product_rows(points)):
         sums = squared_norms[i] + squared_norms[i + 1 :]
         square = sums - 2 * products[i + 1 :]
-        square[square < 1e-14 * sums] = 0  # equal points, but for rounding
+        square[square < 1e-14 * sums] = 0  # equal points, up to rounding
         squares[end : end + len(square)] = square
         end += len(square)
     return np.sqrt(squares, out=squares)
@@ -216,14 +223,14 @@ def _product_rows(points: sparse.csr_array) -> Iterator[FloatArray]:
 
 
 def _longest_tree_edge(distances: FloatArray) -> float:
-    """The longest edge of the minimum spanning tree, which is the distance of single linkage's last merger."""
+    """The longest edge of the minimum spanning tree: the distance of the last merger in single linkage."""
     from scipy.cluster.hierarchy import single
 
     return float(single(distances)[-1, 2])
 
 
 def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
-    """exp(-d² / 2 sigma²), written over `distances`; infinity stands for no edge."""
+    """exp(-d² / 2 sigma²), overwriting `distances`; an infinite distance is not an edge."""
     if sigma is None:
         positive = distances[(distances > 0) & (distances < np.inf)]
         sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
@@ -234,14 +241,14 @@ def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
 
 
 def _from_condensed(weights: FloatArray, n: int) -> FloatArray | sparse.csr_array:
-    """The symmetric matrix of weights in the order of `pdist`."""
+    """The symmetric matrix of weights given in the order of `pdist`."""
     from scipy.spatial.distance import squareform
 
     if np.count_nonzero(weights) >= SPARSE_BELOW * weights.size:
         matrix: FloatArray = squareform(weights, checks=False)
         return matrix
     edges = np.flatnonzero(weights)
-    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # where row i begins: its pair (i, i + 1)
+    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # the place of the pair (i, i + 1)
     rows = np.searchsorted(first, edges, side="right") - 1
     return _symmetric(weights[edges], rows, edges - first[rows] + rows + 1, n)
 
@@ -269,7 +276,7 @@ def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
 
     distances = _all_distances(points)
     longer = squareform(distances > _longest_tree_edge(distances), checks=False)
-    del distances  # half a matrix, before a whole one is made
+    del distances  # free half a matrix before allocating a whole one
     matrix = _all_products(points)
     matrix[longer] = 0
     return matrix if np.count_nonzero(matrix) >= SPARSE_BELOW * matrix.size else sparse.csr_array(matrix)

@@ -1,14 +1,16 @@
-"""Ranking the points of an affinity graph by the scores that spread over it from the queries.
+"""Ranking the points of an affinity graph by scores that spread over it from the queries.
 
-The second half of manifold ranking; the graph is `greylag.manifold.graph`'s or any symmetric, non-negative matrix. For
-weights W with degrees D = diag(W 1) and S = D^-1/2 W D^-1/2 the scores are the limit of
+This is the second half of manifold ranking. The graph is one of `greylag.manifold.graph` or any symmetric, non-negative
+matrix. For weights W with degrees D = diag(W 1) and S = D^-1/2 W D^-1/2, the scores are the limit of
 
     f(t + 1) = alpha S f(t) + (1 - alpha) y,        f* = (1 - alpha) (I - alpha S)^-1 y,
 
-where y marks the queries. With P^T = W D^-1 instead of S, the limit is personalised PageRank's. A point without edges
-is treated as one of degree 1, which leaves its row of S zero: it keeps (1 - alpha) y_i.
+where y marks the queries. With P^T = W D^-1 instead of S, the limit is personalised PageRank. A point without edges is
+treated as one of degree 1, which leaves its row of S zero and its score (1 - alpha) y_i.
 
-Source: D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data Manifolds, NIPS 2003.
+References
+----------
+D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data Manifolds, NIPS 2003.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from greylag.ranking import FloatArray
 Solver = Literal["auto", "direct", "cg", "iteration"]
 
 HIGHEST_ALPHA = 1 - 1e-10
-# Up to so many points of a dense and of a sparse graph, a factor is worth its cost beside conjugate gradients.
+# The number of points of a dense and of a sparse graph up to which a factorisation beats conjugate gradients.
 DENSE_DIRECT, SPARSE_DIRECT = 10_000, 2_000
 
 
@@ -41,60 +43,71 @@ def manifold_ranking(
     confidences: ArrayLike | None = None,
     alpha: float = 0.99,
     graph: Graph = "connecting",
-    k: int = 10,
+    neighbours: int = 10,
     affinity: Affinity = "rbf",
     sigma: float | None = None,
     solver: Solver = "auto",
 ) -> FloatArray:
-    """Scores of points for one or more queries among them (Zhou et al. 2003, section 2).
+    """Score points by one or more queries among them (Zhou et al. 2003, section 2).
 
     Parameters
     ----------
-    X : array-like or sparse, shape (n, m). One row a point; the queries are rows too.
-    queries, confidences : the queries' rows, and what they count: see `query_vector`.
-    graph, k, affinity, sigma : see `affinity_graph`.
-    alpha, solver : see `rank`.
+    X : array-like or sparse, shape (n, m)
+        One row per point, the queries included.
+    queries : int or array-like of int
+        The rows of the queries; see `query_vector`.
+    confidences : array-like of float, optional
+        The weights of the queries; see `query_vector`.
+    alpha : float in [0, 1 - 1e-10], default 0.99
+        How far scores spread.
+    graph, neighbours, affinity, sigma
+        See `affinity_graph`.
+    solver
+        See `rank`.
 
     Returns
     -------
     ndarray, shape (n,)
-        f*; a higher score is a better rank. Non-negative but for rounding; exactly 0 for points that no path joins to
-        a query.
+        f*, where a higher score is a better rank. Non-negative up to rounding, and exactly 0 for points that no path
+        joins to a query.
 
     Raises
     ------
     ParameterError
-        An argument outside its domain.
+        If an argument is outside its domain.
 
     Examples
     --------
-    >>> manifold_ranking([[0.0], [1.0], [2.0], [9.0]], [0], graph="knn", k=1, alpha=0.5).round(3).tolist()
+    >>> manifold_ranking([[0.0], [1.0], [2.0], [9.0]], [0], graph="knn", neighbours=1, alpha=0.5).round(3).tolist()
     [0.583, 0.236, 0.083, 0.0]
     """
-    W = affinity_graph(X, graph=graph, k=k, affinity=affinity, sigma=sigma)
+    W = affinity_graph(X, graph=graph, neighbours=neighbours, affinity=affinity, sigma=sigma)
     y = query_vector(W.shape[0], queries, confidences)
     return _rank(W, y, alpha, 0.5, solver, overwrite=True)
 
 
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
-    """The vector y that marks the queries among n points.
+    """Return the vector y that marks the queries among n points.
 
     Parameters
     ----------
-    n : points.
-    queries : one or more rows in 0, ..., n - 1, each once.
-    confidences : a number for each query, non-negative and not all 0; only their proportions matter to the ranking.
-        None: 1 for each.
+    n : int
+        The number of points.
+    queries : int or array-like of int
+        One or more distinct rows in 0, ..., n - 1.
+    confidences : array-like of float, optional
+        A weight for each query, non-negative and not all 0; only their proportions affect the ranking. By default, 1
+        for each.
 
     Returns
     -------
     ndarray, shape (n,)
-        A query's confidence in its row, 0 elsewhere.
+        The confidence of a query in its row, 0 elsewhere.
 
     Raises
     ------
     ParameterError
-        An argument outside its domain.
+        If an argument is outside its domain.
     """
     rows = np.atleast_1d(np.asarray(queries))
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
@@ -103,7 +116,7 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
         wrong = rows[(rows < 0) | (rows >= n)][0]
         raise ParameterError(f"query {wrong} is not a row of X, which has rows 0 to {n - 1}")
     if len(np.unique(rows)) != len(rows):
-        raise ParameterError(f"queries are {rows.tolist()}; each may stand there once; use confidences to weight them")
+        raise ParameterError(f"queries are {rows.tolist()}; they must be distinct; use confidences to weight them")
     weights = np.ones(len(rows)) if confidences is None else np.atleast_1d(np.asarray(confidences, dtype=np.float64))
     if weights.shape != rows.shape:
         raise ParameterError(f"{len(rows)} queries but confidences of shape {weights.shape}; give one for each query")
@@ -117,7 +130,7 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
 def rank(
     W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, degree_exponent: float = 0.5, solver: Solver = "auto"
 ) -> FloatArray:
-    """The scores that spread from y over a graph.
+    """Compute the scores that spread from y over a graph.
 
     f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `degree_exponent`:
 
@@ -125,28 +138,32 @@ def rank(
     - k = 0: S_k = P^T = W D^-1, the walker of personalised PageRank (eq. 7 to 9).
     - k = 1: S_k = P = D^-1 W, for one query the ranking by (D - alpha W)^-1 y.
 
-    Powers of D generalise personalised PageRank (after eq. 11 and 12): S_k = D^-k P^T D^k, so f* = D^-k r* for the r*
-    that personalised PageRank gives to D^k y. The higher k, the less are points of high degree favoured. With one
-    query, D^k y is a multiple of y and this is the ranking by D^-k r*; for several, give y = D^-k y' to have D^-k r*
-    for y'.
+    Powers of D generalise personalised PageRank (after eq. 11 and 12): S_k = D^-k P^T D^k, so f* = D^-k r*, where r* is
+    the personalised PageRank of D^k y. A higher k favours points of high degree less. With one query, D^k y is a
+    multiple of y and this is the ranking by D^-k r*; with several, pass y = D^-k y' to get D^-k r* for y'.
 
     Parameters
     ----------
-    W : ndarray, sparse or InnerProductGraph, shape (n, n), symmetric, non-negative.
-    y : array-like, shape (n,) or (n, q), finite: one ranking, or q of them, a column each.
-    alpha : in [0, 1 - 1e-10]: how far scores spread. The iteration shrinks the error by alpha a step.
-    degree_exponent : k, finite.
-    solver : all agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
+    W : ndarray, sparse or InnerProductGraph, shape (n, n)
+        Symmetric, non-negative.
+    y : array-like, shape (n,) or (n, q)
+        Finite; one ranking, or one per column.
+    alpha : float in [0, 1 - 1e-10], default 0.99
+        How far scores spread. Each iteration shrinks the error by this factor.
+    degree_exponent : float, default 0.5
+        k, finite.
+    solver : "auto", "direct", "cg" or "iteration", default "auto"
+        All agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
 
-        - "direct": the closed form by Cholesky's factor of I - alpha S (one n x n matrix more; an InnerProductGraph is
-          formed first), O(n³) once and O(n²) a column. Where W is sparse, by a sparse LU factor, whose cost depends on
-          the graph: low where the points have few dimensions, and beyond bounds where they have many.
-        - "cg": conjugate gradients, at most about 20 / sqrt(1 - alpha) products with W a column; no n x n copy.
-        - "iteration": f(t) from f(0) = y, for as many steps as bring it to the limit (3,350 for alpha = 0.99).
+        - "direct": the closed form by a Cholesky factorisation of I - alpha S (one more n x n matrix; an
+          InnerProductGraph is formed first), O(n³) once and O(n²) per column. For sparse W, a sparse LU factorisation,
+          whose cost depends on the graph: low for points of few dimensions, prohibitive for many.
+        - "cg": conjugate gradients, at most about 20 / sqrt(1 - alpha) products with W per column; no n x n copy.
+        - "iteration": f(t) from f(0) = y, for as many steps as convergence takes (3,350 for alpha = 0.99).
         - "auto": "direct" for a dense W of up to 10,000 points and a sparse one of up to 2,000, otherwise "cg".
 
-        Only "direct" keeps the digits, and so the order, of scores below 1e-12 of the highest; by "cg" they may come
-        out negative, by "iteration" 0.
+        Only "direct" preserves the digits, and so the order, of scores below 1e-12 of the highest; "cg" may return
+        negative values for them, "iteration" 0.
 
     Returns
     -------
@@ -156,7 +173,7 @@ def rank(
     Raises
     ------
     ParameterError
-        An argument outside its domain, or conjugate gradients that do not converge (alpha too near 1).
+        If an argument is outside its domain, or conjugate gradients do not converge (alpha too close to 1).
     """
     return _rank(_checked(W), y, alpha, degree_exponent, solver)
 
@@ -164,38 +181,41 @@ def rank(
 def personalised_pagerank(
     W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.85, solver: Solver = "auto"
 ) -> FloatArray:
-    """The stationary distribution of a walker who returns to the queries (Zhou et al. 2003, eq. 7 to 9).
+    """Compute the stationary distribution of a random walk with restarts (Zhou et al. 2003, eq. 7 to 9).
 
-    r* = (1 - alpha) (I - alpha P^T)^-1 y with P = D^-1 W: at each step the walker follows an edge with probability
-    alpha, in proportion to its weight, and else restarts from y.
+    r* = (1 - alpha) (I - alpha P^T)^-1 y with P = D^-1 W: at each step the walk follows an edge with probability alpha,
+    in proportion to its weight, and otherwise restarts from y.
 
     Parameters
     ----------
-    W, alpha, solver : see `rank`.
-    y : array-like, shape (n,) or (n, q), non-negative, no column all 0: where the walker restarts; scaled to sum to 1.
+    W, solver
+        See `rank`.
+    y : array-like, shape (n,) or (n, q)
+        The restart distribution, non-negative, with a positive entry in every column; normalised to sum to 1.
+    alpha : float in [0, 1 - 1e-10], default 0.85
 
     Returns
     -------
     ndarray, shape of y
-        r*; its columns sum to 1, less what is lost at restarts in isolated points: alpha y_i of each.
+        r*. Columns sum to 1, minus alpha y_i for each isolated point i, where restarts are lost.
 
     Raises
     ------
     ParameterError
-        An argument outside its domain.
+        If an argument is outside its domain.
     """
     restart = np.atleast_1d(np.asarray(y, dtype=np.float64))
     if not (restart >= 0).all() or not restart.any(axis=0).all():
         raise ParameterError(
-            "y must be non-negative, with a positive entry in every column, to say where walks restart"
+            "y must be non-negative, with a positive entry in every column, as it is where walks restart"
         )
     return rank(W, restart / restart.sum(axis=0), alpha=alpha, degree_exponent=0.0, solver=solver)
 
 
 def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator[FloatArray]:
-    """f(0) = y, f(1), f(2), ...: the iteration of Zhou et al. 2003, section 2, without end.
+    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2).
 
-    Parameters and errors are those of `rank`; ``next(islice(iterates(W, y), t, None))`` is f(t).
+    Parameters and errors are those of `rank`. ``next(islice(iterates(W, y), t, None))`` is f(t).
     """
     W = _checked(W)
     f = _sources(y, W.shape[0], alpha)
@@ -205,7 +225,7 @@ def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator
 def _rank(
     W: AffinityGraph, y: ArrayLike, alpha: float, degree_exponent: float, solver: Solver, *, overwrite: bool = False
 ) -> FloatArray:
-    """`rank` on a graph that is known to be one; `overwrite` allows a dense W to be lost."""
+    """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
     source = _sources(y, W.shape[0], alpha)
     if not math.isfinite(degree_exponent):
         raise ParameterError(f"degree_exponent is {degree_exponent}; it must be finite")
@@ -214,7 +234,7 @@ def _rank(
     if solver == "auto":
         solver = "direct" if W.shape[0] <= _direct_up_to(W) else "cg"
     root = inverse_root_degree(W)
-    # S_k = D^(1/2-k) S D^(k-1/2), so that one symmetric system serves every k.
+    # S_k = D^(1/2-k) S D^(k-1/2), so one symmetric system serves every k.
     scale = root ** (2 * degree_exponent - 1)
     right = (source.T / scale).T
     if solver == "direct":
@@ -238,11 +258,11 @@ def _checked(W: Any) -> AffinityGraph:
         return W
     W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
     if W.ndim != 2 or W.shape[0] != W.shape[1] or 0 in W.shape:
-        raise ParameterError(f"W has shape {W.shape}; it must be square, with a row for each point")
+        raise ParameterError(f"W has shape {W.shape}; it must be square, with one row per point")
     if not (W.min() >= 0 and W.max() < np.inf):
-        raise ParameterError(f"W holds values from {W.min()} to {W.max()}; weights must be non-negative and finite")
+        raise ParameterError(f"W has values from {W.min()} to {W.max()}; weights must be non-negative and finite")
     if not _is_symmetric(W):
-        raise ParameterError("W is not symmetric; join a point to those that are joined to it, by W + W.T or a maximum")
+        raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
     return W
 
 
@@ -253,12 +273,12 @@ def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:
 
 
 def _sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
-    """Y as a float64 array, where it and alpha are in their domains."""
+    """Y as a float64 array, after checking it and alpha."""
     source = np.asarray(y, dtype=np.float64)
     if source.ndim not in (1, 2) or len(source) != n:
         raise ParameterError(f"y has shape {source.shape}; it must have a row for each of the {n} points of the graph")
     if not np.isfinite(source).all():
-        raise ParameterError(f"y holds {source[~np.isfinite(source)][0]}; it must be finite")
+        raise ParameterError(f"y contains {source[~np.isfinite(source)][0]}; it must be finite")
     if not 0 <= alpha <= HIGHEST_ALPHA:
-        raise ParameterError(f"alpha is {alpha}; it must be in [0, 1), and at most 1 - 1e-10 to be told from 1")
+        raise ParameterError(f"alpha is {alpha}; it must be in [0, 1), and at most 1 - 1e-10")
     return source

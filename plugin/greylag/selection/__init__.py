@@ -1,13 +1,5 @@
-"""Selection of binary features by what they tell about a class, as scikit-learn selectors: text categorisation."""
+"""Selection of binary features by their information about a class, as scikit-learn transformers."""
 
-from greylag.selection.information_gain import InformationGainSelection, information_gain, pairwise_information_gain
-from greylag.selection.koller_sahami import KollerSahamiSelection
-from greylag.selection.mmr import MMRFeatureSelection
+import lazy_loader as _lazy
 
-__all__ = [
-    "InformationGainSelection",
-    "KollerSahamiSelection",
-    "MMRFeatureSelection",
-    "information_gain",
-    "pairwise_information_gain",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

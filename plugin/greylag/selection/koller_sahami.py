@@ -1,7 +1,7 @@
-"""Koller and Sahami's feature selection: backward elimination of the words that a few others make superfluous.
+"""Feature selection of Koller & Sahami (1996): backward elimination by approximate Markov blankets.
 
-A word is superfluous if a small set of other words, its approximate Markov blanket, says about the class all that it
-says itself.
+A word is redundant if a small set of other words, its approximate Markov blanket, provides all of its information about
+the class.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from greylag.ranking import FloatArray, IntArray
-from greylag.selection.information_gain import (
+from greylag.selection.gain import (
     TIE_DECIMALS,
     Occurrences,
     OccurrenceSelector,
@@ -18,52 +18,57 @@ from greylag.selection.information_gain import (
     preselected,
 )
 
-# A blanket of ten words has 1,024 states: of thousands of documents, a few in each.
+# With ten words, a blanket has 1,024 states, each with few of some thousand documents.
 MAX_CONDITIONING_SIZE = 10
 
 
 class KollerSahamiSelection(OccurrenceSelector):
-    """Removes words one by one until `n_features` are left, each time the one that its blanket covers best.
+    """Remove words one by one until `n_features` are left, each time the word best covered by its blanket.
 
     With f the value (occurs or not) of word F_i, m the values of a set M of words, D(p || q) = sum p log(p/q), and G
-    the words that are left:
+    the remaining words:
 
         gamma_ij       = sum over f_i, f_j of P(f_i, f_j) D(P(C | f_i, f_j) || P(C | f_j))
-        M_i            = the K words F_j of G - {F_i} of least gamma_ij (all, where there are fewer)
+        M_i            = the K words F_j of G - {F_i} with the lowest gamma_ij (all if there are fewer)
         delta(F_i|M_i) = sum over m, f of P(m, f) D(P(C | m, f) || P(C | m))
 
-    and the word of least delta(F_i|M_i) goes. gamma is the correlation by which blankets are formed: small where F_j
-    leaves F_i little to add about the class. By definition gamma_ij = delta(F_i|{F_j}) and delta(F_i|{}) = IG(F_i; C),
-    so that K = 0 is `InformationGainSelection`.
+    The word with the lowest delta(F_i|M_i) is removed. gamma determines the blankets; it is low if F_i adds little to
+    what F_j says about the class. By definition, gamma_ij = delta(F_i|{F_j}) and delta(F_i|{}) = IG(F_i; C), so that
+    K = 0 is `InformationGainSelection`.
 
     Parameters
     ----------
-    n_features : words to keep, 1 to V.
-    conditioning_size : K, 0 to 10. The blanket has 2^K states, among which the documents are divided.
-    preselect : candidates, the words of highest information gain; n_features or more. All words where V is less.
+    n_features : int in [1, V]
+        Number of words to keep.
+    conditioning_size : int in [0, 10]
+        K. The documents are divided among the 2^K states of a blanket.
+    preselect : int >= n_features, default 1000
+        The candidates are the `preselect` words with the highest information gain, or all words if there are fewer.
 
     Attributes
     ----------
-    information_gain_ : shape (V,), in nats.
-    selected_ : shape (n_features,): the columns kept, by falling gain.
-    n_features_in_, feature_names_in_ : as scikit-learn has them.
+    information_gain_ : array, shape (V,)
+        The information gain of each word, in nats.
+    selected_ : int array, shape (n_features,)
+        The selected columns, by decreasing gain.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
-    `fit` looks only at whether a value is above 0; `transform` passes values on as they are. Values that agree to 12
-    decimals are ties: of equal gamma, the word of higher gain (then the lower column) is taken; of equal delta, the
-    word of lower gain (then the higher column) goes.
+    `fit` uses only whether a value is above 0; `transform` keeps the values. Values that agree to 12 decimals tie: of
+    equal gamma, the word of higher gain (then the lower column) joins the blanket; of equal delta, the word of lower
+    gain (then the higher column) is removed.
 
-    For P candidates, N documents and |C| classes: O(|C| P^2 + P^2 log P) for gamma and its order, O(N + |C| 2^K) for a
-    delta. A delta changes only where the blanket loses a word, so that only these are computed again after a removal;
-    the result is that of computing all of them.
+    For P candidates, N documents and |C| classes, gamma and its order take O(|C| P^2 + P^2 log P), and each delta
+    O(N + |C| 2^K). A removal changes only the delta of words whose blanket contained the removed word.
 
     References
     ----------
     Koller and Sahami, Toward optimal feature selection, ICML 1996.
     """
 
-    def __init__(self, n_features: int, conditioning_size: int, preselect: int = 1000) -> None:
+    def __init__(self, n_features: int, *, conditioning_size: int, preselect: int = 1000) -> None:
         self.n_features = n_features
         self.conditioning_size = conditioning_size
         self.preselect = preselect
@@ -76,7 +81,7 @@ class KollerSahamiSelection(OccurrenceSelector):
 
 
 def eliminate(words: Occurrences, n_features: int, conditioning_size: int) -> IntArray:
-    """The columns of `words`, which stand by falling gain, that backward elimination leaves."""
+    """The columns of `words`, sorted by decreasing gain, that remain after backward elimination."""
     gamma = pairwise_cross_entropy(words)
     np.fill_diagonal(gamma, np.inf)
     nearest = np.argsort(np.round(gamma, TIE_DECIMALS), axis=1, kind="stable")[:, :-1]
@@ -97,7 +102,7 @@ def eliminate(words: Occurrences, n_features: int, conditioning_size: int) -> In
 
 
 def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> float:
-    """delta(F|M): what a word tells about the class, in nats, where the values of the blanket's words are known."""
+    """delta(F|M): the information of a word about the class given the words of a blanket, in nats."""
     n_classes, n_states = len(words.class_sizes), 2 ** len(blanket)
     cell = words.classes * (2 * n_states)
     for bit, known in enumerate((*blanket, word)):
@@ -107,7 +112,7 @@ def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> 
 
 
 def pairwise_cross_entropy(words: Occurrences) -> FloatArray:
-    """gamma_ij = delta(F_i|{F_j}) of each two words, in nats; shape (V, V), 0 on the diagonal."""
+    """gamma_ij = delta(F_i|{F_j}) of each pair of words, in nats; shape (V, V), 0 on the diagonal."""
     counts, sizes = words.class_counts(), words.class_sizes
     both: IntArray = np.zeros((), dtype=np.int64)
     within: FloatArray = np.zeros(())
@@ -120,12 +125,12 @@ def pairwise_cross_entropy(words: Occurrences) -> FloatArray:
 
 
 def _uncertainty(counts: IntArray) -> float:
-    """N H(C | cell) from the number of documents of each class (first axis) in each cell."""
+    """N H(C | cell), from the number of documents of each class (first axis) in each cell."""
     return float(n_log_n(counts.sum(axis=0)).sum() - n_log_n(counts).sum())
 
 
 def _n_log_n_of_pair(both: IntArray, count: IntArray, size: np.int64) -> FloatArray:
-    """The sum of n log n over the four cells (both words, one, the other, none) of each two words."""
+    """The sum of n log n over the four cells (both words, one, the other, neither) of each pair of words."""
     one = n_log_n(count[:, np.newaxis] - both)
     none = size - count[:, np.newaxis] - count + both
     return n_log_n(both) + one + one.T + n_log_n(none)

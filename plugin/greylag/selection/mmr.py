@@ -1,7 +1,7 @@
-"""MMR feature selection: words that tell much about the class and little that chosen words tell already.
+"""MMR feature selection: informative words that are not redundant with those already selected.
 
-Maximal marginal relevance with information gain as relevance and the gain of co-occurrence as redundancy; the greedy
-loop is the one that diversifies documents.
+Maximal marginal relevance with information gain as relevance and the gain of co-occurrence as redundancy, maximised by
+the greedy loop that also diversifies documents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.greedy import greedy
 from greylag.ranking import FloatArray, IntArray
-from greylag.selection.information_gain import (
+from greylag.selection.gain import (
     TIE_DECIMALS,
     Occurrences,
     OccurrenceSelector,
@@ -23,66 +23,82 @@ from greylag.selection.information_gain import (
 
 
 class MMRFeatureSelection(OccurrenceSelector):
-    """Chooses words one by one by maximal marginal relevance.
+    """Select words one by one by maximal marginal relevance.
 
-    The next word is the w_i not yet in the set S of chosen ones that maximises
+    The next word is the w_i outside the set S of selected words that maximises
 
         lambda IG(w_i; C) - (1 - lambda) max over w_j in S of IGpair(w_i; w_j | C)
 
-    where the maximum over the empty set is 0: the first word is that of highest gain for every lambda.
+    with a maximum of 0 over the empty set, so that the first word is that of highest gain for any lambda.
 
     Parameters
     ----------
-    n_features : words to keep, 1 to V.
-    relevance_weight : lambda, 0 to 1. 1 is the order of `InformationGainSelection`; 0 heeds only redundancy.
-    preselect : candidates, the words of highest information gain; n_features or more. All words where V is less.
+    n_features : int in [1, V]
+        Number of words to keep.
+    relevance_weight : float in [0, 1]
+        lambda. 1 is the order of `InformationGainSelection`; 0 considers redundancy alone.
+    preselect : int >= n_features, default 1000
+        The candidates are the `preselect` words with the highest information gain, or all words if there are fewer.
 
     Attributes
     ----------
-    information_gain_ : shape (V,), in nats.
-    selected_ : shape (n_features,): the columns kept, in the order of choice. Equal values (to 12 decimals) go to the
-        word of higher gain, then to the lower column. The choice of k words is the first k of the choice of more.
-    n_features_in_, feature_names_in_ : as scikit-learn has them.
+    information_gain_ : array, shape (V,)
+        The information gain of each word, in nats.
+    selected_ : int array, shape (n_features,)
+        The selected columns, in the order of selection. Ties (to 12 decimals) go to the word of higher gain, then to
+        the lower column. A smaller selection is the beginning of a larger one.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
-    `fit` looks only at whether a value is above 0; `transform` passes values on as they are. Only the pairs of a chosen
-    word and a candidate are ever counted, each in the documents of the chosen word.
+    `fit` uses only whether a value is above 0; `transform` keeps the values. Only pairs of a selected word and a
+    candidate are counted, within the documents of the selected word.
 
-    At a low lambda a word that never meets a chosen one is worth more (0 or a little above) than an informative but
-    redundant one, even if its own gain is nothing. `preselect` is what keeps such words out.
+    At a low lambda, a word that never occurs with a selected one scores higher (0 or slightly above) than an
+    informative but redundant one, even if its own gain is 0. `preselect` excludes such words.
 
     References
     ----------
     Lee and Lee, MMR-based feature selection for text categorization, HLT-NAACL 2004.
     """
 
-    def __init__(self, n_features: int, relevance_weight: float, preselect: int = 1000) -> None:
+    def __init__(self, n_features: int, *, relevance_weight: float, preselect: int = 1000) -> None:
         self.n_features = n_features
         self.relevance_weight = relevance_weight
         self.preselect = preselect
 
     def _select(self, occurrences: Occurrences, best_first: IntArray) -> IntArray:
         if not (isinstance(self.relevance_weight, Real) and 0 <= self.relevance_weight <= 1):
-            raise ParameterError(f"relevance_weight must be a number from 0 to 1; it is {self.relevance_weight!r}")
+            raise ParameterError(f"relevance_weight must be a number in [0, 1], not {self.relevance_weight!r}")
         candidates = preselected(best_first, self.preselect, self.n_features)
         words, gain = occurrences.restrict(candidates), self.information_gain_[candidates]
         return candidates[greedy(MarginalInformation(words, gain, self.relevance_weight), self.n_features)]
 
 
 class MarginalInformation:
-    """What MMR maximises, as a `Gain` over words that stand by falling `gain`."""
+    """The criterion of MMR as a `Gain` over words.
+
+    Parameters
+    ----------
+    words : Occurrences
+        The candidates, by decreasing information gain.
+    gain : array, shape (V,)
+        Their information gain.
+    relevance_weight : float in [0, 1]
+        lambda.
+    """
 
     def __init__(self, words: Occurrences, gain: FloatArray, relevance_weight: float) -> None:
         self.words, self.gain, self.relevance_weight = words, gain, relevance_weight
         self.redundancy = np.zeros_like(gain)
 
     def gains(self) -> FloatArray:
-        """Each word's value, given the words picked."""
+        """The marginal relevance of each word, given the selected ones."""
         marginal = self.relevance_weight * self.gain - (1 - self.relevance_weight) * self.redundancy
         return np.round(marginal, TIE_DECIMALS)
 
     def add(self, candidate: int) -> None:
-        """Pick a word: its pairs are counted in the documents that have it."""
+        """Select a word, and count its pairs in the documents that contain it."""
         with_word = self.words.class_counts(self.words.documents(candidate))
         self.redundancy = np.maximum(self.redundancy, gain_of_events(with_word, self.words.class_sizes))

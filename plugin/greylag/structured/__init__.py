@@ -1,22 +1,9 @@
-"""Structured models and their learners: predicting an object, such as a set of documents, from weighted joint features.
+"""Structured prediction: models, which say what is predicted, and learners, which find their weights.
 
-A model says what is predicted and how; a learner finds its weights. Each learner works with each model, and none knows
-of documents.
+A model predicts an object, such as a set of documents, from weighted joint features. Every learner works with every
+model that has the methods it needs.
 """
 
-from greylag.structured.coulomb import Coulomb
-from greylag.structured.cutting_plane import CuttingPlane, Solution
-from greylag.structured.ensemble import Ensemble
-from greylag.structured.model import StructuredModel, TrainingSet
-from greylag.structured.multiple_choice import ComparingModel, MultipleChoice
+import lazy_loader as _lazy
 
-__all__ = [
-    "ComparingModel",
-    "Coulomb",
-    "CuttingPlane",
-    "Ensemble",
-    "MultipleChoice",
-    "Solution",
-    "StructuredModel",
-    "TrainingSet",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Constraints found so far, which hold for every member of an ensemble, and the members' optima under them."""
+"""The constraints found so far, shared by all members of an ensemble, and the optima under them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import numpy as np
 from greylag.ranking import FloatArray
 from greylag.structured.model import Constraint, TrainingSet
 
-IDLE_LIMIT = 20  # solutions without weight for any member after which a constraint is dropped
-MAX_PASSES = 5000  # where a solution is left as it is, to be gone on with after the next constraints
+IDLE_LIMIT = 20  # a constraint is dropped after this many solutions in which no member gives it weight
+MAX_PASSES = 5000  # a solution may be left unfinished and resumed after the next constraints
 
 
 class ConstraintPool:
-    """Constraints w' a_p >= b_p - xi_i of n examples, and for M members the problems
+    """Constraints w' a_p >= b_p - xi_i of n examples, with a problem for each of M members:
 
         min over w_m:  ||w_m - c_m||² / 2 + sum_i C_mi max over example i's constraints p of (b_p - a_p' w_m).
 
-    They are solved by their duals: weights alpha_mp >= 0 of the constraints, which sum to C_mi over those of example i,
-    and w_m = c_m + sum_p alpha_mp a_p. At first, each example has one constraint, its target's: a = 0, b = its loss.
+    The problems are solved by their duals: weights alpha_mp >= 0, which sum to C_mi over the constraints of example i,
+    with w_m = c_m + sum_p alpha_mp a_p. Each example starts with the constraint of its target: a = 0, b = its loss.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The model and its n examples.
+    members : int >= 1
+        M.
     """
 
     def __init__(self, training: TrainingSet[Any, Any, Any], members: int) -> None:
@@ -33,15 +40,20 @@ class ConstraintPool:
         self._idle = np.zeros(n, dtype=np.int64)
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
-        """H_i(w_m) as far as the constraints tell, shape (M, n), for weights of shape (M, d)."""
+        """H_i(w_m) under the known constraints, shape (M, n), for weights of shape (M, d)."""
         hinges = np.full((len(weights), len(self._training.examples)), -np.inf)
         np.maximum.at(hinges.T, self._owners, self._violations(weights).T)
         return hinges
 
     def extend(self, weights: FloatArray, epsilon: float) -> bool:
-        """Ask the model for each member's and example's most violated constraint.
+        """Add the most violated constraint of each member and example.
 
-        Those are added that are violated by more than epsilon beyond what is known. Returns whether there were any.
+        Only constraints violated by more than `epsilon` beyond the known ones are added.
+
+        Returns
+        -------
+        bool
+            Whether any constraint was added.
         """
         found: dict[tuple[int, bytes], Constraint] = {}
         for member, known in zip(weights, self.hinge_losses(weights), strict=True):
@@ -54,9 +66,16 @@ class ConstraintPool:
         return bool(found)
 
     def solve(self, centres: FloatArray, costs: FloatArray, tolerance: float) -> FloatArray:
-        """The optimal weights, shape (M, d), for `centres` c of shape (M, d) and `costs` C of shape (M, n).
+        """The optimal weights, shape (M, d).
 
-        No two constraints of an example between which weight could move differ by more than `tolerance` at the end.
+        Parameters
+        ----------
+        centres : array, shape (M, d)
+            c.
+        costs : array, shape (M, n)
+            C.
+        tolerance : float
+            Stop when the violations of any two constraints that could exchange weight differ by at most this.
         """
         from greylag.structured.pairwise_steps import climb
 
@@ -89,14 +108,14 @@ class ConstraintPool:
         self._idle = np.pad(self._idle, (0, len(owners)))
 
     def _share_out(self, costs: FloatArray) -> None:
-        """Make each example's alpha sum to its cost: in proportion, or where there was none, on its target's."""
+        """Scale alpha to sum to the cost of each example; without any weight, all goes to the target's constraint."""
         for member, cost in enumerate(costs):
             sums = np.bincount(self._owners, weights=self._alpha[member], minlength=len(cost))
             self._alpha[member] *= np.divide(cost, sums, out=np.zeros_like(cost), where=sums > 0)[self._owners]
             self._alpha[member, : len(cost)] += np.where(sums > 0, 0.0, cost)
 
     def _drop_idle(self) -> None:
-        """Drop the constraints that have long had no weight, but not the targets'."""
+        """Drop constraints that have had no weight for long, except those of the targets."""
         self._idle = np.where(self._alpha.any(axis=0), 0, self._idle + 1)
         kept = self._idle < IDLE_LIMIT
         kept[: len(self._training.examples)] = True

@@ -1,28 +1,32 @@
-"""The Coulomb structured SVM (Schiegg, Diego & Hamprecht, ECCV 2016): M structured SVMs that repel each other.
+"""The Coulomb structured SVM (Schiegg, Diego & Hamprecht 2016): M structured SVMs that repel each other.
 
     min over w_1, ..., w_M:  sum_m (||w_m||² / 2 + C / n sum_i sigma_mi H_i(w_m)) + alpha E(w_1, ..., w_M)  (eq. 1, 10)
 
-H_i is the hinge loss of example i, E the Coulomb energy of the weights' directions, and sigma says which member learns
-from which example. E acts by the displacements G of `greylag.structured.electrostatics`. The paper's subgradient step
-is, with a_mi the normal of the constraint of example i that w_m violates most,
+H_i is the hinge loss of example i, E the Coulomb energy of the directions of the weights, and sigma assigns examples
+to members. E acts through the displacements G of `greylag.structured.electrostatics`. With a_mi the normal of the
+constraint of example i that w_m violates most, the subgradient step of the paper is
 
     w_m <- w_m + eta ( G_m - w_m + C / n sum_i sigma_mi a_mi ),                                             (eq. 8)
 
-or with one example instead of the mean over all (eq. 9). It stands still where w_m = G_m + C / n sum_i sigma_mi a_mi:
-where w_m is optimal for ||w - G_m||² / 2 in place of ||w||² / 2. The exact update goes there by solving that problem.
+or the same with a single example in place of the mean (eq. 9). The fixed point w_m = G_m + C / n sum_i sigma_mi a_mi is
+where w_m is optimal for ||w - G_m||² / 2 in place of ||w||² / 2. The exact update solves that problem.
+
+References
+----------
+Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
+from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative
 from greylag.structured.constraint_pool import ConstraintPool
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.electrostatics import directions, displacements, lengths
@@ -32,50 +36,66 @@ from greylag.structured.model import Input, Output, StructuredModel, TrainingSet
 Assignment = Literal["all", "best", "sampled", "stochastic"]
 Update = Literal["exact", "subgradient", "stochastic"]
 
-PERTURBATION = 0.1  # of the single optimum's length
-LONGEST_STEP = 0.5  # of a centre's way to G
-DRAWS = 10  # epochs after which an exact update holds what it drew
-SETTLED = 1e-2  # of the weights' mean length: half a degree
+PERTURBATION = 0.1  # length of the random vectors relative to the single optimum
+LONGEST_STEP = 0.5  # of the distance of a centre from G
+DRAWS = 10  # epochs after which random assignments are frozen by the exact update
+SETTLED = 1e-2  # relative to the mean length of the weights: half a degree
 
 _log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
 class Coulomb:
-    """A learner of M diverse members; with M = 1, or alpha = 0, each is the structured SVM.
+    """A learner of M diverse members; with M = 1 or alpha = 0, each is the structured SVM.
 
-    It starts from the structured SVM's optimum w* (`CuttingPlane`), to which each member adds a random vector of a
-    tenth of its length (of length 0.1, where w* is 0).
+    Members start from the optimum w* of the structured SVM (`CuttingPlane`) plus a random vector of a tenth of its
+    length (of length 0.1 if w* is 0).
 
     Parameters
     ----------
-    M : the number of members, >= 1.
-    alpha : how strongly they repel each other, >= 0; directions have length 1. G is bounded however large alpha is, and
-        with it the angles between members that learn from the same examples: 45 degrees on average in our studies.
-    C : weight of the mean hinge loss against ||w||² / 2, > 0.
-    assignment : which members learn from an example, sigma, decided anew in each epoch (section 3.4; of Table 1's
-        choices, the paper's names are kept, and what they mean is our reading).
+    M : int >= 1, default 5
+        Number of members.
+    alpha : float >= 0, default 0.1
+        Strength of the repulsion between directions, which have length 1. G is bounded for any alpha, and so are the
+        angles between members that learn from the same examples: 45 degrees on average in our experiments.
+    C : float > 0, default 1.0
+        Weight of the mean hinge loss relative to ||w||² / 2.
+    assignment : {"all", "best", "sampled", "stochastic"}, default "all"
+        The members that learn from an example (sigma), decided anew in each epoch (section 3.4). The names are those of
+        Table 1; their definitions are our interpretation.
 
         - "all": every member.
-        - "best": the member of least hinge loss; of equal ones the first.
-        - "sampled": one, drawn with a probability proportional to exp(-hinge loss).
-        - "stochastic": one, each as likely.
-    update : how the weights move.
+        - "best": the member of lowest hinge loss; ties go to the first.
+        - "sampled": one member, drawn with probability proportional to exp(-hinge loss).
+        - "stochastic": one member, drawn uniformly.
+    update : {"exact", "subgradient", "stochastic"}, default "exact"
+        How the weights move.
 
-        - "exact": w_m is the optimum for ||w - c_m||² / 2 in place of ||w||² / 2, where the centre c_m, at first the
-          random vector, goes half the way to G_m after each epoch, or less where that swings to and fro. What is drawn
-          is held after `DRAWS` epochs. It stops when no constraint is violated by more than epsilon beyond those known,
-          no assignment changes, and no centre is further from G_m than 0.01 of the members' mean length.
-        - "subgradient": eq. 8 once an epoch. - "stochastic": eq. 9 for each example, in random order, each epoch. Step
-          t has eta = 1 / (t + t_0), where t_0 makes the first step no longer than the random vector. The result is the
-          mean over the second half of all steps (suffix averaging). It takes all `epochs`, of which hundreds may be
-          needed, and never calls itself converged.
-    epochs : passes over the examples at most, >= 1.
-    epsilon : by how much a constraint may be violated at the end, > 0, in units of the loss ("exact", and the start).
-    seed : of the random vectors and of what is drawn, >= 0.
+        - "exact": w_m is the optimum for ||w - c_m||² / 2 in place of ||w||² / 2. The centre c_m starts at the random
+          vector and moves half the distance to G_m after each epoch, or less if it oscillates. Random assignments are
+          frozen after `DRAWS` epochs. Training stops if no constraint is violated by more than epsilon beyond the known
+          ones, no assignment changes, and no centre is further from G_m than 0.01 of the mean length of the weights.
+        - "subgradient": eq. 8, once per epoch.
+        - "stochastic": eq. 9, once for each example in random order per epoch.
+
+        Subgradient steps use eta = 1 / (t + t_0) at step t, with t_0 such that the first step is no longer than the
+        random vector. The result is the mean over the second half of the steps (suffix averaging). They always run for
+        `epochs`, of which hundreds may be needed, and never report convergence.
+    epochs : int >= 1, default 100
+        Maximum number of passes over the examples.
+    epsilon : float > 0, default 1e-3
+        Tolerated violation of a constraint in units of the loss, for the "exact" update and the start.
+    seed : int >= 0, default 0
+        Seed of the random vectors and assignments.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
     M: int = 5
+    _: KW_ONLY
     alpha: float = 0.1
     C: float = 1.0
     assignment: Assignment = "all"
@@ -85,30 +105,23 @@ class Coulomb:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.M < 1:
-            raise ParameterError(f"M, the number of models, has to be at least 1, not {self.M}")
-        if self.epochs < 1:
-            raise ParameterError(f"epochs has to be at least 1, not {self.epochs}")
-        if not 0 <= self.alpha < np.inf:
-            raise ParameterError(f"alpha has to be a number from 0, not {self.alpha}")
-        for name, choices in (("assignment", Assignment), ("update", Update)):
-            if getattr(self, name) not in get_args(choices):
-                wanted = ", ".join(get_args(choices))
-                raise ParameterError(f"{name} has to be one of {wanted}, not {getattr(self, name)!r}")
-        if self.seed < 0:
-            raise ParameterError(f"seed has to be at least 0, not {self.seed}")
-        CuttingPlane(self.C, self.epsilon)  # which checks these
+        check_counts(M=self.M, epochs=self.epochs)
+        check_non_negative(alpha=self.alpha, seed=self.seed)
+        check_choice("assignment", self.assignment, get_args(Assignment))
+        check_choice("update", self.update, get_args(Update))
+        CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
-        """The members' weights after training on `examples`, pairs of input and truth.
+        """Train the members on pairs of input and truth.
 
         Raises
         ------
         ParameterError
-            Where there is no example.
+            If there are no examples, or if the model lacks a method that is needed.
         """
+        check_model(model, StructuredModel, self)
         training = TrainingSet(model, examples)
-        optimum = CuttingPlane(self.C, self.epsilon).solve(training).weights
+        optimum = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
         rng = np.random.default_rng(self.seed)
         reach = PERTURBATION * (float(lengths(optimum)) or 1.0)
         away = reach * directions(rng.standard_normal((self.M, len(optimum))))
@@ -134,8 +147,8 @@ class Coulomb:
             steps = _adapt(steps, pull, before)
             centres = centres + steps[:, None] * pull
         _log.warning(
-            "the Coulomb structured SVM stopped at its limit of %d epochs, %.2g of the weights' length from a point of "
-            "rest (alpha %g, C %g, assignment %s)", self.epochs, distance, self.alpha, self.C, self.assignment,
+            "the Coulomb structured SVM stopped at its limit of %d epochs, at %.2g of the length of the weights from a "
+            "fixed point (alpha %g, C %g, assignment %s)", self.epochs, distance, self.alpha, self.C, self.assignment,
         )  # fmt: skip
         return Ensemble(weights, self.epochs, converged=False)
 
@@ -166,7 +179,7 @@ class Coulomb:
         return np.asarray(self.C / len(batch) * np.einsum("mi,mid->md", self.assign(hinges, rng), normals))
 
     def assign(self, hinges: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """sigma, 0 or 1, for hinge losses, both of shape (M, n)."""
+        """The assignment sigma, 0 or 1, given hinge losses; both of shape (M, n)."""
         members, n = hinges.shape
         if self.assignment == "all":
             return np.ones((members, n))
@@ -181,9 +194,9 @@ class Coulomb:
 
 
 def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArray:
-    """The centres' steps: half of what they were where the pull has turned and is hardly weaker, else up to 1.2 times.
+    """Adapt the steps of the centres: halved if the pull reversed without weakening, else up to 1.2 times as long.
 
-    At a kink of the hinge losses two members can have the same optimum until their centres have moved far apart.
+    At a kink of the hinge losses, two members can share an optimum until their centres have moved far apart.
     """
     swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
     return np.where(swings, steps / 2, np.minimum(LONGEST_STEP, 1.2 * steps))

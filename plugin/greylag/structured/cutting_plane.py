@@ -1,12 +1,12 @@
-"""Training a structured SVM by cutting planes: one-slack and n-slack.
+"""Structured SVM training by cutting planes, with one slack variable or n.
 
 The problem is that of Tsochantaridis et al. (2005) with margin rescaling, OP 1 of Yue & Joachims (2008):
 
     min over w and xi >= 0:  ||w||² / 2 + C / n sum_i xi_i
     such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i.
 
-The constraints are too many to list. A cutting plane solves the problem under a few of them, the working set, adds what
-the solution violates most, and repeats until nothing is violated by more than epsilon.
+There are too many constraints to enumerate. The algorithm solves the problem under a working set of constraints, adds
+the ones that the solution violates most, and repeats until none is violated by more than epsilon.
 
 References
 ----------
@@ -19,36 +19,42 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from greylag.errors import ModelError, ParameterError
+from greylag.errors import ModelError
 from greylag.ranking import FloatArray, IntArray
+from greylag.structured.checks import check_choice, check_counts, check_model, check_positive
 from greylag.structured.model import Constraint, Input, Output, StructuredModel, TrainingSet, Truth, inner
 
 Slack = Literal["one", "n"]
 
-IDLE_LIMIT = 20  # solutions without weight after which a constraint is dropped
-CACHED = 10  # constraints remembered for each example
-_NO_SHARE = 1e-7  # of C: below, a weight is the solver's rounding
+IDLE_LIMIT = 20  # a constraint is dropped after this many solutions without weight
+CACHED = 10  # constraints cached for each example
+_NO_SHARE = 1e-7  # relative to C; smaller weights are rounding errors of the solver
 
 _log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Weights, and how near they are to the optimum.
+    """Weights with their distance from the optimum.
 
     Parameters
     ----------
-    weights : shape (d,).
-    objective : ||w||² / 2 + C times the mean hinge loss, as far as the model's inference finds it.
-    gap : the duality gap: `objective` less a lower bound of the optimum. Where the model's loss-augmented inference is
-        exact, the objective is within this of the optimum; where it is not, of the optimum over the constraints found.
-    iterations : quadratic programmes solved (one-slack) or passes over the examples (n-slack).
-    converged : False where the limit of iterations was hit first.
+    weights : array, shape (d,)
+        w.
+    objective : float
+        ||w||² / 2 + C times the mean hinge loss that inference finds.
+    gap : float
+        The duality gap, `objective` minus a lower bound of the optimum. If loss-augmented inference is exact, the
+        objective is within the gap of the optimum; if not, of the optimum under the constraints found.
+    iterations : int
+        Quadratic programmes solved (one slack) or passes over the examples (n slacks).
+    converged : bool
+        Whether the algorithm converged before the limit of iterations.
     """
 
     weights: FloatArray
@@ -60,53 +66,60 @@ class Solution:
 
 @dataclass(frozen=True)
 class CuttingPlane:
-    """A structured SVM's learner; its result is within C epsilon of the optimum.
+    """The learner of a structured SVM; the objective of its result is within C epsilon of the optimum.
 
     Parameters
     ----------
-    C : weight of the mean hinge loss against ||w||² / 2, > 0.
-    epsilon : by how much a constraint may be violated at the end, > 0, in units of the loss.
-    slack : how the problem is divided; both ways reach the same optimum.
+    C : float > 0, default 1.0
+        Weight of the mean hinge loss relative to ||w||² / 2.
+    epsilon : float > 0, default 1e-3
+        Tolerated violation of a constraint, in units of the loss.
+    slack : {"one", "n"}, default "one"
+        The formulation; both have the same optimum.
 
-        - "one": a constraint on the mean over all examples, and one slack variable (Joachims et al. 2009, Algorithm 3).
-          The model is asked for a new one when the best of those put together from each example's last `CACHED`
-          constraints is less than half as violated as what the model gave last (after section 3.4, there: when it is
-          not violated). Constraints without weight in `IDLE_LIMIT` solutions are dropped.
-        - "n": constraints and a slack variable for each example (Yue & Joachims 2008, Algorithm 2).
-    max_iterations : where to give up, >= 1, with a warning.
+        - "one": constraints on the mean over all examples, with one slack variable (Joachims et al. 2009, Algorithm 3).
+          A joint constraint is first assembled from the last `CACHED` constraints of each example. The model is called
+          only if that constraint is less than half as violated as the last one from the model (section 3.4 of the paper
+          calls it if the constraint is not violated). Constraints without weight in `IDLE_LIMIT` solutions are dropped.
+        - "n": constraints with one slack variable for each example (Yue & Joachims 2008, Algorithm 2).
+    max_iterations : int >= 1, default 2000
+        Maximum number of iterations; reaching it logs a warning.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
     C: float = 1.0
+    _: KW_ONLY
     epsilon: float = 1e-3
     slack: Slack = "one"
     max_iterations: int = 2000
 
     def __post_init__(self) -> None:
-        for name, value in (("C", self.C), ("epsilon", self.epsilon)):
-            if not 0 < value < np.inf:
-                raise ParameterError(f"{name} has to be a number above 0, not {value}")
-        if self.slack not in get_args(Slack):
-            raise ParameterError(f"slack has to be one of {', '.join(get_args(Slack))}, not {self.slack!r}")
-        if self.max_iterations < 1:
-            raise ParameterError(f"max_iterations has to be at least 1, not {self.max_iterations}")
+        check_positive(C=self.C, epsilon=self.epsilon)
+        check_choice("slack", self.slack, get_args(Slack))
+        check_counts(max_iterations=self.max_iterations)
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Solution:
-        """The weights that minimise the problem above over `examples`, pairs of input and truth.
+        """Find the optimal weights for pairs of input and truth.
 
         Raises
         ------
         ParameterError
-            Where there is no example.
+            If there are no examples, or if the model lacks a method that is needed.
         """
+        check_model(model, StructuredModel, self)
         return self.solve(TrainingSet(model, examples))
 
     def solve(self, training: TrainingSet[Any, Any, Any]) -> Solution:
-        """`fit` to a training set, whose targets are found once, whoever else uses it."""
+        """Find the optimal weights for a training set, whose targets may be shared with other learners."""
         solution = self._one_slack(training) if self.slack == "one" else self._n_slack(training)
         if not solution.converged:
             _log.warning(
-                "the cutting plane stopped at its limit of %d iterations, %.3g above the bound of its objective %.6g "
-                "(C %g, epsilon %g): raise the limit or epsilon, or lower C",
+                "the cutting plane stopped at its limit of %d iterations with a duality gap of %.3g at objective %.6g "
+                "(C %g, epsilon %g): raise max_iterations or epsilon, or lower C",
                 self.max_iterations, solution.gap, solution.objective, self.C, self.epsilon,
             )  # fmt: skip
         return solution
@@ -114,7 +127,7 @@ class CuttingPlane:
     def _one_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         cache = _Cache(training)
         working = _WorkingSet(training.target_features.shape[1], np.array([self.C]))
-        last = np.inf  # the violation, beyond the slack, of what the model gave last
+        last = np.inf  # violation beyond the slack of the last constraint from the model
         for iteration in range(1, self.max_iterations + 1):
             weights, lower = working.solve()
             slack = float(working.slacks(weights)[0])
@@ -155,7 +168,7 @@ class CuttingPlane:
 
 
 class _Cache:
-    """The last `CACHED` constraints found for each example; at first its target, which is violated by its own loss."""
+    """The last `CACHED` constraints of each example, initially that of its target, which is violated by its loss."""
 
     def __init__(self, training: TrainingSet[Any, Any, Any]) -> None:
         self._training = training
@@ -165,13 +178,13 @@ class _Cache:
         self._oldest = 0
 
     def most_violated(self, weights: FloatArray) -> Constraint:
-        """The joint constraint: the mean over the examples of the one that `weights` violate most."""
+        """The joint constraint: the mean of the most violated constraint of each example."""
         worst = np.argmax(self._losses - inner(self._normals, weights), axis=1)
         examples = np.arange(len(worst))
         return Constraint(self._normals[examples, worst].mean(axis=0), float(self._losses[examples, worst].mean()))
 
     def refresh(self, weights: FloatArray) -> None:
-        """Ask the model for each example's most violated constraint, in place of its oldest."""
+        """Replace the oldest constraint of each example by the most violated one according to the model."""
         for example in range(len(self._losses)):
             place = example, self._oldest
             self._normals[place], self._losses[place] = self._training.most_violated(example, weights)
@@ -202,13 +215,13 @@ class _WorkingSet:
         self._gram = np.block([[self._gram, products[:-1, None]], [products]])
 
     def slacks(self, weights: FloatArray) -> FloatArray:
-        """What each group's most violated constraint lacks, at least 0: shape (groups,)."""
+        """The violation of the most violated constraint of each group, at least 0; shape (groups,)."""
         slacks = np.zeros(len(self._costs))
         np.maximum.at(slacks, self._groups, self._losses - inner(self._normals, weights))
         return slacks
 
     def solve(self) -> tuple[FloatArray, float]:
-        """The optimal w, and the dual's value: a lower bound of the problem under any more constraints."""
+        """The optimal w and the value of the dual, a lower bound of the problem under any further constraints."""
         if not len(self._losses):
             return np.zeros(self._normals.shape[1]), 0.0
         shares = _solve_dual(self._gram, self._losses, self._groups, self._costs)
@@ -218,7 +231,7 @@ class _WorkingSet:
         return weights, float(inner(self._losses, alpha) - inner(weights, weights) / 2)
 
     def drop_idle(self) -> None:
-        """Drop the constraints that have had no weight in the last `IDLE_LIMIT` solutions."""
+        """Drop constraints without weight in the last `IDLE_LIMIT` solutions."""
         kept = self._idle < IDLE_LIMIT
         if not kept.all():
             self._normals, self._losses, self._groups = self._normals[kept], self._losses[kept], self._groups[kept]
@@ -226,7 +239,7 @@ class _WorkingSet:
 
 
 def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: FloatArray) -> FloatArray:
-    """The dual's optimum as shares alpha_j / C_g(j): not negative, and of no group more than 1 in sum."""
+    """The optimum of the dual as shares alpha_j / C_g(j), non-negative and summing to at most 1 in each group."""
     import clarabel
     from scipy.sparse import csc_matrix
 
@@ -240,10 +253,12 @@ def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: F
     rows = csc_matrix(entries, shape=(m + len(costs), m))
     bounds = np.concatenate([np.zeros(m), np.ones(len(costs))])
     cones = [clarabel.NonnegativeConeT(len(bounds))]
-    # Where the solver stops short of its tolerances, what it has is made feasible all the same, and the gap tells.
+    # If the solver misses its tolerances, its result is made feasible anyway, and the duality gap shows it.
     found = clarabel.DefaultSolver(quadratic, -losses * scale / total, rows, bounds, cones, settings).solve().x
     shares = np.clip(np.asarray(found), 0.0, 1.0)
     if not np.isfinite(shares).all():
-        raise ModelError(f"the quadratic programme of {m} constraints cannot be solved: scale the features down")
+        raise ModelError(
+            f"the quadratic programme with {m} constraints has no finite solution: scale the features down"
+        )
     excess = np.maximum(1.0, np.bincount(groups, weights=shares, minlength=len(costs)))
     return np.asarray(shares / excess[groups])

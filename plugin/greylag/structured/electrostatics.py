@@ -1,6 +1,6 @@
-"""Weight vectors as charges on the unit sphere, which repel each other: what makes an ensemble's members differ.
+"""Weight vectors as mutually repelling charges on the unit sphere.
 
-Only directions count, as predictions do not depend on a weight vector's length. u_m is w_m / ||w_m||.
+Only directions u_m = w_m / ||w_m|| count, since predictions do not depend on the length of a weight vector.
 
 References
 ----------
@@ -15,20 +15,20 @@ from greylag.ranking import FloatArray
 
 
 def lengths(vectors: FloatArray) -> FloatArray:
-    """Euclidean lengths over the last axis; like `greylag.structured.model.inner`, not by BLAS."""
+    """Euclidean lengths over the last axis, by einsum like `greylag.structured.inner`."""
     return np.asarray(np.sqrt(np.einsum("...d,...d->...", vectors, vectors)))
 
 
 def directions(weights: FloatArray) -> FloatArray:
-    """u, shape (M, d), of weights of shape (M, d); 0 where they are 0."""
-    scale = np.abs(weights).max(axis=1, keepdims=True)  # lest small weights' squares vanish
+    """The directions u of weights, both of shape (M, d); 0 for a zero vector."""
+    scale = np.abs(weights).max(axis=1, keepdims=True)  # prevents underflow of the squares of small weights
     scaled = np.divide(weights, scale, out=np.zeros_like(weights), where=scale > 0)
     divisors = lengths(scaled)[:, None]
     return np.asarray(np.divide(scaled, divisors, out=np.zeros_like(weights), where=divisors > 0))
 
 
 def coulomb_energy(weights: FloatArray) -> float:
-    """The sum over pairs m < k of 1 / ||u_m - u_k|| (eq. 3 on the sphere, eq. 5); infinite where two coincide."""
+    """The sum over pairs m < k of 1 / ||u_m - u_k|| (eq. 3 on the sphere, eq. 5); infinite if two coincide."""
     _, distances = _pairs(weights)
     with np.errstate(divide="ignore"):
         return float((1.0 / distances[np.triu_indices(len(weights), 1)]).sum())
@@ -37,7 +37,7 @@ def coulomb_energy(weights: FloatArray) -> float:
 def coulomb_forces(weights: FloatArray) -> FloatArray:
     """F, shape (M, d), minus the energy's gradient by u: F_m = sum over k of (u_m - u_k) / ||u_m - u_k||³ (eq. 4).
 
-    All forces together are 0. Between coinciding directions, which repel without a direction to go, there is none.
+    The forces sum to 0. Coinciding directions exert no force on each other, as it would have no direction.
     """
     differences, distances = _pairs(weights)
     inverse = np.divide(1.0, distances**3, out=np.zeros_like(distances), where=distances > 0)
@@ -45,12 +45,12 @@ def coulomb_forces(weights: FloatArray) -> FloatArray:
 
 
 def displacements(weights: FloatArray, alpha: float) -> FloatArray:
-    """G, shape (M, d): how far the forces would move each weight vector along its sphere,
+    """G, shape (M, d): the displacement of each weight vector along its sphere by the forces,
 
         G_m = ||w_m|| (P(u_m + alpha F_m) - u_m),    P(v) = v / ||v||.
 
-    Eq. 6 as printed does not vanish at alpha = 0, where the ensemble is said to be a standard structured SVM; this is
-    the displacement of the direction, brought back to the weights' length by the intercept theorem, as the text says.
+    Eq. 6 as printed does not vanish at alpha = 0, although the paper states that the ensemble is a standard structured
+    SVM there. This is the displacement of the direction, scaled to the length of the weights, as the text describes.
     """
     units = directions(weights)
     moved = directions(units + alpha * coulomb_forces(weights)) - units
@@ -58,7 +58,7 @@ def displacements(weights: FloatArray, alpha: float) -> FloatArray:
 
 
 def mean_angle(weights: FloatArray) -> float:
-    """The mean angle between two of the weight vectors, in degrees; 0 where there is but one."""
+    """The mean angle between two weight vectors, in degrees; 0 for a single vector."""
     if len(weights) < 2:
         return 0.0
     _, distances = _pairs(weights)
@@ -67,7 +67,7 @@ def mean_angle(weights: FloatArray) -> float:
 
 
 def _pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """u_m - u_k, shape (M, M, d), and the lengths of these."""
+    """u_m - u_k, shape (M, M, d), and their lengths."""
     units = directions(weights)
     differences = units[:, None, :] - units[None, :, :]
     return differences, lengths(differences)

@@ -1,4 +1,4 @@
-"""Several weight vectors for one structured model: what the learners of ensembles give."""
+"""The result of ensemble learners: several weight vectors for one structured model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from greylag.structured.model import Input, Output, StructuredModel, Truth
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """The weights of M members, each of which predicts on its own.
+    """The weights of M members that predict independently.
 
     Parameters
     ----------
-    weights : shape (M, d).
-    epochs : passes over the examples (Coulomb), or rounds of assigning them (multiple choice).
-    converged : whether the learner came to rest; False where it stopped at its limit of these.
+    weights : array, shape (M, d)
+        One weight vector for each member.
+    epochs : int
+        Passes over the examples (`Coulomb`) or rounds of assignment (`MultipleChoice`).
+    converged : bool
+        Whether the learner converged before its limit of epochs or rounds.
     """
 
     weights: FloatArray
@@ -32,12 +35,12 @@ class Ensemble:
 
     @property
     def mean_angle(self) -> float:
-        """The mean angle between two members, in degrees; 0 where there is but one."""
+        """The mean angle between two members, in degrees; 0 for a single member."""
         return mean_angle(self.weights)
 
     def losses(
         self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
     ) -> FloatArray:
-        """Delta of each member's prediction for each of n examples, shape (M, n)."""
+        """The loss of the prediction of each member for each of n examples, shape (M, n)."""
         found = [[model.loss(truth, model.infer(x, member)) for x, truth in examples] for member in self.weights]
         return np.array(found).reshape(len(self), len(examples))

@@ -1,8 +1,8 @@
-"""The interface between structured models and their learners, and the risk that learners minimise.
+"""The interface between structured models and learners, and the risk that learners minimise.
 
-A model predicts the output y of an input x that maximises w' Psi(x, y), for weights w and a joint feature map Psi. What
-is known about x in training, its truth t, may be more than an output: of a set of documents, which subtopics each one
-covers. Inputs, truths and outputs mean nothing to a learner, which hands them from one method of the model to another.
+A model predicts, for an input x, the output y that maximises w' Psi(x, y), with weights w and joint features Psi. The
+truth t of an input in training may be more than an output: for sets of documents, it is the subtopics that each
+document covers. Inputs, truths and outputs are opaque to learners, which only pass them between methods of the model.
 """
 
 from __future__ import annotations
@@ -25,26 +25,45 @@ Truth_contra = TypeVar("Truth_contra", contravariant=True)
 
 
 class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
-    """What is predicted, from what, at which loss."""
+    """A model of outputs given inputs, with a loss."""
 
     def joint_feature(self, x: Input_contra, y: Output) -> FloatArray:
-        """Psi(x, y), shape (d,); d is the same for all x and y."""
+        """Psi(x, y), shape (d,), with d the same for all x and y."""
 
     def loss(self, truth: Truth_contra, y: Output) -> float:
         """Delta(t, y) >= 0."""
 
     def target(self, x: Input_contra, truth: Truth_contra) -> Output:
-        """The output to train towards: one of least loss, or the best that can be found."""
+        """The output to train towards: one of minimal loss, exactly or approximately."""
 
     def infer(self, x: Input_contra, weights: FloatArray) -> Output:
-        """The y of largest w' Psi(x, y), or the best that can be found."""
+        """The y that maximises w' Psi(x, y), exactly or approximately."""
 
     def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
-        """The y of largest w' Psi(x, y) + Delta(t, y), or the best that can be found."""
+        """The y that maximises w' Psi(x, y) + Delta(t, y), exactly or approximately."""
+
+
+class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
+    """A structured model that can compare outputs."""
+
+    def similarity(self, y: Output, other: Output) -> float:
+        """The similarity of two outputs, in [0, 1]."""
+
+    def infer_apart(
+        self,
+        x: Input_contra,
+        truth: Truth_contra,
+        weights: FloatArray,
+        others: Sequence[Output],
+        *,
+        task: float,
+        similarity: float,
+    ) -> Output:
+        """The y that maximises w' Psi(x, y) + task Delta(t, y) + similarity times its mean similarity to `others`."""
 
 
 def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Inner products over the last axis; unlike BLAS's, they do not depend on the number of threads."""
+    """Inner products over the last axis, by einsum: BLAS results depend on the number of threads."""
     return np.asarray(np.einsum("...d,d->...", vectors, weights))
 
 
@@ -55,23 +74,25 @@ class Constraint(NamedTuple):
     loss: float
 
     def violation(self, weights: FloatArray) -> float:
-        """The xi that the constraint needs: loss - w' normal."""
+        """The xi that the constraint requires: loss - w' normal."""
         return self.loss - float(inner(self.normal, weights))
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet(Generic[Input, Truth, Output]):
-    """A model with the n examples that it is trained on; their targets are found once.
+    """A model with n training examples, whose targets are computed once.
 
     Parameters
     ----------
-    model : the model.
-    examples : pairs of input and truth, at least one.
+    model : StructuredModel
+        The model.
+    examples : sequence of pairs
+        At least one input with its truth.
 
     Raises
     ------
     ParameterError
-        Where there is no example.
+        If there are no examples.
     """
 
     model: StructuredModel[Input, Truth, Output]
@@ -79,16 +100,16 @@ class TrainingSet(Generic[Input, Truth, Output]):
 
     def __post_init__(self) -> None:
         if not len(self.examples):
-            raise ParameterError("there is no example to train on")
+            raise ParameterError("there are no examples to train on")
 
     @cached_property
     def targets(self) -> tuple[Output, ...]:
-        """The examples' targets."""
+        """The target of each example."""
         return tuple(self.model.target(x, truth) for x, truth in self.examples)
 
     @cached_property
     def target_losses(self) -> FloatArray:
-        """Delta(t, target), shape (n,): no loss goes below that."""
+        """Delta(t, target), shape (n,), the lowest attainable losses."""
         pairs = zip(self.examples, self.targets, strict=True)
         return np.array([self.model.loss(truth, target) for (_, truth), target in pairs])
 
@@ -99,13 +120,15 @@ class TrainingSet(Generic[Input, Truth, Output]):
         Raises
         ------
         ModelError
-            Where the model's features differ in number, or are not finite.
+            If the joint features differ in number between examples, or are not finite.
         """
         pairs = zip(self.examples, self.targets, strict=True)
         features = [self.model.joint_feature(x, target) for (x, _), target in pairs]
         sizes = sorted({len(row) for row in features})
         if len(sizes) > 1:
-            raise ModelError(f"examples have from {sizes[0]} to {sizes[-1]} joint features; all need the same")
+            raise ModelError(
+                f"examples have from {sizes[0]} to {sizes[-1]} joint features; all must have the same number"
+            )
         if not np.isfinite(features).all():
             example, feature = np.argwhere(~np.isfinite(features))[0]
             raise ModelError(
@@ -114,7 +137,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return np.array(features)
 
     def most_violated(self, example: int, weights: FloatArray) -> Constraint:
-        """The constraint that `weights` violate most, as far as inference finds it; it may be the target's."""
+        """The most violated constraint that inference finds, or that of the target if it is violated more."""
         x, truth = self.examples[example]
         y = self.model.infer_augmented(x, truth, weights)
         found = Constraint(self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y))
@@ -124,7 +147,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
 
-        An upper bound of the prediction's loss where inference is exact. Where it is not, this is what was found.
+        Upper bounds on the losses of the predictions if inference is exact, approximations if not.
         """
         return np.array([self.most_violated(i, weights).violation(weights) for i in range(len(self.examples))])
 

@@ -1,9 +1,11 @@
-"""Multiple choice learning, the Coulomb structured SVM's peers: members specialise in the examples that suit them.
+"""Multiple choice learning (MCL) and its diverse variant (DivMCL): ensembles whose members specialise.
 
-    min over w_1, ..., w_M:  sum_m ||w_m||² / 2 + C / n sum_i min over m of H_i(w_m)                              (MCL)
+MCL minimises
 
-by turns: assign each example to the member of least hinge loss, and train each member on its examples alone. DivMCL
-adds a reward for outputs unlike those of the other members.
+    min over w_1, ..., w_M:  sum_m ||w_m||² / 2 + C / n sum_i min over m of H_i(w_m)
+
+by alternating between assigning each example to the member of lowest hinge loss H_i and training each member on its own
+examples. DivMCL adds a reward for outputs that differ from those of the other members.
 
 References
 ----------
@@ -16,61 +18,55 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from greylag.errors import ParameterError
 from greylag.ranking import FloatArray
+from greylag.structured.checks import check_counts, check_model, check_non_negative
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.ensemble import Ensemble
-from greylag.structured.model import Input, Input_contra, Output, StructuredModel, TrainingSet, Truth, Truth_contra
+from greylag.structured.model import ComparingModel, Input, Output, StructuredModel, TrainingSet, Truth
 
 _log = logging.getLogger("greylag")
 
 
-class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
-    """A structured model that can compare outputs, as DivMCL needs."""
-
-    def similarity(self, y: Output, other: Output) -> float:
-        """How much two outputs have in common, in [0, 1]."""
-
-    def infer_apart(
-        self,
-        x: Input_contra,
-        truth: Truth_contra,
-        weights: FloatArray,
-        others: Sequence[Output],
-        *,
-        task: float,
-        similarity: float,
-    ) -> Output:
-        """The y of largest w' Psi(x, y) + task Delta(t, y) + similarity times y's mean similarity to `others`."""
-
-
 @dataclass(frozen=True)
 class MultipleChoice:
-    """A learner of M members by multiple choice; with M = 1, and without diversity, the structured SVM.
+    """A learner of M members by multiple choice; with M = 1, the structured SVM.
 
-    The first assignment is random, in equal parts. A member without examples keeps its weights: at first, the
-    structured SVM's of all examples. It stops when an assignment (with diversity: one with the members' outputs) is met
-    for the second time.
+    All members start from the structured SVM of all examples. The first assignment is random, in equal parts. A member
+    without examples keeps its weights. Training stops when an assignment (with diversity, an assignment and the outputs
+    of all members) recurs.
+
+    With `diversity` > 0 (DivMCL), the loss of an output increases by `diversity` times its mean similarity to the
+    outputs of the other members, so that the required margin grows with the similarity. A member also learns from the
+    examples of the other members, with weight `diversity` and by that similarity alone.
 
     Parameters
     ----------
-    M : the number of members, >= 1.
-    C : weight of the mean hinge loss against ||w||² / 2, > 0.
-    diversity : >= 0; 0 is MCL. Above it, DivMCL, in the following form: an output's loss is higher by `diversity` times
-        its mean similarity to the other members' outputs, so that it has to be the worse in score, the more it is like
-        them; and a member learns from the other members' examples too, with the weight `diversity`, from that
-        similarity alone. The model has to be a `ComparingModel`.
-    rounds : at most, >= 1.
-    epsilon : of `CuttingPlane`.
-    seed : of the first assignment, >= 0.
+    M : int >= 1, default 5
+        Number of members.
+    C : float > 0, default 1.0
+        Weight of the mean hinge loss relative to ||w||² / 2.
+    diversity : float >= 0, default 0.0
+        0 is MCL. A positive value requires a `ComparingModel`.
+    rounds : int >= 1, default 10
+        Maximum number of rounds.
+    epsilon : float > 0, default 1e-3
+        See `CuttingPlane`.
+    seed : int >= 0, default 0
+        Seed of the first assignment.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
     """
 
     M: int = 5
+    _: KW_ONLY
     C: float = 1.0
     diversity: float = 0.0
     rounds: int = 10
@@ -78,26 +74,21 @@ class MultipleChoice:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.M < 1:
-            raise ParameterError(f"M, the number of models, has to be at least 1, not {self.M}")
-        if self.rounds < 1:
-            raise ParameterError(f"rounds has to be at least 1, not {self.rounds}")
-        if not 0 <= self.diversity < np.inf:
-            raise ParameterError(f"diversity has to be a number from 0, not {self.diversity}")
-        if self.seed < 0:
-            raise ParameterError(f"seed has to be at least 0, not {self.seed}")
-        CuttingPlane(self.C, self.epsilon)  # which checks these
+        check_counts(M=self.M, rounds=self.rounds)
+        check_non_negative(diversity=self.diversity, seed=self.seed)
+        CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
-    def fit(self, model: ComparingModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
-        """The members' weights after training on `examples`, pairs of input and truth.
+    def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
+        """Train the members on pairs of input and truth.
 
         Raises
         ------
         ParameterError
-            Where there is no example.
+            If there are no examples, or if the model lacks a method that is needed.
         """
+        check_model(model, ComparingModel if self.diversity else StructuredModel, self)
         training = TrainingSet(model, examples)
-        start = CuttingPlane(self.C, self.epsilon).solve(training).weights
+        start = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
         weights = np.tile(start, (self.M, 1))
         assigned = np.random.default_rng(self.seed).permutation(len(examples)) % self.M
         outputs = [[model.infer(x, start) for x, _ in examples] for _ in weights]
@@ -118,37 +109,36 @@ class MultipleChoice:
 
     def _train(
         self,
-        model: ComparingModel[Input, Truth, Output],
+        model: StructuredModel[Input, Truth, Output],
         examples: Sequence[tuple[Input, Truth]],
         own: Sequence[bool],
         others: Sequence[Sequence[Output]],
         weights: FloatArray,
     ) -> FloatArray:
-        """A member's weights for its `own` examples, given what the others predict; without examples, as they were."""
+        """The weights of a member for its own examples, given the outputs of the others; kept without examples."""
         if self.diversity and others:
             compared = zip(examples, own, zip(*others, strict=True), strict=True)
             cases = [_Case(x, truth, mine, outputs) for (x, truth), mine, outputs in compared]
-            return (
-                CuttingPlane(self.C, self.epsilon).fit(_Apart(model, self.diversity), [(c, c) for c in cases]).weights
-            )
+            apart = _Apart(cast(ComparingModel[Any, Any, Any], model), self.diversity)
+            return CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
         chosen = [example for example, mine in zip(examples, own, strict=True) if mine]
         if not chosen:
             return weights
-        return CuttingPlane(self.C * len(chosen) / len(examples), self.epsilon).fit(model, chosen).weights
+        return CuttingPlane(self.C * len(chosen) / len(examples), epsilon=self.epsilon).fit(model, chosen).weights
 
 
 class _Case(NamedTuple):
-    """An example as a member of DivMCL sees it."""
+    """An example from the point of view of a member of DivMCL."""
 
     x: Any
     truth: Any
     own: bool
-    others: tuple[Any, ...]  # what the other members predict
+    others: tuple[Any, ...]  # the outputs of the other members
 
 
 @dataclass(frozen=True)
 class _Apart:
-    """The structured model that a member of DivMCL is trained on; cases are both its inputs and its truths."""
+    """The structured model of a member of DivMCL; cases are both its inputs and its truths."""
 
     model: ComparingModel[Any, Any, Any]
     diversity: float

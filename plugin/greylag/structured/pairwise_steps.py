@@ -1,4 +1,4 @@
-"""The kernel of `greylag.structured.constraint_pool`; in a module of its own, as numba is slow to import."""
+"""The compiled solver of `greylag.structured.constraint_pool`; a module of its own because numba is slow to import."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ def climb(
     tolerance: float,
     max_passes: int,
 ) -> None:
-    """Bring one member's dual weights to their optimum by pairwise steps; `alpha` and `violations` change in place.
+    """Maximise the dual of one member by pairwise steps; updates `alpha` and `violations` in place.
 
-    A step moves weight from an example's least violated constraint that has some to another one, as much as raises the
-    dual most; the other is the one where that is most by second order (Fan, Chen & Lin, JMLR 6, 2005).
+    A step moves weight between two constraints of an example: from the least violated one with positive weight to the
+    one that raises the dual most by second-order information, by the optimal amount (Fan, Chen & Lin, JMLR 6, 2005).
 
     Parameters
     ----------
-    gram : inner products of the constraints' normals, shape (K, K).
-    violations : b_p - a_p' w, shape (K,).
-    order, starts : example i's constraints are those of numbers order[starts[i]:starts[i + 1]], at least one.
-    alpha : shape (K,). An example's sum stays as it is.
-    tolerance : stop when no two constraints of a step differ by more in their violations, in units of the loss.
-    max_passes : over the examples, after which to stop anyway.
+    gram : array, shape (K, K)
+        Inner products of the normals of the constraints.
+    violations : array, shape (K,)
+        b_p - a_p' w.
+    order, starts : int arrays
+        The constraints of example i, at least one, are ``order[starts[i]:starts[i + 1]]``.
+    alpha : array, shape (K,)
+        Dual weights, whose sum over an example does not change.
+    tolerance : float
+        Stop when the violations of the two constraints of any step differ by at most this, in units of the loss.
+    max_passes : int
+        Maximum number of passes over the examples.
     """
     for _ in range(max_passes):
         widest = 0.0

@@ -1,23 +1,11 @@
-"""TREC files: topics, judgements and runs, read strictly and written whole.
+"""TREC files: topics, relevance judgements and runs.
 
-Readers refuse whatever two programs would understand differently, with an error ``path:line: reason`` that says what
-to do. ``lenient=True`` (``--lenient`` on the command line) repairs what can be repaired, and logs what it did as
-warnings of the logger ``greylag``, one line for each kind of fault. Files may be gzipped: told by content for reading,
-by the suffix ``.gz`` for writing.
+Readers are strict: anything that two programs could interpret differently is refused with an error
+``path:line: reason`` that says what to do. ``lenient=True`` (``--lenient`` on the command line) repairs what can be
+repaired and logs each kind of fault as one warning of the logger ``greylag``. Files may be gzipped: detected by
+content when reading, and chosen by the suffix ``.gz`` when writing. Files are written atomically.
 """
 
-from greylag.trec.qrels import Qrels, SubtopicQrels, has_subtopics, read_qrels, read_subtopic_qrels, write_qrels
-from greylag.trec.runs import read_run, write_run
-from greylag.trec.topics import read_topics
+import lazy_loader as _lazy
 
-__all__ = [
-    "Qrels",
-    "SubtopicQrels",
-    "has_subtopics",
-    "read_qrels",
-    "read_run",
-    "read_subtopic_qrels",
-    "read_topics",
-    "write_qrels",
-    "write_run",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,7 +1,7 @@
-"""Relevance judgements: of documents, and of documents for the subtopics of a query.
+"""Relevance judgements, of documents for a query or for the subtopics of a query.
 
-Both kinds have four columns: ``qid iteration docid grade`` in the ad hoc kind, whose second column means nothing, and
-``qid subtopic docid grade`` in the diversity kind, where subtopic 0 stands for none.
+Both kinds have four columns. Ad hoc judgements have ``qid iteration docid grade``, whose second column is ignored;
+judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic.
 """
 
 from __future__ import annotations
@@ -18,29 +18,37 @@ Qrels = dict[str, dict[str, int]]
 SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 """qid to subtopic to docid to grade."""
 
-GRADE_LIMIT = 10_000  # trec_eval's time and memory grow with the square of the highest grade
+GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
 NO_SUBTOPIC = ("0", "Q0")
 COLUMNS = "qid iteration-or-subtopic docid grade"
 
 
 def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
-    """Read ad hoc judgements: four columns, ``qid iteration docid grade``, the second of which is not looked at.
+    """Read ad hoc judgements, ``qid iteration docid grade``; the second column is ignored.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzipped.
+    lenient : bool, default False
+        Repair faults and log them, instead of raising.
 
     Returns
     -------
-    Grades by qid and docid, in the file's order. A grade of 0 or less is not relevant.
+    dict of str to dict of str to int
+        Grades by qid and docid, in the file's order. A grade of 0 or less means not relevant.
 
     Raises
     ------
     FormatError
-        Each with lenient reading's remedy in brackets: a line that does not have four columns (left out), a grade that
-        is not a whole number from -10000 to 10000 (cut to one, or else left out), a document judged twice for a query
-        (the first holds). Also what `greylag.files.read_text` refuses.
+        If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
+        (truncated to an integer, or skipped), a document is judged twice for a query (the first is kept), or
+        `greylag.files.read_text` refuses the file.
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:
         for judgement in _judgements(path, faults):
-            where = f"query {judgement.qid!r} (if by subtopic, see read_subtopic_qrels)"
+            where = f"query {judgement.qid!r} (for judgements by subtopic use read_subtopic_qrels)"
             _record(judgement, qrels.setdefault(judgement.qid, {}), where, faults)
     return qrels
 
@@ -48,16 +56,24 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
 def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:
     """Read judgements by subtopic, in the format of TREC's diversity tasks: ``qid subtopic docid grade``.
 
-    A line ``qid 0 docid 0`` is a document that was judged and belongs to no subtopic. It adds nothing but the query.
+    A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. It adds only the query.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzipped.
+    lenient : bool, default False
+        Repair faults and log them, instead of raising.
 
     Returns
     -------
-    Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics.
+    dict of str to dict of str to dict of str to int
+        Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics.
 
     Raises
     ------
     FormatError
-        As `read_qrels`; also a document judged relevant to subtopic 0 (counted as not relevant).
+        As in `read_qrels`, and if a document is judged relevant to subtopic 0 (lenient: counted as not relevant).
     """
     qrels: SubtopicQrels = {}
     with Faults(path, lenient) as faults:
@@ -67,20 +83,20 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                 where = f"query {judgement.qid!r} and subtopic {judgement.second!r}"
                 _record(judgement, subtopics.setdefault(judgement.second, {}), where, faults)
             elif judgement.grade > 0:
-                reason = f"document {judgement.docid!r} is relevant to subtopic 0, which stands for none"
+                reason = f"document {judgement.docid!r} is relevant to subtopic 0, which means no subtopic"
                 faults.repair(judgement.line, reason, "counts it as not relevant")
     return qrels
 
 
 def has_subtopics(path: str | Path) -> bool:
-    """Whether judgements are by subtopic: their second column has more than one value, 0 and Q0 counting as the same.
+    """Whether a file has judgements by subtopic: its second column has several values, 0 and Q0 counting as one.
 
-    Faults that lenient reading repairs are passed over: the reader that is then chosen reports them.
+    Repairable faults are ignored; the reader of the file reports them.
 
     Raises
     ------
     FormatError
-        The file cannot be read or no line has four columns.
+        If the file cannot be read or no line has four columns.
     """
     rows = read_rows(path, COLUMNS, Faults(path, lenient=True))
     seconds = {row[1].decode() for _, row in rows}
@@ -90,10 +106,17 @@ def has_subtopics(path: str | Path) -> bool:
 def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> None:
     """Write ad hoc judgements, ``qid 0 docid grade``, in the mapping's order.
 
+    Parameters
+    ----------
+    qrels : mapping of str to mapping of str to int
+        Grades by qid and docid.
+    path : str or Path
+        The file; gzipped if its name ends in ``.gz``.
+
     Raises
     ------
     ParameterError
-        A name that is empty or has white space, or a file that cannot be written.
+        If a name is empty or has white space, or the file cannot be written.
     """
     check_names("query", qrels)
     for grades in qrels.values():
@@ -118,7 +141,9 @@ def _judgements(path: str | Path, faults: Faults) -> Iterator[_Judgement]:
             judged = True
             yield _Judgement(line, qid.decode(), second.decode(), docid.decode(), grade)
     if not judged:
-        raise FormatError(path, None, "no line has a grade in its fourth column; is this a file of judgements?")
+        raise FormatError(
+            path, None, "no line has a grade in its fourth column; is this a file of relevance judgements?"
+        )
 
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:
@@ -129,8 +154,8 @@ def _grade(text: bytes, line: int, faults: Faults) -> int | None:
     usable = abs(grade) <= GRADE_LIMIT
     if usable and text.removeprefix(b"-").isdigit():
         return grade
-    reason = f"grade {text.decode()!r} is not a whole number from -{GRADE_LIMIT} to {GRADE_LIMIT}"
-    faults.repair(line, reason, "cuts the fraction off, as trec_eval does" if usable else "leaves the judgement out")
+    reason = f"grade {text.decode()!r} is not an integer from -{GRADE_LIMIT} to {GRADE_LIMIT}"
+    faults.repair(line, reason, "truncates it, as trec_eval does" if usable else "skips the judgement")
     return grade if usable else None
 
 

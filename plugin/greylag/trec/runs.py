@@ -1,8 +1,8 @@
 """Runs: six columns, ``qid Q0 docid rank score tag``.
 
-trec_eval looks at neither the ranks nor the order of the lines: it orders a query's documents by score, rounded to
-float32, and those of one score by docid, descending. Reading gives that order, and writing makes it every ranking's
-own. So what is computed from a `Run` is what trec_eval computes from its file.
+trec_eval ignores the ranks and the order of lines: it sorts the documents of a query by score, rounded to float32, and
+breaks ties by docid, descending. Reading a run applies that order, and writing a run adjusts scores to preserve the
+order of the rankings. Thus measures of a `Run` equal those that trec_eval computes from its file.
 """
 
 from __future__ import annotations
@@ -26,73 +26,93 @@ FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds 
 
 
 def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
-    """Read a run as trec_eval does: scores rounded to float32, documents of one score by docid, descending.
+    """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
     Parameters
     ----------
-    topics : the queries' text by qid; without it the text is "".
+    path : str or Path
+        The file, plain or gzipped.
+    topics : mapping of str to str, optional
+        Query texts by qid. By default the text of every query is "".
+    lenient : bool, default False
+        Repair faults and log them, instead of raising.
 
     Returns
     -------
-    Rankings in the order of the queries' first lines, under the first line's tag.
+    Run
+        Rankings in the order in which the queries first appear, with the tag of the first line.
 
     Raises
     ------
     FormatError
-        Each with lenient reading's remedy in brackets: a line that does not have six columns (left out); a rank that is
-        not a whole number (not needed); a score that is not a number (left out), or infinite or beyond float32 (the
-        largest float32); a document twice (the first holds); a score above the one before it (sorted); a query's lines
-        apart from each other (joined); a query that `topics` lacks (left out). Also what `greylag.files.read_text`
-        refuses, and a file that leaves nothing.
+        If a line does not have six columns (lenient: skipped), a rank is not an integer (ignored), a score is not a
+        number (skipped) or exceeds float32 (the largest float32 is used), a document is duplicated (the first is
+        kept), a score is higher than the one before it (sorted), the lines of a query are not contiguous (joined), a
+        query is not in `topics` (skipped), no document is left, or `greylag.files.read_text` refuses the file.
     """
     with Faults(path, lenient) as faults:
         tag, queries = _scores_by_query(path, topics, faults)
     if not any(queries.values()):
-        raise FormatError(path, None, "no query is left with a document; is this the right run for these topics?")
+        raise FormatError(path, None, "no query has a document; is this the right run for these topics?")
     texts = topics or {}
     return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
 
 
 def write_run(run: Run, path: str | Path) -> None:
-    """Write a run whole or not at all, so that trec_eval's order is every ranking's order.
+    """Write a run atomically, such that trec_eval sees the documents in the order of the rankings.
 
-    Lines are grouped by query, ranks count from 1, and scores have the digits that tell float32 numbers apart. A score
-    that float32 would not put below the one before it is lowered to the next float32 number (`strictly_decreasing`);
-    other scores are left alone. Reading the file gives the same order, and writing what was read the same bytes. A
-    query without documents has no line.
+    Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
+    that is not below its predecessor in float32 is lowered to the next float32 number (see `strictly_decreasing`); all
+    others are unchanged. Reading the file restores the order, and writing that run again gives identical bytes. A query
+    without documents has no line.
+
+    Parameters
+    ----------
+    run : Run
+        The rankings.
+    path : str or Path
+        The file; gzipped if its name ends in ``.gz``.
 
     Raises
     ------
     ParameterError
-        A run without documents, a name that is empty or has white space, a score beyond float32, or a file that cannot
-        be written.
+        If the run has no documents, a name is empty or has white space, a score exceeds float32, or the file cannot be
+        written.
     """
     check_names("tag", [run.tag])
     check_names("query", run)
     text = "".join(line for ranking in run.rankings for line in _lines(ranking, run.tag))
     if not text:
-        raise ParameterError(f"run {run.tag!r} has no document, and {path} would be empty; check its queries and index")
+        raise ParameterError(f"run {run.tag!r} has no documents, so {path} would be empty; check its queries and index")
     write_text(path, text)
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
-    """Non-increasing scores as strictly decreasing float32 numbers, changed as little as that allows.
+    """Convert non-increasing scores to strictly decreasing float32 numbers, changing as few as possible.
 
-    x_1 = f(s_1) and x_i = min(f(s_i), the float32 number next below x_(i-1)), where f rounds to float32.
+    x_1 = f(s_1) and x_i = min(f(s_i), p(x_(i-1))), where f rounds to float32 and p(x) is the largest float32 number
+    below x.
 
     Parameters
     ----------
-    scores : shape (n,), finite, non-increasing.
+    scores : float64 array, shape (n,)
+        Finite and non-increasing.
+
+    Returns
+    -------
+    float32 array, shape (n,)
 
     Raises
     ------
     ParameterError
-        A score beyond float32's range, or no number left below the last one.
+        If a score exceeds the range of float32, or no lower number is left.
     """
     if (np.abs(scores) >= FLOAT32_LIMIT).any():
         beyond = scores[np.abs(scores) >= FLOAT32_LIMIT][0]
-        raise ParameterError(f"score {beyond} is beyond float32 (3.4e38), in which trec_eval compares; scale them")
-    # Float32 numbers as whole ones: neighbours have neighbouring keys, and -0 shares the key of 0.
+        raise ParameterError(
+            f"score {beyond} exceeds float32 (3.4e38), in which trec_eval compares scores; rescale the scores"
+        )
+    # Float32 numbers as integers: adjacent numbers have adjacent keys, and -0 has the key of 0.
     bits = scores.astype(np.float32).view(np.int32).astype(np.int64)
     keys = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
     # key_i = min(key_i, key_(i-1) - 1) for all i at once.
@@ -100,14 +120,14 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     keys = np.minimum.accumulate(keys + places) - places
     numbers: Float32Array = np.where(keys < 0, 0x80000000 - keys, keys).astype(np.uint32).view(np.float32)
     if not np.isfinite(numbers).all():
-        raise ParameterError("scores tie at float32's lowest number (-3.4e38), with none left below it; scale them")
+        raise ParameterError("scores tie at the lowest float32 number (-3.4e38); rescale the scores")
     return numbers
 
 
 def _scores_by_query(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults
 ) -> tuple[str, dict[str, dict[str, float]]]:
-    """The first line's tag, and scores by qid and docid in the order of the lines."""
+    """The tag of the first line, and scores by qid and docid in the order of the lines."""
     run_tag, current, last = "", b"", math.inf
     queries: dict[str, dict[str, float]] = {}
     scores: dict[str, float] = {}
@@ -120,12 +140,12 @@ def _scores_by_query(
         if score is None:
             continue
         if docid in scores:
-            faults.repair(line, f"document {docid!r} is ranked twice for query {qid.decode()!r}", "keeps the first")
+            faults.repair(line, f"duplicate document {docid!r} for query {qid.decode()!r}", "keeps the first")
             continue
         if score > last:
-            faults.repair(line, f"score {text.decode()} is above the one before it, {last}", "sorts by score")
+            faults.repair(line, f"score {text.decode()} is higher than the one before it, {last}", "sorts by score")
         if not rank.isdigit():
-            faults.repair(line, f"rank {rank.decode()!r} is not a whole number", "ranks by score alone")
+            faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
         scores[docid] = last = score
     return run_tag, queries
 
@@ -133,26 +153,26 @@ def _scores_by_query(
 def _scores_of(
     qid: str, queries: dict[str, dict[str, float]], topics: Mapping[str, str] | None, line: int, faults: Faults
 ) -> dict[str, float]:
-    """The dictionary for a query's scores, at the first of some lines of it."""
+    """The dictionary for a query's scores, at the first of a group of its lines."""
     if topics is not None and qid not in topics:
-        faults.repair(line, f"query {qid!r} is not among the topics", "leaves the query out")
+        faults.repair(line, f"query {qid!r} is not among the topics", "skips the query")
         return {}
     if qid in queries:
-        faults.repair(line, f"query {qid!r} comes back after another one", "joins its lines")
+        faults.repair(line, f"the lines of query {qid!r} are not contiguous", "joins its lines")
     return queries.setdefault(qid, {})
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
     try:
-        score = math.nan if b"_" in text else float(text)  # 1_0 is a number to Python alone
+        score = math.nan if b"_" in text else float(text)  # 1_0 is a number only in Python
     except ValueError:
         score = math.nan
     if -FLOAT32_LIMIT < score < FLOAT32_LIMIT:
         return score
     if math.isnan(score):
-        faults.repair(line, f"score {text.decode()!r} is not a number", "leaves the document out")
+        faults.repair(line, f"score {text.decode()!r} is not a number", "skips the document")
         return None
-    faults.repair(line, f"score {text.decode()} is beyond float32 (3.4e38)", "takes float32's last number")
+    faults.repair(line, f"score {text.decode()} exceeds float32 (3.4e38)", "uses the largest float32")
     return math.copysign(FLOAT32_MAX, score)
 
 

@@ -1,7 +1,7 @@
-"""Topics, in the forms that TREC and its readers' collections use.
+"""Topics, in the formats of TREC and similar collections.
 
-Which form a file has is told from its content. One that does not start with ``<`` is a table, ``qid TAB text``; in any
-other the first of these tags decides:
+The format is detected from the content. A file that does not start with ``<`` is a table, ``qid TAB text``; otherwise
+the first of these tags decides:
 
     <top>                 TREC: <num> Number: 301 <title> ... <desc> Description: ... (closing tags or not)
     <DOC>                 CACM: <DOC> <DOCNO> 1 </DOCNO> text </DOC>
@@ -19,7 +19,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.files import Faults, read_text
 
 FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
-"""A field's tags in the TREC and in the XML form."""
+"""The tags of a field in the TREC and XML formats."""
 
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
 _TOP = re.compile(r"<top\b[^>]*>(.*?)(?=</top>|<top\b|\Z)", re.IGNORECASE | re.DOTALL)
@@ -32,26 +32,31 @@ Reader = Callable[[str | Path, str, str, Faults], Iterator[Topic]]
 
 
 def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
-    """Read topics in any of the forms that the module's docstring lists; of several topics in one file, all.
+    """Read topics in any of the formats listed in the module's docstring.
 
     Parameters
     ----------
-    field : "title", "description", "narrative" or another tag's name; tables and CACM's form have the title alone.
+    path : str or Path
+        The file, plain or gzipped.
+    field : str, default "title"
+        "title", "description", "narrative" or the name of another tag. Tables and the CACM format have only a title.
+    lenient : bool, default False
+        Repair faults and log them, instead of raising.
 
     Returns
     -------
-    Text by qid, in the file's order, each run of white space made one space. In the TREC form a label ("Number:",
-    "Topic:", "Description:", "Narrative:") is taken off, and leading zeros of a number, as judgements lack them.
+    dict of str to str
+        Texts by qid, in the file's order, with white space normalised. In the TREC format, labels ("Number:", "Topic:",
+        "Description:", "Narrative:") and leading zeros of numbers are removed, as relevance judgements have none.
 
     Raises
     ------
     FormatError
-        A qid that is empty or has white space, a topic without the field, XML that is not well-formed, or no topic at
-        all. With lenient reading's remedy in brackets: a qid twice (the first holds), an empty text (left out), a
-        table's line that is empty (left out), without a tab (the first white space separates) or with several (joined).
-        Also what `greylag.files.read_text` refuses.
+        If a qid is empty or has white space, a topic lacks the field, XML is not well-formed, a qid is duplicated
+        (lenient: the first is kept), a text is empty (skipped), a table line is empty (skipped), has no tab (split at
+        the first white space) or several (joined), there are no topics, or `greylag.files.read_text` refuses the file.
     ParameterError
-        A field that the form does not have.
+        If the format does not have the field.
     """
     topics: dict[str, str] = {}
     with Faults(path, lenient) as faults:
@@ -59,15 +64,15 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
         for line, qid, words in _reader(text)(path, text, field, faults):
             query = " ".join(words.split())
             if qid.split() != [qid]:
-                raise FormatError(path, line, f"topic identifier {qid!r} is empty or has white space; correct it")
+                raise FormatError(path, line, f"topic identifier {qid!r} is empty or has white space; rename it")
             if qid in topics:
-                faults.repair(line, f"topic {qid!r} stands twice", "keeps the first")
+                faults.repair(line, f"duplicate topic {qid!r}", "keeps the first")
             elif not query:
-                faults.repair(line, f"topic {qid!r} has no text", "leaves the topic out")
+                faults.repair(line, f"topic {qid!r} has no text", "skips the topic")
             else:
                 topics[qid] = query
     if not topics:
-        raise FormatError(path, None, "has no topic; is this the right file?")
+        raise FormatError(path, None, "has no topics; is this the right file?")
     return topics
 
 
@@ -81,13 +86,13 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
     for line, row in enumerate(text.removesuffix("\n").split("\n"), 1):
         columns = row.split("\t")
         if not row.strip():
-            faults.repair(line, "the line is empty", "leaves the line out")
+            faults.repair(line, "the line is empty", "skips the line")
             continue
         if len(columns) < 2:
-            faults.repair(line, "no tab; a line is qid, tab, text", "separates at the first white space")
+            faults.repair(line, "no tab; a line is qid, tab, text", "splits at the first white space")
             columns = row.split(maxsplit=1)
         elif len(columns) > 2:
-            faults.repair(line, f"{len(columns) - 1} tabs; a line is qid, tab, text", "joins what follows the first")
+            faults.repair(line, f"{len(columns) - 1} tabs; a line is qid, tab, text", "joins the rest")
         qid, *words = columns
         yield line, qid.strip(), " ".join(words)
 
@@ -104,7 +109,7 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
 
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
-    _only_title(path, field, "CACM's form")
+    _only_title(path, field, "in the CACM format")
     for match in _CACM.finditer(text):
         yield _line(text, match.start()), match[1].strip(), match[2]
 
@@ -113,7 +118,7 @@ def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise FormatError(path, error.position[0], f"the XML is not well-formed ({error}); correct it") from None
+        raise FormatError(path, error.position[0], f"the XML is not well-formed: {error}") from None
     for topic in root.iter("topic"):
         found: dict[str, str] = {}
         for child in topic:
@@ -129,13 +134,13 @@ def _pick(found: dict[str, str], tags: tuple[str, ...], path: str | Path, line: 
     tag = next((tag for tag in tags if tag in found), None)
     if tag is None:
         wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in found if not t.startswith("/"))
-        raise FormatError(path, line, f"a topic has no {wanted}, but: {there or 'nothing'}; choose another field")
+        raise FormatError(path, line, f"a topic has no {wanted}; choose one of its fields: {there or 'it has none'}")
     return found[tag]
 
 
 def _only_title(path: str | Path, field: str, form: str) -> None:
     if field != "title":
-        raise ParameterError(f"field {field!r}: {path} is {form}, with one text for each topic; use 'title'")
+        raise ParameterError(f"field is {field!r}: {path} is {form}, with one text per topic; use 'title'")
 
 
 def _line(text: str, offset: int) -> int:

@@ -163,7 +163,12 @@ def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
 
     occurs, sizes, K = part.training > 0, settings.sizes, settings.conditioning_size
     by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
-    left = (KollerSahamiSelection(size, K, settings.preselect).fit(occurs, part.labels).selected_ for size in sizes)
+    left = (
+        KollerSahamiSelection(size, conditioning_size=K, preselect=settings.preselect)
+        .fit(occurs, part.labels)
+        .selected_
+        for size in sizes
+    )
     cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
     folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
@@ -182,7 +187,7 @@ def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
 
     rows = []
     for weight in settings.relevance_weights:
-        selector = MMRFeatureSelection(max(settings.sizes), weight, settings.preselect)
+        selector = MMRFeatureSelection(max(settings.sizes), relevance_weight=weight, preselect=settings.preselect)
         chosen = selector.fit(part.training > 0, part.labels).selected_  # the first so many are the choice of so many
         rows.append(learn(part, (chosen[:size] for size in settings.sizes)))
     return np.array(rows)

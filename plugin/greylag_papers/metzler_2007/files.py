@@ -60,7 +60,7 @@ def retrieval(findings: Findings, system: str) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **parameters}]
     if system in findings.models:
         own = {"models": f"models/{file_name(system)}", "seed": findings.settings.training.seed}
-        steps.append({"name": system, "method": "greylag.ltr.linear.MRFRanker", **own, "reranks": FIRST})
+        steps.append({"name": system, "method": "greylag.ltr.MRFRanker", **own, "reranks": FIRST})
     return steps
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag.evaluation import Comparison, Scores, compare
-from greylag.evaluation.significance import paired_test
+from greylag.evaluation import Comparison, Scores, compare, paired_test
 from greylag.features.spec import Feature
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import FloatArray
 from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Fold, Learned
@@ -77,10 +76,7 @@ class Findings:
     @property
     def means(self) -> dict[str, dict[str, float]]:
         """Means by system and measure."""
-        return {
-            system: dict(zip(map(str, scores.measures), scores.means.tolist(), strict=True))
-            for system, scores in self.scores.items()
-        }
+        return {system: scores.by_measure for system, scores in self.scores.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Folds, pool, comparisons and curves, as JSON takes them."""

@@ -14,14 +14,16 @@ from greylag.features.cliques import redundant_features
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, Feature
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
-from greylag.ltr.baselines import BM25, LM, MRF_BM25, MRF_LM, RM3, SDM, HandPicked
+from greylag.index import PositionalIndex
+from greylag.ltr.baselines import BM25, LM, MRF_BM25, MRF_LM, RM3, SDM, Baseline
+from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection, Learner, Selection
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.training import selected_model, useful_features
-from greylag.ltr.tuning import Grid, Tuned, after_each_round, choose_learner, combinations, tune
+from greylag.ltr.tuning import Grid, Tuned, after_each_round, choose_learner, parameter_grid, tune_on_data
 from greylag.ranking import FloatArray, Ranking
 from greylag.trec import Qrels
 
@@ -84,7 +86,7 @@ class Experiment:
     def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
         """The features of all rankings with a relevant document in the judgements."""
         extractor = FeatureExtractor(self.index, tuple(features), parameters)
-        return RankingData.from_rankings(self.rankings, self.qrels, [str(feature) for feature in features], extractor)
+        return RankingData.from_rankings(self.rankings, self.qrels, extractor)
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
@@ -134,7 +136,7 @@ class Learned:
 
 
 def tune_baseline(
-    experiment: Experiment, model: HandPicked, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
+    experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
     """A hand-picked model tuned in each fold, around the fold's `bases`."""
 
@@ -143,9 +145,9 @@ def tune_baseline(
         return experiment.data(model.features, parameters)
 
     measure, n_jobs = experiment.learners.measure, experiment.n_jobs
-    settings = [combinations(experiment.grid, model.tuned, base) for base in bases]
+    settings = [parameter_grid(experiment.grid, model.tuned, base) for base in bases]
     return [
-        tune(model, own, extract, fold.training, measure, n_jobs=n_jobs)
+        tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
         for own, fold in zip(settings, folds, strict=True)
     ]
 
@@ -197,7 +199,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     found[ASCENT] = textual, learners.ascent, learners.ascent.fit(textual, n_jobs=n_jobs)
     models = {
         system: selected_model(
-            selection, training, learner, parameters, experiment.index,
+            selection, training, learner,
             {"system": system, "fold": fold.number, "set_aside": set_aside},
         )
         for system, (training, learner, selection) in found.items()
@@ -205,7 +207,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     return Learned(models, curves, tuple(set_aside))
 
 
-def baseline_model(experiment: Experiment, model: HandPicked, tuned: Tuned, fold: Fold) -> LinearModel:
+def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: Fold) -> LinearModel:
     """A hand-picked model as it was tuned in a fold."""
     return LinearModel(
         model.features,

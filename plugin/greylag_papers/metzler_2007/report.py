@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation.report import LEVEL
+from greylag.evaluation import SIGNIFICANCE_LEVEL as LEVEL
 from greylag.experiments.report import Figure, Section, Table, draw_figure
 from greylag.features.spec import named_pool
 from greylag.ltr.baselines import BM25, LM, RM3
@@ -83,12 +83,12 @@ def score_table(findings: Findings) -> Table:
     rows: list[list[str]] = []
     for system, scores in findings.scores.items():
         row = [f"{system} ({letters[system]})" if system in letters else system]
-        for measure, mean in zip(scores.measures, scores.means.tolist(), strict=True):
+        for measure, mean in scores.by_measure.items():
             better = [
                 letters[baseline]
                 for baseline, found in findings.comparisons.items()
                 for c in found
-                if (c.run, c.measure) == (system, measure) and c.corrected_p < LEVEL
+                if (c.run, str(c.measure)) == (system, measure) and c.corrected_p < LEVEL
             ]
             row.append(f"{mean:.4f} {''.join(better)}".strip())
         rows.append(row)

@@ -26,12 +26,14 @@ from greylag.experiments.study import Result, Say
 from greylag.features.prior import Prior
 from greylag.features.spec import named_pool, unique_features
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr.baselines import RM3
-from greylag.ltr.greedy import CoordinateAscent, GreedySelection
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.coordinate_ascent import CoordinateAscent
+from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking, Run, run_step
 from greylag.trec import Qrels, read_qrels, read_topics
 from greylag_papers.metzler_2007 import learning
@@ -217,8 +219,10 @@ def set_up(settings: Settings, index: PositionalIndex, first: Run, qrels: Qrels,
         base=FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique),
         grid=settings.grid.model_dump(),
         learners=learning.Learners(
-            greedy=tuple(GreedySelection(own, training.max_features, training.epsilon) for own in objectives),
-            ascent=CoordinateAscent(objective, training.restarts, training.seed),
+            greedy=tuple(
+                GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
+            ),
+            ascent=CoordinateAscent(objective, restarts=training.restarts, seed=training.seed),
             measure=objective,
             inner_folds=training.inner_folds,
             seed=training.seed,

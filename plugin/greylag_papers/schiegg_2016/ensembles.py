@@ -20,9 +20,16 @@ from greylag.errors import ParameterError
 from greylag.evaluation import pick_best
 from greylag.experiments import config
 from greylag.ranking import FloatArray
-from greylag.structured import ComparingModel, Coulomb, CuttingPlane, Ensemble, MultipleChoice
-from greylag.structured.coulomb import Assignment
-from greylag.structured.electrostatics import directions, lengths
+from greylag.structured import (
+    Assignment,
+    ComparingModel,
+    Coulomb,
+    CuttingPlane,
+    Ensemble,
+    MultipleChoice,
+    directions,
+    lengths,
+)
 
 Example = tuple[Any, Any]
 Quantity = Literal["pick-best", "mean"]
@@ -130,16 +137,16 @@ class EnsembleSettings(config.Experiment):
 
 def _coulomb(assignment: Assignment) -> Callable[[Grid, int], list[EnsembleLearner]]:
     return lambda grid, M: [
-        Coulomb(M, alpha, C, assignment=assignment, seed=grid.seed) for C, alpha in grid.pairs(grid.alphas)
+        Coulomb(M, alpha=alpha, C=C, assignment=assignment, seed=grid.seed) for C, alpha in grid.pairs(grid.alphas)
     ]
 
 
 METHODS: Mapping[str, Callable[[Grid, int], list[EnsembleLearner]]] = {
     "ssvm": lambda grid, _: [Perturbed(1, C, 0.0) for C in grid.costs],
     "perturbed": lambda grid, M: [Perturbed(M, C, spread, grid.seed) for C, spread in grid.pairs(grid.spreads)],
-    "mcl": lambda grid, M: [MultipleChoice(M, C, seed=grid.seed) for C in grid.costs],
+    "mcl": lambda grid, M: [MultipleChoice(M, C=C, seed=grid.seed) for C in grid.costs],
     "divmcl": lambda grid, M: [
-        MultipleChoice(M, C, diversity, rounds=grid.rounds, seed=grid.seed)
+        MultipleChoice(M, C=C, diversity=diversity, rounds=grid.rounds, seed=grid.seed)
         for C, diversity in grid.pairs(grid.diversities)
     ],
     **{f"cssvm-{assignment}": _coulomb(assignment) for assignment in get_args(Assignment)},

@@ -22,7 +22,7 @@ import numpy as np
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured.model import inner
+from greylag.structured import inner
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

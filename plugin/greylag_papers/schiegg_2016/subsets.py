@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.diversity.baselines import random_gain
-from greylag.diversity.coverage import CoverageModel
+from greylag.diversity import CoverageModel, random_gain
 from greylag.errors import ParameterError
 from greylag.evaluation import to_dict
 from greylag.experiments import config
@@ -160,7 +159,9 @@ def by_alpha(splits: Sequence[Split], settings: SubsetSettings) -> TrialTable:
     """The Coulomb structured SVM with the most members, all of which learn from all queries, at each alpha."""
     M, model = max(settings.sizes), CoverageModel(settings.k)
     learners = [
-        Coulomb(M, alpha, C, seed=settings.seed) for C in settings.ensemble_costs for alpha in settings.alpha_curve
+        Coulomb(M, alpha=alpha, C=C, seed=settings.seed)
+        for C in settings.ensemble_costs
+        for alpha in settings.alpha_curve
     ]
     trained = tasks(splits, settings)[f"{settings.n_training} queries"]
     return TrialTable(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greylag.diversity.titles import read_titles
+from greylag.diversity import read_titles
 from greylag.experiments.report import check_dependencies
 from greylag.experiments.study import Result, Say
 from greylag.trec import read_subtopic_qrels

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greylag.evaluation import Measure, Scores, Significance, compare
-from greylag.evaluation.measures import Family
+from greylag.evaluation import Family, Measure, Scores, Significance, compare, comparison_rows
 from greylag.experiments.report import Figure, Table, draw_figure, line_figure
 from greylag.structured import Coulomb
 from greylag_papers.schiegg_2016.ensembles import COULOMB, Quantity, TrialTable
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Row = tuple[str | float | None, ...]
-LOSS = Measure(Family("loss", None, None, source="greylag", lower_is_better=True))
+LOSS = Measure(Family("loss", lower_is_better=True))
 SSVM = "ssvm"
 
 
@@ -97,11 +96,8 @@ def compare_methods(
 
 def comparison_table(caption: str, tests: Sequence[Significance]) -> Table:
     """Each method against each baseline: difference of the means, and wins, ties and losses of the method."""
-    rows = [
-        (c.run, test.baseline, c.difference, c.wins, c.ties, c.losses, c.p, c.corrected_p)
-        for test in tests
-        for c in test.comparisons
-    ]
+    columns = ("run", "baseline", "difference", "wins", "ties", "losses", "p", "corrected_p")
+    rows = comparison_rows(tests, columns)
     return Table(caption, ("", "against", "difference", "wins", "ties", "losses", "p", "p, corrected"), rows)
 
 

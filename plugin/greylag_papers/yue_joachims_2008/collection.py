@@ -12,9 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity.coverage import CoverageModel
-from greylag.diversity.titles import read_titles
-from greylag.diversity.training import C_GRID, fit_grid, mean_loss
+from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss, read_titles
 from greylag.evaluation import Significance, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import open_collection
@@ -29,7 +27,7 @@ from greylag.experiments.report import (
     write_results,
 )
 from greylag.experiments.study import Result, Say
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ranking import Ranking, run_step
 from greylag.trec import read_run, read_subtopic_qrels, read_topics
 from greylag_papers.yue_joachims_2008.comparison import LEARNER, LossTable, StudyQuery, index_queries, rotations, study

@@ -13,17 +13,28 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.baselines import ModularGain, random_gain, unweighted_coverage
-from greylag.diversity.candidates import CandidateMaker, cover
-from greylag.diversity.coverage import PRESETS, Candidates, CoverageModel, Subtopics, known_subtopics
-from greylag.diversity.essential_pages import EssentialPagesGain
-from greylag.diversity.mmr import MMR, MarginalRelevance, unit_range
-from greylag.diversity.training import C_GRID, choose_cost, fit_grid
+from greylag.diversity import (
+    C_GRID,
+    MMR,
+    PRESETS,
+    CandidateMaker,
+    Candidates,
+    CoverageModel,
+    EssentialPagesGain,
+    MarginalRelevance,
+    candidates_from_counts,
+    choose_cost,
+    fit_grid,
+    random_gain,
+    subtopic_gain,
+    unweighted_coverage,
+)
 from greylag.errors import ParameterError
-from greylag.greedy import Gain, greedy
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
-from greylag.structured.cutting_plane import CuttingPlane
+from greylag.evaluation import Subtopics
+from greylag.greedy import Gain, ModularGain, greedy
+from greylag.index import PositionalIndex
+from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
@@ -99,7 +110,7 @@ BASELINES: Mapping[str, Callable[[StudyQuery], Gain]] = {
     "coverage": lambda query: unweighted_coverage(query.frequencies),
     "essential-pages": lambda query: EssentialPagesGain(query.frequencies),
     "mmr": lambda query: MarginalRelevance(query.relevance, query.vectors, MMR.relevance_weight),
-    "known-subtopics": lambda query: known_subtopics(query.truth),
+    "known-subtopics": lambda query: subtopic_gain(query.truth),
 }
 """The methods that learn nothing, by name; beside them, "random"."""
 
@@ -118,7 +129,7 @@ def index_queries(
     ----------
     relevant_only : whether only documents that cover a subtopic are candidates, as in the paper, or all of the ranking.
     """
-    makers = {name: CandidateMaker(index, features, titles) for name, features in PRESETS.items()}
+    makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []
     for ranking in rankings:
         truth = Subtopics.from_qrels(ranking.docids, qrels.get(ranking.qid, {}))
@@ -159,7 +170,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
                 relevance=np.zeros(n),
                 candidates={
-                    name: cover(features, frequencies, idf, empty, np.zeros((n, 0)))
+                    name: candidates_from_counts(features, frequencies, idf, empty, np.zeros((n, 0)))
                     for name, features in PRESETS.items()
                 },
             )

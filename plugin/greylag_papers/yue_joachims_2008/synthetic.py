@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity.training import C_GRID
+from greylag.diversity import C_GRID
 from greylag.experiments import config
 from greylag.experiments.report import (
     Section,

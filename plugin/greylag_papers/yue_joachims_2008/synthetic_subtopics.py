@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import Subtopics
 from greylag.errors import ParameterError
+from greylag.evaluation import Subtopics
 from greylag.ranking import FloatArray
 
 

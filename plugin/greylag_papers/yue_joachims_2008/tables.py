@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from greylag.evaluation import Scores, Significance, compare, parse_measure
+from greylag.evaluation import Scores, Significance, compare, comparison_rows, parse_measure
 from greylag.experiments.report import Table
 from greylag_papers.yue_joachims_2008.comparison import BASELINES, LossTable
 
@@ -36,9 +36,6 @@ def compare_losses(table: LossTable, k: int, learned: str, methods: Sequence[str
 
 def comparison_table(caption: str, significance: Significance) -> Table:
     """Wins, ties and losses of what is learned against each other method (Table 4)."""
-    rows = [
-        (found.run, found.losses, found.ties, found.wins, found.p, found.corrected_p)
-        for found in significance.comparisons
-    ]
+    rows = comparison_rows([significance], ("run", "losses", "ties", "wins", "p", "corrected_p"))
     against = f"{significance.baseline} against"
     return Table(caption, (against, "wins", "ties", "losses", "p", "p, corrected"), rows)

@@ -27,8 +27,7 @@ from greylag.experiments.report import (
     write_results,
 )
 from greylag.experiments.study import Result, Say
-from greylag.index.analysis import stem
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex, stem
 from greylag.manifold import affinity_graph, rank
 from greylag.manifold.graph import Graph
 from greylag.ranking import FloatArray, IntArray
@@ -107,7 +106,7 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
 
 def spread(X: csr_matrix, queries: IntArray, graph: Graph, settings: Settings) -> FloatArray:
     """f* for each query, shape (n, queries)."""
-    W = affinity_graph(X, graph=graph, k=settings.k, affinity="inner_product")
+    W = affinity_graph(X, graph=graph, neighbours=settings.k, affinity="inner_product")
     # One factor of the whole matrix serves all queries; sparse graphs of text have none that is sparse.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=settings.alpha, solver="direct")

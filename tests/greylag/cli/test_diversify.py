@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run, read_subtopic_qrels, read_topics
-from greylag.diversity.coverage import Candidates, CoverageGain, word_coverage
-from greylag.diversity.mmr import MMR
-from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import CSSVM, Coverage, EssentialPages, Random, SVMDiv
-from greylag.diversity.titles import read_titles
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    Candidates,
+    Coverage,
+    CoverageGain,
+    DiversityModel,
+    EssentialPages,
+    RandomOrder,
+    SVMDiv,
+    read_titles,
+    word_coverage,
+)
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import FloatArray, run_step
@@ -33,7 +41,7 @@ def test_from_judgements_to_a_diverse_run(
     words = [*few, "--method", "svmdiv", "--model", model, "--titles", DEMO / "docs.jsonl", "--k", "10", "--out", out]
     assert command("diversify", *words) == (0, "", "")
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
-    stage = SVMDiv(learned, index, read_titles(DEMO / "docs.jsonl"), k=10)
+    stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
     assert read_run(out).tag == "bm25-svmdiv"
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
@@ -95,7 +103,7 @@ def test_an_ensemble_that_cannot_rank_writes_nothing(
             raise ModelError("no third")
         return word_coverage(x, weights)
 
-    monkeypatch.setattr("greylag.diversity.stage.word_coverage", fail_on_the_third)
+    monkeypatch.setattr("greylag.diversity.cssvm.word_coverage", fail_on_the_third)
     words = [*few, "--method", "cssvm", "--model", ensemble, "--out", tmp_path / "div.run"]
     assert command("diversify", *words) == (2, "", "greylag: error: no third\n")
     assert not list(tmp_path.glob("div*"))
@@ -127,10 +135,10 @@ def test_methods_that_learn_nothing(
 ) -> None:
     index, out = PositionalIndex.from_lucene(made / "index"), tmp_path / "out.run"
     stages = {
-        "essential-pages": (EssentialPages(index, 20, 5), []),
-        "coverage": (Coverage(index, 20, 5), []),
-        "mmr": (MMR(index, 0.3, 20, 5), ["--relevance-weight", "0.3"]),
-        "random": (Random(4, 20, 5), ["--seed", "4"]),
+        "essential-pages": (EssentialPages(index, depth=20, k=5), []),
+        "coverage": (Coverage(index, depth=20, k=5), []),
+        "mmr": (MMR(index, relevance_weight=0.3, depth=20, k=5), ["--relevance-weight", "0.3"]),
+        "random": (RandomOrder(4, depth=20, k=5), ["--seed", "4"]),
     }
     stage, own = stages[method]
     words = [*few, "--method", method, "--depth", "20", "--k", "5", *own, "--out", out]

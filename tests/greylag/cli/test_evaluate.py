@@ -62,10 +62,10 @@ def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, t
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     twice.write_text("".join([lines[0], *lines]))
     words = ["evaluate", "--qrels", made / "qrels.txt", twice]
-    assert f"{twice}:2: document" in refused(*words)
+    assert f"{twice}:2: duplicate document" in refused(*words)
     code, out, err = command(*words, "--lenient")
     assert code == 0
-    assert err.startswith(f"greylag: warning: {twice}:2: document")
+    assert err.startswith(f"greylag: warning: {twice}:2: duplicate document")
     assert re.search(r"twice\.run +0\.\d+", out)
 
 
@@ -79,9 +79,9 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
     ("words", "reason"),
     [
         (["nowhere.run"], "nowhere.run: cannot be read"),
-        (["RUN", "-m", "mapp"], "measure 'mapp' is unknown; the nearest are AP"),
+        (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
         (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10"),
-        (["RUN", "--pick-best"], "bm25.run; give two or more"),
+        (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
     ],

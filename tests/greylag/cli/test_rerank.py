@@ -29,7 +29,7 @@ def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: l
         depth=30,
         alpha=0.9,
         graph="mutual_knn",
-        k=7,
+        neighbours=7,
         confidence="query",
         feedback=read_qrels(made / "qrels.txt"),
     )

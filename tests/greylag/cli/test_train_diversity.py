@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.diversity.model import DiversityModel
+from greylag.diversity import DiversityModel
 from tests.greylag.cli.conftest import Command, Refused
 
 
@@ -48,7 +48,7 @@ def test_queries_without_labels_are_left_out(learn: Command, made: Path, tmp_pat
     qrels.write_text("".join(line for line in lines if line.split()[0] in ("1", "2")))
     code, told, err = learn(qrels, model)
     assert (code, told.split(":")[0]) == (0, "svmdiv on 2 queries")
-    assert "left out, for no candidate covers a subtopic: 6 queries (3, 4, 5, 6, 7, 8)" in err
+    assert "dropped 6 queries in which no candidate covers a subtopic: 3, 4, 5, 6, 7, 8" in err
     qrels.write_text("99 1 demo-001 1\n99 2 demo-002 1\n")
     code, _, err = learn(qrels, model)
     assert code == 2
@@ -77,13 +77,13 @@ def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) ->
     ("words", "reason"),
     [
         (["--C", "1", "--validate"], "--C and --validate cannot be combined"),
-        (["--C", "0"], "C has to be a number above 0, not 0.0"),
-        (["--k", "0"], "k has to be at least 1"),
+        (["--C", "0"], "C must be a finite number above 0, not 0.0"),
+        (["--k", "0"], "k must be at least 1"),
         (["--document-features", "tea"], "tea"),
         (["--models", "3"], "--models is for --method cssvm, not for svmdiv"),
         (["--seed", "0"], "--seed is for --method cssvm, not for svmdiv"),
-        (["--method", "cssvm", "--models", "0"], "M, the number of models, has to be at least 1"),
-        (["--method", "cssvm", "--alpha", "-1"], "alpha has to be"),
+        (["--method", "cssvm", "--models", "0"], "M must be at least 1"),
+        (["--method", "cssvm", "--alpha", "-1"], "alpha must be"),
         (["--method", "cssvm", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--method", "cssvm", "--assignment", "tea"], "'tea' is not one of 'all', 'best'"),
         (["--preset", "tea"], "'tea' is not one of 'svmdiv', 'svmdiv2'"),

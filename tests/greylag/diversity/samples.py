@@ -1,11 +1,12 @@
-"""Small random collections with subtopics, for the tests of the diversifiers."""
+"""Small random collections with subtopics."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage import PRESETS, Candidates, CoverageFeatures, Subtopics
+from greylag.diversity import PRESETS, Candidates, CoverageFeatures, DiversityModel
+from greylag.evaluation import Subtopics
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
@@ -14,10 +15,12 @@ SMALL = CoverageFeatures(
     (("count", 1), ("count", 2), ("frequency", 0.25), ("title", 1), ("tfidf", 2)),  # type: ignore[arg-type]
     (0.1, 0.25, 0.5),
 )
+ENSEMBLE = DiversityModel(SMALL, tuple(map(tuple, np.random.default_rng(0).standard_normal((3, 15)).tolist())), k=5)
+MODEL = ENSEMBLE.members[0]
 
 
 def texts(seed: int, n: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Contents and titles by docid; some of either are empty, and some documents have no title at all."""
+    """Contents and titles by docid; some of either are empty, and some titles are missing."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(len(WORDS)))
     contents = {f"d{i}": " ".join(rng.choice(WORDS, rng.integers(0, 12), p=shares)) for i in range(n)}
@@ -32,7 +35,7 @@ def ranking(seed: int, n: int, qid: str = "q") -> Ranking:
 
 
 def judgements(seed: int, n: int, subtopics: int = 5) -> dict[str, dict[str, int]]:
-    """Grades 0 or 1 by subtopic and docid; some documents cover none, some subtopics have no document."""
+    """Grades 0 or 1 by subtopic and docid; some documents cover nothing, some subtopics have no relevant document."""
     rng = np.random.default_rng(seed)
     return {f"s{s}": {f"d{i}": int(rng.random() < 0.25) for i in range(n)} for s in range(subtopics)}
 
@@ -53,3 +56,9 @@ def subtopics(seed: int, n: int) -> Subtopics:
 def index(seed: int, n: int) -> PositionalIndex:
     """The collection of `texts`."""
     return PositionalIndex.from_texts(texts(seed, n)[0])
+
+
+def frequencies(seed: int, n: int = 8, words: int = 10) -> csr_matrix:
+    """Term counts; some documents are empty and some words unused."""
+    rng = np.random.default_rng(seed)
+    return csr_matrix(rng.integers(1, 5, (n, words)) * (rng.random((n, words)) < 0.3), dtype=np.float64)

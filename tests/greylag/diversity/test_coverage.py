@@ -1,234 +1,42 @@
-"""SVM-div's model, held against its definitions and against exhaustive search."""
+"""Coverage of words against its definition."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import (
-    PRESETS,
-    Candidates,
-    CoverageFeatures,
-    CoverageModel,
-    Criterion,
-    Subtopics,
-    known_subtopics,
-    word_coverage,
-)
-from greylag.errors import ModelError, ParameterError
-from greylag.evaluation.diversity import coverage as evaluated_coverage
-from greylag.evaluation.diversity import subtopic_loss
-from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
+from greylag.diversity import Coverage, CoverageGain, unweighted_coverage
 from greylag.greedy import greedy
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
-from greylag.structured import TrainingSet
 from tests.greylag.diversity import samples
 
 
-def covers(words: list[str], title: list[str], kind: str, bound: float, idf: dict[str, float]) -> set[str]:
-    """The words that a document of these words and title covers, from Table 1's words."""
-    if kind == "title":
-        return {word for word in title if title.count(word) >= bound}
-    if kind == "count":
-        return {word for word in words if words.count(word) >= bound}
-    if kind == "frequency":
-        return {word for word in words if words.count(word) / len(words) >= bound}
-    return set(sorted(set(words), key=lambda word: (-(1 + np.log(words.count(word))) * idf[word], word))[: int(bound)])
+def distinct_words(tf: np.ndarray, picked: list[int]) -> float:
+    return float((tf[picked] > 0).any(axis=0).sum())
 
 
-def plain_psi(
-    ranking: Ranking, contents: dict[str, str], titles: dict[str, str], features: CoverageFeatures, picked: list[int]
-) -> FloatArray:
-    """Eq. 4 with sets of words."""
-    n_documents, vocabulary = len(contents), {word for text in contents.values() for word in text.split()}
-    idf = {w: np.log(n_documents / sum(w in text.split() for text in contents.values())) for w in vocabulary}
-    psi = []
-    for kind, bound in features.criteria:
-        covered = [
-            covers(contents.get(d, "").split(), titles.get(d, "").split(), kind, bound, idf) & vocabulary
-            for d in ranking.docids
-        ]
-        reached = set().union(*(covered[i] for i in picked))
-        for threshold in features.thresholds:
-            psi.append(sum(sum(word in words for words in covered) / len(covered) >= threshold for word in reached))
-    return np.array(psi) / len(ranking)
+@pytest.mark.parametrize("seed", range(15))
+def test_gains_are_rises_of_the_value(seed: int) -> None:
+    tf = samples.frequencies(seed)
+    gain, dense, picked = unweighted_coverage(tf), tf.toarray(), []  # type: ignore[var-annotated]
+    for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
+        rises = [distinct_words(dense, [*picked, i]) - distinct_words(dense, picked) for i in range(8)]
+        np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
+        gain.add(candidate)
+        picked.append(candidate)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_joint_features_are_eq_4(seed: int) -> None:
-    n = 8
-    contents, titles = samples.texts(seed, n)
-    index = PositionalIndex.from_texts(contents)
-    ranking = samples.ranking(seed, n)
-    outside = Ranking("q", "", (*ranking.docids, "elsewhere"), np.arange(n + 1, 0.0, -1.0))
-    rng = np.random.default_rng(seed)
-    for case in (ranking, outside):
-        x = CandidateMaker(index, samples.SMALL, titles)(case)
-        picked = rng.permutation(len(case))[: rng.integers(0, 5)]
-        expected = plain_psi(case, contents, titles, samples.SMALL, picked.tolist())
-        np.testing.assert_allclose(CoverageModel().joint_feature(x, picked), expected, atol=1e-15)
+def test_values_and_base() -> None:
+    values = np.array([2.0, 5.0])
+    gain = CoverageGain(csr_matrix(np.array([[1.0, 0.0], [1.0, 1.0]])), values, np.array([0.5, 0.0]))
+    assert gain.gains().tolist() == [2.5, 7.0]
+    gain.add(0)
+    assert gain.gains().tolist() == [0.5, 5.0]
+    assert values.tolist() == [2.0, 5.0]
 
 
-def test_without_titles_their_features_are_zero() -> None:
-    contents, titles = samples.texts(3, 8)
-    index = PositionalIndex.from_texts(contents)
-    everything = np.arange(8)
-    with_titles = CandidateMaker(index, samples.SMALL, titles)(samples.ranking(3, 8))
-    without = CandidateMaker(index, samples.SMALL)(samples.ranking(3, 8))
-    of_titles = np.array([name.startswith("title") for name in samples.SMALL.names])
-    assert CoverageModel().joint_feature(with_titles, everything)[of_titles].any()
-    assert not CoverageModel().joint_feature(without, everything)[of_titles].any()
-
-
-def test_document_features_are_summed() -> None:
-    contents, _ = samples.texts(4, 8)
-    index = PositionalIndex.from_texts(contents)
-    names = ("reciprocal-rank", "FI/term/BM25", "score", "SD/ordered/LM-O-1")
-    ranking = samples.ranking(4, 8)
-    x = CandidateMaker(index, replace(samples.SMALL, document_features=names))(ranking)
-    mrf = FeatureExtractor(index, (FeatureSpec.parse(names[1]), FeatureSpec.parse(names[3])))(ranking)
-    mrf -= mrf.min(axis=0)
-    mrf /= np.maximum(mrf.max(axis=0), 1e-300)
-    picked = np.array([5, 0, 2])
-    expected = [1 / 6 + 1 + 1 / 3, mrf[picked, 0].sum(), 2 / 7 + 1 + 5 / 7, mrf[picked, 1].sum()]
-    np.testing.assert_allclose(CoverageModel().joint_feature(x, picked)[-4:], np.array(expected) / 8)
-    weights = np.zeros(x.features.n_features)
-    weights[-4] = 1.0
-    assert CoverageModel(8).infer(x, weights).tolist() == list(range(8))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_gains_are_differences_of_the_objective(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    features = replace(samples.SMALL, document_features=("score",))
-    x = CandidateMaker(samples.index(seed, 9), features)(samples.ranking(seed, 9))
-    weights = rng.standard_normal(features.n_features)
-    model, gain, picked = CoverageModel(), word_coverage(x, weights), np.empty(0, dtype=np.int64)
-    for _ in range(5):
-        value = model.joint_feature(x, picked) @ weights
-        rises = [model.joint_feature(x, np.append(picked, i)) @ weights - value for i in range(9)]
-        left = np.setdiff1d(np.arange(9), picked)
-        np.testing.assert_allclose(gain.gains()[left], np.array(rises)[left], atol=1e-12)
-        picked = np.append(picked, rng.choice(left))
-        gain.add(int(picked[-1]))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_greedy_is_near_the_best_where_it_must_be(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, k = int(rng.integers(5, 11)), 3
-    x, model = samples.candidates(seed, n), CoverageModel(k)
-    weights = rng.random(x.features.n_features)
-    best = max(model.joint_feature(x, np.array(y)) @ weights for y in combinations(range(n), k))
-    assert model.joint_feature(x, model.infer(x, weights)) @ weights >= (1 - 1 / np.e) * best
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_augmented_is_never_below_the_target(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 12))
-    x, truth, model = samples.candidates(seed, n), samples.subtopics(seed, n), CoverageModel(4)
-    # Weights of one sign make greedy right; of both, it can be far off.
-    weights = rng.standard_normal(x.features.n_features) * rng.choice([0.01, 1.0])
-
-    def value(y: np.ndarray) -> float:
-        return float(model.joint_feature(x, y) @ weights + model.loss(truth, y))
-
-    augmented = value(model.infer_augmented(x, truth, weights))
-    assert augmented >= value(model.target(x, truth))
-    assert augmented <= max(value(np.array(y)) for y in combinations(range(n), min(4, n))) + 1e-12
-
-
-def test_the_target_is_the_constraint_where_greedy_falls_below_it() -> None:
-    # The first document covers most words, the other two together more; these are the ones with subtopics.
-    coverage = csr_matrix(np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1]], dtype=float))
-    features = CoverageFeatures((Criterion("count", 1),), (0.1,))
-    x = Candidates(features, coverage, np.zeros(6, dtype=np.int64), np.zeros((3, 0)))
-    truth = Subtopics(csr_matrix(np.array([[0, 0], [1, 0], [0, 1]], dtype=float)), np.array([0.5, 0.5]))
-    model, weights = CoverageModel(2), np.array([100.0])
-    assert model.infer(x, weights).tolist() == [0, 1]
-    assert model.target(x, truth).tolist() == [1, 2]
-    assert model.infer_augmented(x, truth, weights).tolist() != [1, 2]
-    normal, loss = TrainingSet(model, [(x, truth)]).most_violated(0, weights)
-    assert normal.tolist() == [0.0]
-    assert loss == 0.0
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_loss_is_the_measure(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = 10
-    judged, docids = samples.judgements(seed, 14), [f"d{i}" for i in range(n)]
-    truth = Subtopics.from_qrels(docids, judged)
-    assert truth.weights.sum() == pytest.approx(1.0)
-    for k in (0, 1, 3, 10):
-        picked = rng.permutation(n)[:k]
-        expected = subtopic_loss(*evaluated_coverage([docids[i] for i in picked], judged), k)
-        assert truth.loss(picked) == pytest.approx(expected)
-
-
-def test_target_covers_the_heaviest_first() -> None:
-    judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
-    truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)
-    assert truth.weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
-    x = samples.candidates(0, 4)
-    assert CoverageModel(2).target(x, truth).tolist() == [2, 1]
-    assert CoverageModel(9).target(x, truth).tolist() == [2, 1, 0, 3]
-    assert truth.loss(np.array([2])) == pytest.approx(1 / 6)
-
-
-def test_no_subtopics_and_no_candidates() -> None:
-    nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
-    assert nothing.loss(np.array([0])) == 0.0
-    assert greedy(known_subtopics(nothing), 2).tolist() == [0, 1]
-    x = CandidateMaker(samples.index(0, 5), samples.SMALL)(samples.ranking(0, 0))
-    assert len(x) == 0
-    assert CoverageModel().infer(x, np.ones(x.features.n_features)).tolist() == []
-
-
-def test_empty_documents_come_last() -> None:
-    index = PositionalIndex.from_texts({"a": "", "b": "cat", "c": "cat dog"})
-    x = CandidateMaker(index, PRESETS["svmdiv"])(Ranking("q", "", ("a", "b", "c"), np.array([3.0, 2.0, 1.0])))
-    weights = np.ones(x.features.n_features)
-    assert CoverageModel(3).infer(x, weights).tolist() == [2, 0, 1]
-
-
-def test_presets_have_the_papers_sizes() -> None:
-    assert {name: features.n_features for name, features in PRESETS.items()} == {"svmdiv": 200, "svmdiv2": 300}
-    assert len(set(PRESETS["svmdiv2"].names)) == 300
-
-
-def test_weights_of_another_preset() -> None:
-    x: Candidates = samples.candidates(0, 5)
-    with pytest.raises(ModelError, match="300 weights do not fit 200 features: the model is of another preset"):
-        CoverageModel().infer(x, np.ones(300))
-
-
-@pytest.mark.parametrize(
-    ("criteria", "thresholds", "names"),
-    [
-        ((("count", 0),), (0.5,), ()),
-        ((("words", 1),), (0.5,), ()),
-        ((("count", np.nan),), (0.5,), ()),
-        ((("count", 1), ("count", 1.0)), (0.5,), ()),
-        ((("count", 1),), (0.5, 0.5), ()),
-        ((("count", 1),), (0.0, 0.5), ()),
-        ((("count", 1),), (0.5, 1.1), ()),
-        ((("count", 1),), (0.5,), ("score", "score")),
-    ],
-)
-def test_bad_features(criteria: tuple, thresholds: tuple, names: tuple) -> None:
-    with pytest.raises(ParameterError):
-        CoverageFeatures(criteria, thresholds, names)
-
-
-def test_bad_k() -> None:
-    with pytest.raises(ParameterError, match="k has to be at least 1, not 0"):
-        CoverageModel(0)
+def test_stage_is_the_greedy_choice() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    tf = index.term_frequencies(index.documents(ranking.docids))
+    picked = greedy(unweighted_coverage(tf), 4)
+    assert Coverage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)

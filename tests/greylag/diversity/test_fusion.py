@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from greylag.diversity.fusion import reciprocal_rank_fusion
+from greylag.diversity import reciprocal_rank_fusion
 from greylag.errors import ParameterError
 from greylag.ranking import Ranking
 
@@ -36,8 +36,8 @@ def test_equal_sums_go_to_the_earlier_ranking() -> None:
     assert reciprocal_rank_fusion([ranking("a"), ranking("b")]).docids == ("a", "b")
 
 
-def test_no_order_of_the_rankings_changes_a_sum() -> None:
-    """Equal sums stay equal, in whatever order their parts come; rounded one by one, some would not."""
+def test_sums_do_not_depend_on_the_order_of_the_rankings() -> None:
+    """With a single rounding, equal sums stay equal in any order of the terms."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         rankings = [ranking("".join(rng.permutation(list("abcdefgh")))) for _ in range(4)]
@@ -48,7 +48,7 @@ def test_no_order_of_the_rankings_changes_a_sum() -> None:
 
 
 def test_rankings_of_one_query() -> None:
-    with pytest.raises(ParameterError, match="rankings of one query, not of 'q', 'p'"):
+    with pytest.raises(ParameterError, match="rankings of a single query, not of 'q', 'p'"):
         reciprocal_rank_fusion([ranking("ab"), ranking("ab", "p")])
     with pytest.raises(ParameterError, match="not of none"):
         reciprocal_rank_fusion([])

@@ -1,4 +1,4 @@
-"""MMR, held against its definition."""
+"""MMR against its definition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.diversity.mmr import MMR
+from greylag.diversity import MMR
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
@@ -21,7 +21,7 @@ def collection(seed: int, n: int) -> PositionalIndex:
 
 
 def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: int, k: int) -> list[str]:
-    """Carbonell & Goldstein's formula, pick by pick."""
+    """Carbonell & Goldstein's formula, computed anew for every pick."""
     n = min(depth, len(ranking))
     vectors = index.tfidf(index.documents(ranking.docids[:n])).toarray()
     scores = ranking.scores[:n]
@@ -48,12 +48,14 @@ def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: in
     depth=st.integers(1, 15),
     tied=st.booleans(),
 )
-def test_is_the_formula_and_a_permutation(seed: int, n: int, weight: float, k: int, depth: int, tied: bool) -> None:
+def test_equals_the_formula_and_is_a_permutation(
+    seed: int, n: int, weight: float, k: int, depth: int, tied: bool
+) -> None:
     index = collection(seed, max(n, 1))
     rng = np.random.default_rng(seed)
     scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
     ranking = Ranking("q", "", tuple(f"d{i}" for i in rng.permutation(n)), scores)
-    result = MMR(index, weight, depth, k)(ranking)
+    result = MMR(index, relevance_weight=weight, depth=depth, k=k)(ranking)
     assert sorted(result.docids) == sorted(ranking.docids)
     assert list(result.docids) == plain_mmr(index, ranking, weight, depth, k)
 
@@ -61,13 +63,13 @@ def test_is_the_formula_and_a_permutation(seed: int, n: int, weight: float, k: i
 def test_weight_one_keeps_the_order() -> None:
     index = collection(1, 30)
     ranking = Ranking("q", "", tuple(f"d{i}" for i in range(30)), np.linspace(3, 1, 30))
-    assert MMR(index, 1.0, 30, 30)(ranking).docids == ranking.docids
+    assert MMR(index, relevance_weight=1.0, depth=30, k=30)(ranking).docids == ranking.docids
 
 
-def test_weight_zero_leaves_twins_to_the_end() -> None:
+def test_weight_zero_defers_duplicates() -> None:
     index = PositionalIndex.from_texts({"a": "cat dog", "b": "cat dog", "c": "pig cow", "d": "hen"})
     ranking = Ranking("q", "", ("a", "b", "c", "d"), np.array([4.0, 3, 2, 1]))
-    assert MMR(index, 0.0)(ranking).docids == ("a", "c", "d", "b")
+    assert MMR(index, relevance_weight=0.0)(ranking).docids == ("a", "c", "d", "b")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Titles from documents' files."""
+"""Titles from files of documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.diversity.titles import read_titles
+from greylag.diversity import read_titles
 from greylag.errors import FormatError
 
 
@@ -24,8 +24,8 @@ def test_reads_titles(tmp_path: Path, name: str) -> None:
         ("{", "not a JSON object"),
         ("[1]", "not a JSON object"),
         ('{"title": "x"}', "not a JSON object with an id"),
-        ('{"id": "a", "title": "x"}', "document 'a' is there twice"),
-        ('{"id": "b", "title": 7}', "document 'b' has the title 7"),
+        ('{"id": "a", "title": "x"}', "duplicate document 'a'"),
+        ('{"id": "b", "title": 7}', "title 7 is not a string: document 'b'"),
     ],
 )
 def test_bad_lines(tmp_path: Path, line: str, reason: str) -> None:

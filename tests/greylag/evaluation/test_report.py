@@ -1,3 +1,5 @@
+"""Text tables and dictionaries of scores and comparisons."""
+
 import json
 import math
 
@@ -10,6 +12,7 @@ from greylag.evaluation import (
     Scores,
     Significance,
     compare,
+    comparison_rows,
     parse_measure,
     per_query,
     pick_best_runs,
@@ -47,8 +50,8 @@ def test_table():
         "mrf       0.0617  0.5000",
         "",
         "Means over 2 judged queries.",
-        "mrf: 1 of them missing, scored as empty rankings (2).",
-        "mrf: 12 without judgements, left out (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, ...).",
+        "mrf: 1 missing, scored as empty rankings (2).",
+        "mrf: 12 without judgements, ignored (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, ...).",
     ]
 
 
@@ -120,8 +123,8 @@ def test_pick_best_reports():
         "bm25.run  1.0000  0.5000",
         "mrf       0.0000  0.5000",
         "",
-        "best of 2: on each query the best of the runs' scores (an oracle); rank 2: the second best, and so on.",
-        "wins: the share of queries on which a run is the best; equally good ones share a query.",
+        "best of 2: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
+        "wins: the proportion of queries on which a run is the best; ties share a query.",
     ]
     found = json.loads(json.dumps(to_dict(RUNS, choice=choice), allow_nan=False))
     assert set(found["runs"]) == set(RUNS)
@@ -131,9 +134,17 @@ def test_pick_best_reports():
 
 
 @pytest.mark.parametrize("report", [table, per_query])
-def test_scores_that_do_not_go_into_one_table(report):
+def test_scores_that_cannot_share_a_table(report):
     with pytest.raises(ParameterError, match="no scores"):
         report({})
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
-    with pytest.raises(ParameterError, match="'a' and 'b' have scores of different queries or measures"):
+    with pytest.raises(ParameterError, match="'a' and 'b' are scored on different queries or by different measures"):
         report({"a": RUNS["mrf"], "b": other})
+
+
+def test_comparison_rows():
+    assert comparison_rows([FOUND], ("run", "baseline", "measure", "difference", "wins")) == [
+        ("mrf", "bm25.run", "AP", -0.313272, 0),
+        ("mrf", "bm25.run", "P@5", 0.0, 1),
+    ]
+    assert comparison_rows([], ("run",)) == []

@@ -1,3 +1,5 @@
+"""Significance tests against SciPy, closed forms and enumeration."""
+
 import math
 from itertools import product
 
@@ -51,7 +53,7 @@ def test_randomization_equals_the_enumeration_of_all_signs(seed, alternative):
     assert statistic == pytest.approx(improvements.mean())
 
 
-def test_randomization_is_exact_where_all_but_16_are_equal():
+def test_randomization_is_exact_for_16_nonzero_improvements():
     improvements = np.concatenate([np.zeros(200), np.ones(16)])
     assert paired_test(improvements, "randomization")[1] == 2 / 2**16
     assert paired_test(improvements, "randomization", "greater")[1] == 1 / 2**16
@@ -67,7 +69,7 @@ def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_s
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
-def test_no_difference_anywhere_is_p_1(test, alternative):
+def test_equal_scores_give_p_1(test, alternative):
     same = scores([0.1, 0.5, 0.9])
     [found] = compare({"b": same, "r": same}, "b", test=test, alternative=alternative).comparisons
     assert (found.difference, found.statistic, found.p, found.corrected_p) == (0, 0, 1, 1)
@@ -75,19 +77,19 @@ def test_no_difference_anywhere_is_p_1(test, alternative):
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_same_difference_everywhere_is_an_infinite_t():
+def test_constant_difference_gives_infinite_t():
     [found] = compare({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
     assert (found.statistic, found.p) == (math.inf, 0)
 
 
-def test_equal_differences_tie_though_their_last_bits_differ():
+def test_equal_differences_tie_despite_rounding_errors():
     assert 0.3 - 0.2 != 0.2 - 0.1
     runs = {"b": scores([0.2, 0.2, 0.1, 0.6]), "r": scores([0.3, 0.1, 0.2, 0.8])}
     [found] = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
     assert found.statistic == 2 + 2 + 4  # the three of 0.1 share rank 2
 
 
-def test_holm_goes_over_all_runs_and_measures():
+def test_holm_corrects_over_all_runs_and_measures():
     rng = np.random.default_rng(5)
     runs = {
         name: scores(rng.random((30, 2)) + shift, (AP, P5)) for name, shift in zip("abc", (0, 0.2, 0.1), strict=True)
@@ -95,9 +97,11 @@ def test_holm_goes_over_all_runs_and_measures():
     found = compare(runs, "a")
     assert (found.baseline, found.test, found.alternative) == ("a", "t", "two-sided")
     assert [(c.run, c.measure) for c in found.comparisons] == [("b", AP), ("b", P5), ("c", AP), ("c", P5)]
+    assert found.find("c", AP) is found.comparisons[2]
+    assert found.find("a", AP) is None
     ps = [c.p for c in found.comparisons]
     for c in found.comparisons:
-        # Holm's definition: the largest of (m - j) p_(j), j from 0, over the p that are not above this one.
+        # Holm's definition: the maximum of (m - j) p_(j), j from 0, over all p up to this one.
         assert c.corrected_p == pytest.approx(min(1, max((4 - j) * p for j, p in enumerate(sorted(ps)) if p <= c.p)))
         assert c.p == pytest.approx(
             stats.ttest_rel(*(runs[n].values[:, int(c.measure == P5)] for n in (c.run, "a"))).pvalue
@@ -118,19 +122,19 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
 @pytest.mark.parametrize(
     ("runs", "options", "reason"),
     [
-        ({"b": [1, 2]}, {}, "nothing to compare with the baseline 'b'"),
+        ({"b": [1, 2]}, {}, "no run to compare with the baseline 'b'"),
         ({"a": [1, 2], "c": [1, 2]}, {}, "baseline 'b' is not among the runs a, c"),
         ({"b": [1], "r": [2]}, {}, "at least two queries"),
-        ({"b": [1, 2], "r": [2]}, {}, "'b' and 'r' have scores of different queries or measures"),
-        ({"b": [1, 2], "r": [2, 1]}, {"test": "z"}, "test 'z' is unknown; there are t, wilcoxon, randomization"),
+        ({"b": [1, 2], "r": [2]}, {}, "'b' and 'r' are scored on different queries or by different measures"),
+        ({"b": [1, 2], "r": [2, 1]}, {"test": "z"}, "unknown test 'z'; choose from t, wilcoxon, randomization"),
         (
             {"b": [1, 2], "r": [2, 1]},
             {"alternative": "less"},
-            "alternative 'less' is unknown; there are two-sided, greater",
+            "unknown alternative 'less'; choose from two-sided, greater",
         ),
         ({}, {}, "no scores"),
     ],
 )
-def test_what_cannot_be_compared(runs, options, reason):
+def test_invalid_comparisons(runs, options, reason):
     with pytest.raises(ParameterError, match=reason):
         compare({name: scores(values) for name, values in runs.items()}, "b", **options)

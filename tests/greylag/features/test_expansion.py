@@ -1,4 +1,4 @@
-"""Relevance models and the features of their terms, held against the formulas over plain strings."""
+"""Relevance models and the features of their terms, compared with the formulas over plain strings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.features.expansion import relevance_model
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool, parse_features
+from greylag.features.spec import EXPANSION, candidate_pool, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking
 
 RNG = np.random.default_rng(3)
@@ -80,7 +80,7 @@ def test_features_are_the_weighted_sums(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_other_features_do_not_notice(query: str) -> None:
+def test_other_features_are_unaffected(query: str) -> None:
     ranking, _ = ranked(query)
     pool = candidate_pool()
     mixed = (*pool[:10], EXPANSION[1], *pool[10:], EXPANSION[0])
@@ -89,7 +89,7 @@ def test_other_features_do_not_notice(query: str) -> None:
     np.testing.assert_array_equal(values[:, columns], FeatureExtractor(INDEX, pool)(ranking))
 
 
-def test_only_the_first_documents_matter() -> None:
+def test_only_the_top_documents_matter() -> None:
     ranking, order = ranked("w1x w20x")
     p = FeatureParameters(fb_docs=10)
     swapped = Ranking("q", ranking.query, (*ranking.docids[:10], *ranking.docids[:9:-1]), np.zeros(len(order)))
@@ -127,18 +127,3 @@ def test_documents_outside_the_index_give_no_terms() -> None:
     terms, probabilities = relevance_model(INDEX, ranking, FeatureParameters(fb_docs=2))
     assert len(terms) == len(probabilities) == 0
     assert not FeatureExtractor(INDEX, EXPANSION, FeatureParameters(fb_docs=2))(ranking).any()
-
-
-@pytest.mark.parametrize(
-    ("spec", "reason"),
-    [(("SD", "expansion", "LM"), "use FI"), (("FI", "expansion", "LM-O-1"), "takes no window")],
-)
-def test_bad_specifications(spec: tuple[str, str, str], reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        FeatureSpec(*spec)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["fb_docs", "fb_terms"])
-def test_bad_parameters(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name} is 0: it has to be at least 1"):
-        FeatureParameters(**{name: 0})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Priors: their spelling, their files, and their place among the features."""
+"""Priors: spelling, files and values."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_beside_other_features(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "suffix", "reason"),
     [
-        ("a 1\nb x\n", "", "prior.tsv:2: value 'x' has to be a finite number"),
+        ("a 1\nb x\n", "", "prior.tsv:2: value 'x' must be a finite number"),
         ("a inf\n", "", "prior.tsv:1: value 'inf'"),
-        ("a 1\nb 0\n", ":log", "prior.tsv:2: value '0' has to be a finite number above 0"),
-        ("a 1\na 2\n", "", "prior.tsv:2: document 'a' stands twice"),
+        ("a 1\nb 0\n", ":log", "prior.tsv:2: value '0' must be a finite number above 0"),
+        ("a 1\na 2\n", "", "prior.tsv:2: duplicate document 'a'"),
         ("a 1 2\n", "", r"prior.tsv:1: 3 columns[^;]*$"),
-        ("x 1\n", "", "none of its documents is in the index, 'x' first"),
+        ("x 1\n", "", r"none of its documents is in the index \('x' first\)"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, suffix: str, reason: str) -> None:

@@ -1,15 +1,10 @@
-"""Exports of Lucene indexes: what is in them, where they go, and what happens when something goes wrong."""
+"""Exports of Lucene indexes: content, location, and failures."""
 
 from __future__ import annotations
 
-import gzip
-import itertools
-import json
 import logging
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,35 +15,16 @@ from greylag.errors import CollectionError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, run_step
-
-TEXTS = {
-    "d3": "New York city and the Bank of America's tower",
-    "d1": "the big apple: New York, New Jersey",
-    "d2": "York minster, york; YORK 3.5 re-indexed",
-}
-
-
-def make_index(folder: Path, texts: dict[str, str]) -> Path:
-    docs = folder / "docs.jsonl"
-    docs.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
-    shutil.rmtree(folder / "index", ignore_errors=True)
-    build_index(docs, folder / "index")
-    return folder / "index"
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Path:
-    return make_index(tmp_path, TEXTS)
+from tests.greylag.index.samples import TEXTS, make_index
 
 
 def exports(index: Path) -> list[Path]:
     return sorted(path for path in index.with_name("index.greylag").iterdir())
 
 
-def test_an_export_is_the_index_from_texts(index: Path) -> None:
+def test_an_export_equals_the_index_from_texts(index: Path) -> None:
     exported, made = PositionalIndex.from_lucene(index), PositionalIndex.from_texts(TEXTS)
     assert exported.fingerprint == made.fingerprint
     numbers = exported.documents(list(TEXTS))
@@ -58,20 +34,7 @@ def test_an_export_is_the_index_from_texts(index: Path) -> None:
     assert exported.analyze("Banks of America") == made.analyze("Banks of America")
 
 
-@pytest.mark.parametrize(("name", "file", "field"), [
-    ("cranfield", "docs.jsonl.gz", "contents"), ("rec_newsgroups", "newsgroups.jsonl.gz", "text"),
-])  # fmt: skip
-def test_analysis_in_python_is_lucenes(
-    data: Callable[[str], Path], index: Path, name: str, file: str, field: str
-) -> None:
-    lucene, made = LuceneIndex(index), PositionalIndex.from_texts({})
-    with gzip.open(data(name) / file, "rt") as lines:
-        for line in itertools.islice(lines, 0, None, 5):
-            text = json.loads(line)[field]
-            assert made.analyze(text) == lucene.analyze(text)
-
-
-def test_is_exported_once(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_index_is_exported_once(index: Path, caplog: pytest.LogCaptureFixture) -> None:
     PositionalIndex.from_lucene(index)
     (before,) = exports(index)
     stamp = (before / "meta.json").stat().st_mtime_ns
@@ -81,7 +44,7 @@ def test_is_exported_once(index: Path, caplog: pytest.LogCaptureFixture) -> None
     assert not caplog.records
 
 
-def test_a_changed_index_is_exported_again_with_a_word(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_index_is_exported_again_with_a_warning(index: Path, caplog: pytest.LogCaptureFixture) -> None:
     old = PositionalIndex.from_lucene(index)
     (before,) = exports(index)
     make_index(index.parent, {**TEXTS, "d4": "more"})
@@ -91,7 +54,7 @@ def test_a_changed_index_is_exported_again_with_a_word(index: Path, caplog: pyte
     assert (old.n_documents, new.n_documents) == (3, 4)
     (after,) = exports(index)
     assert after != before
-    assert old.term_frequencies([0]).sum() > 0  # what is open stays usable
+    assert old.term_frequencies([0]).sum() > 0  # an open export stays usable
 
 
 def test_an_interrupted_export_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +69,7 @@ def test_an_interrupted_export_leaves_nothing(index: Path, monkeypatch: pytest.M
     assert PositionalIndex.from_lucene(index).n_documents == 3
 
 
-def test_totals_that_differ_from_lucenes_are_refused(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_must_equal_lucenes(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = LuceneIndex.postings_blocks
 
     def shortened(self: LuceneIndex):  # type: ignore[no-untyped-def]
@@ -119,15 +82,15 @@ def test_totals_that_differ_from_lucenes_are_refused(index: Path, monkeypatch: p
     assert exports(index) == []
 
 
-def test_goes_to_the_cache_where_the_index_cannot_be_written_beside(
+def test_the_cache_folder_is_used_if_the_index_folder_is_not_writable(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.with_name("index.greylag").write_text("a file in the way")
+    index.with_name("index.greylag").write_text("not a folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert PositionalIndex.from_lucene(index).folder.is_relative_to(tmp_path / "cache" / "greylag")  # type: ignore[union-attr]
 
 
-def test_two_processes_at_once_do_no_harm(index: Path) -> None:
+def test_concurrent_exports(index: Path) -> None:
     code = f"from greylag import PositionalIndex; print(PositionalIndex.from_lucene({str(index)!r}).fingerprint)"
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True) for _ in "12"]
@@ -135,7 +98,7 @@ def test_two_processes_at_once_do_no_harm(index: Path) -> None:
     assert len(exports(index)) == 1
 
 
-def test_window_counts_are_kept_beside_the_index(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_counts_are_stored_with_the_export(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_step(LuceneIndex(index).bm25(), {"1": "new york city"})
     positional = PositionalIndex.from_lucene(index)
     first = FeatureExtractor(positional, candidate_pool())(run["1"])

@@ -1,8 +1,9 @@
-"""PositionalIndex from texts, held against plain counting."""
+"""PositionalIndex from texts, compared with counting."""
 
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def index() -> PositionalIndex:
     return PositionalIndex.from_texts(TEXTS)
 
 
-def test_counts_equal_plain_counting(index: PositionalIndex) -> None:
+def test_statistics_equal_counting(index: PositionalIndex) -> None:
     documents = [list(analysis.tokens(text)) for text in TEXTS.values()]
     assert index.n_documents == len(TEXTS)
     assert index.n_tokens == sum(map(len, documents))
@@ -39,7 +40,7 @@ def test_counts_equal_plain_counting(index: PositionalIndex) -> None:
     assert index.average_length == index.n_tokens / 3
 
 
-def test_token_streams_are_the_documents(index: PositionalIndex) -> None:
+def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
     for number, text in enumerate(TEXTS.values()):
         terms, positions = index.token_stream(number)
         expected = list(analysis.tokens(text))
@@ -47,7 +48,7 @@ def test_token_streams_are_the_documents(index: PositionalIndex) -> None:
         assert positions.tolist() == [position for _, position in expected]
 
 
-def test_postings_and_documents_hold_the_same(index: PositionalIndex) -> None:
+def test_postings_and_entries_agree(index: PositionalIndex) -> None:
     by_document = index.term_frequencies(np.arange(index.n_documents)).toarray()
     by_term = np.zeros_like(by_document)
     tf = np.diff(index.postings_starts)
@@ -57,7 +58,7 @@ def test_postings_and_documents_hold_the_same(index: PositionalIndex) -> None:
     np.testing.assert_array_equal(by_document, by_term)
 
 
-def test_looks_up_documents_and_terms(index: PositionalIndex) -> None:
+def test_documents_and_terms_are_found(index: PositionalIndex) -> None:
     docids = list(TEXTS)
     assert index.documents(docids).tolist() == [0, 1, 2, 3, 4]
     assert index.documents(["zz", "é", "", "b-2", "b-22", "long-docid-and-more"]).tolist() == [-1, 2, -1, 0, -1, -1]
@@ -67,7 +68,7 @@ def test_looks_up_documents_and_terms(index: PositionalIndex) -> None:
     assert index.term_numbers([*terms, "nowhere", ""]).tolist() == [*range(index.n_terms), -1, -1]
 
 
-def test_tfidf_is_the_formula_and_unit_length(index: PositionalIndex) -> None:
+def test_tfidf_equals_its_formula_with_unit_length(index: PositionalIndex) -> None:
     rows = index.tfidf([0, 1, -1, 2, 3]).toarray()
     tf = index.term_frequencies([0, 1]).toarray()
     weights = np.where(tf > 0, 1 + np.log(np.maximum(tf, 1)), 0) * np.log(5 / index.document_frequencies)
@@ -75,7 +76,7 @@ def test_tfidf_is_the_formula_and_unit_length(index: PositionalIndex) -> None:
     assert not rows[2:].any()
 
 
-def test_fingerprint_knows_the_collection_but_not_the_order_of_indexing(index: PositionalIndex) -> None:
+def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: PositionalIndex) -> None:
     assert PositionalIndex.from_texts(dict(reversed(TEXTS.items()))).fingerprint == index.fingerprint
     assert PositionalIndex.from_texts({**TEXTS, "c-3": "changed"}).fingerprint != index.fingerprint
     assert (
@@ -97,10 +98,15 @@ def test_collections_without_terms(texts: dict[str, str]) -> None:
     assert index.term_numbers(["x"]).tolist() == [-1]
 
 
-def test_a_document_given_twice_is_an_error() -> None:
-    with pytest.raises(ParameterError, match="document 'd' is given twice"):
+def test_duplicate_documents_are_refused() -> None:
+    with pytest.raises(ParameterError, match="duplicate document 'd'"):
         PositionalIndex.from_texts([("d", "one"), ("d", "two")])
 
 
-def test_stop_words_leave_holes() -> None:
-    assert list(analysis.tokens("The Bank of America's banks")) == [("bank", 1), ("america", 3), ("bank", 4)]
+def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greylag.index.positional._CACHED_DOCIDS", 1)
+    index = PositionalIndex.from_texts({str(number): "x" for number in range(200)})
+    wanted = [[str(number), str(199 - number), "absent"] for number in range(200)] * 20
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(index.documents, wanted))
+    assert [numbers.tolist() for numbers in found] == [[int(a), int(b), -1] for a, b, _ in wanted]

@@ -30,11 +30,11 @@ def random_data(
         rng.standard_normal((n, features)) if levels is None else rng.integers(levels, size=(n, features)).astype(float)
     )
     return RankingData(
-        names=tuple(f"f{i}" for i in range(features)),
+        specs=tuple(f"f{i}" for i in range(features)),
         qids=tuple(f"q{i}" for i in range(queries)),
         offsets=np.cumsum([0, *sizes]),
         docids=tuple(docids),
         features=values,
         grades=np.array(grades, dtype=np.int64),
-        judged=tuple(positive_grades(judgements) for judgements in judged),
+        relevant_grades=tuple(positive_grades(judgements) for judgements in judged),
     )

@@ -1,4 +1,4 @@
-"""Feature files: what is written is read back to the bit, and other people's LETOR files are read too."""
+"""Feature files: lossless round trips, and the format of the LETOR collections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.letor import read_features, write_features
-from greylag.ltr.objectives import Objective
 from greylag.ranking import Ranking
 
 
@@ -32,21 +31,21 @@ def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool
     names = [str(spec) for spec in extract.specs]
     write_features(tmp_path / name, names, ((ranking, extract(ranking)) for ranking in rankings), qrels)
     data = read_features(tmp_path / name, qrels if with_qrels else None)
-    expected = RankingData.from_rankings(rankings, qrels, names, extract)
+    expected = RankingData.from_rankings(rankings, qrels, extract)
     assert (data.names, data.qids, data.docids) == (expected.names, expected.qids, expected.docids)
     for found, own in zip(
         (data.features, data.grades, data.offsets), (expected.features, expected.grades, expected.offsets), strict=True
     ):
         np.testing.assert_array_equal(found, own)
-    for found, own, ranking in zip(data.judged, expected.judged, rankings, strict=True):
+    for found, own, ranking in zip(data.relevant_grades, expected.relevant_grades, rankings, strict=True):
         ranked = [g for d, g in qrels[ranking.qid].items() if g > 0 and d in ranking.docids]
         assert found.tolist() == (own.tolist() if with_qrels else sorted(ranked, reverse=True))
     if with_qrels:
-        learner = GreedySelection(Objective("AP"), 2)
+        learner = GreedySelection("AP", max_features=2)
         assert learner.fit(data) == learner.fit(expected)
 
 
-def test_reads_letors_own_files(tmp_path: Path) -> None:
+def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
     path.write_text(
         "2 qid:10032 1:0.056537 3:0.666667 #docid = GX029-35-5894638 inc = 0.0119 prob = 0.139842\n"
@@ -59,7 +58,7 @@ def test_reads_letors_own_files(tmp_path: Path) -> None:
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
 
-def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
+def test_carriage_returns_need_lenient_reading(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
     path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
     with pytest.raises(FormatError, match=r":1: the line ends in CR LF; lenient reading"):
@@ -78,8 +77,8 @@ def test_carriage_returns_are_for_lenient_reading(tmp_path: Path) -> None:
         ("1 qid:1 0:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:x # d\n", ":1: not of the form"),
         ("1 qid:1 1 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' are apart from each other"),
-        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' are two for document 'd'"),
+        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Exact line search against dense scans and against the measure at every interval."""
+"""Exact line search, compared with dense scans and with the measure in every interval."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def test_is_never_below_a_dense_scan(name: str) -> None:
 
 def test_takes_the_middle_of_the_best_interval() -> None:
     data = RankingData(
-        names=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
-        features=np.array([[0.0, 1.0], [2.0, 0.0], [-8.0, 2.0]]), grades=np.array([1, 0, 0]), judged=(np.array([1]),),
+        specs=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
+        features=np.array([[0.0, 1.0], [2.0, 0.0], [-8.0, 2.0]]), grades=np.array([1, 0, 0]),
+        relevant_grades=(np.array([1]),),
     )  # fmt: skip
     found = line_search(prepare(data, Objective("AP")), data.columns[0], data.columns[1])
     assert found == (5.0, 1.0)  # r passes x at 2 and is passed by y at 8

@@ -1,4 +1,4 @@
-"""Objectives, held against pytrec_eval and against ERR's definition."""
+"""Objectives, compared with pytrec_eval and the published algorithm for ERR."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
+from greylag.evaluation.measures import parse_measure
 from greylag.ltr.data import RankingData
-from greylag.ltr.objectives import Objective
+from greylag.ltr.objectives import MEASURES, Objective
 from tests.greylag.ltr.randomdata import random_data
 
 
 def qrels_of(data: RankingData) -> dict[str, dict[str, int]]:
-    """Judgements of the ranked documents, and one unretrieved document for each grade that is left over."""
+    """Judgements of the ranked documents, and one unretrieved document for each remaining grade."""
     qrels = {}
     for i, qid in enumerate(data.qids):
         rows = range(data.offsets[i], data.offsets[i + 1])
         qrels[qid] = {data.docids[row]: int(data.grades[row]) for row in rows}
-        left = data.judged[i].tolist()
+        left = data.relevant_grades[i].tolist()
         for grade in qrels[qid].values():
             if grade > 0:
                 left.remove(grade)
@@ -77,6 +78,10 @@ def test_err_is_the_published_algorithm(cutoff: int) -> None:
     ("text", "spelt"),
     [
         ("map", "AP"),
+        ("ap", "AP"),
+        ("rr", "RR"),
+        ("rr.10", "RR@10"),
+        ("map_cut_5", "AP@5"),
         ("ndcg", "nDCG"),
         ("ndcg_cut_10", "nDCG@10"),
         ("nDCG@10", "nDCG@10"),
@@ -87,17 +92,38 @@ def test_err_is_the_published_algorithm(cutoff: int) -> None:
 )
 def test_spellings(text: str, spelt: str) -> None:
     assert str(Objective.parse(text)) == spelt
-    assert Objective.parse(spelt) == Objective.parse(text)
+    assert Objective.parse(spelt) == Objective.parse(text) == Objective.parse(Objective.parse(text))
+    assert str(parse_measure(text)) == spelt
+
+
+def test_every_objective_is_a_measure() -> None:
+    for name in MEASURES:
+        assert str(parse_measure(f"{name}@10")) == str(Objective.parse(f"{name}@10")) == f"{name}@10"
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("MAPP", "unknown objective 'MAPP'"), ("P", "cut-off"), ("nDCG@0", "at least 1")]
+    ("text", "reason"),
+    [
+        ("MAPP", "measure 'MAPP' is unknown"),
+        ("P", "lacks its cut-off"),
+        ("nDCG@0", "not from 1 to"),
+        ("Rprec", "'Rprec' cannot be optimised"),
+    ],
 )
-def test_bad_objectives(text: str, reason: str) -> None:
+def test_invalid_objectives(text: str, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         Objective.parse(text)
 
 
-def test_err_refuses_a_scale_that_is_too_short() -> None:
+def test_max_grade_below_the_judgements() -> None:
     with pytest.raises(ParameterError, match="judgements reach 3"):
         Objective("ERR", 20, max_grade=2).evaluate(random_data(1), random_data(1).features[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "cutoff", "reason"),
+    [("MAP", None, "use one of AP, nDCG"), ("P", None, "as in P@10"), ("AP", 0, "at least 1")],
+)
+def test_invalid_fields(name: str, cutoff: int | None, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        Objective(name, cutoff)

@@ -1,4 +1,4 @@
-"""Preselection: the rule by which features hold, and what is kept."""
+"""Preselection of features by MMR."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.greylag.ltr.randomdata import random_data
 
 def data_of(columns: dict[str, list[float]], grades: list[int], sizes: list[int]) -> RankingData:
     return RankingData(
-        names=tuple(columns),
+        specs=tuple(columns),
         qids=tuple(f"q{i}" for i in range(len(sizes))),
         offsets=np.cumsum([0, *sizes]),
         docids=tuple(f"d{i}" for i in range(sum(sizes))),
         features=np.array(list(columns.values()), dtype=float).T,
         grades=np.array(grades),
-        judged=tuple(np.array([1]) for _ in sizes),
+        relevant_grades=tuple(np.array([1]) for _ in sizes),
     )
 
 
@@ -60,8 +60,8 @@ def test_queries_scales_do_not_matter() -> None:
 @pytest.mark.parametrize("weight", [0.3, 0.5, 1.0])
 def test_what_is_kept_is_mmrs_choice_in_the_pools_order(weight: float) -> None:
     data = random_data(2, queries=20, documents=40, features=12)
-    narrowed = MMRPreselection(5, weight).narrow(data)
-    selector = MMRFeatureSelection(5, weight).fit(binarise(data), data.grades > 0)
+    narrowed = MMRPreselection(5, relevance_weight=weight).select(data)
+    selector = MMRFeatureSelection(5, relevance_weight=weight).fit(binarise(data), data.grades > 0)
     assert narrowed.names == tuple(data.names[column] for column in sorted(selector.selected_))
     np.testing.assert_array_equal(narrowed.features, data.features[:, np.sort(selector.selected_)])
     assert narrowed.qids == data.qids
@@ -83,30 +83,34 @@ def test_redundant_features_give_way_to_another_kind() -> None:
     data = planted()
     gain = dict(zip(data.names, information_gain(binarise(data), data.grades > 0), strict=True))
     assert min(gain["first1"], gain["first2"], gain["first3"]) > gain["second"] > max(gain["noise1"], gain["noise2"])
-    assert set(MMRPreselection(3, 1.0).narrow(data).names) == {"first1", "first2", "first3"}
-    assert "second" in MMRPreselection(3, 0.5).narrow(data).names
+    assert set(MMRPreselection(3, relevance_weight=1.0).select(data).names) == {"first1", "first2", "first3"}
+    assert "second" in MMRPreselection(3, relevance_weight=0.5).select(data).names
 
 
 def test_trivial_and_duplicate_features_are_no_candidates() -> None:
     data = planted()
     twin = np.column_stack([data.features, 3 * data.features[:, 1] + 2, np.ones(len(data.docids))])
-    doubled = replace(data, names=(*data.names, "twin", "flat"), features=twin)
-    assert MMRPreselection(6).narrow(doubled).names == data.names
-    assert MMRPreselection(3).narrow(doubled).names == MMRPreselection(3).narrow(data).names
+    doubled = replace(data, specs=(*data.specs, "twin", "flat"), features=twin)
+    assert MMRPreselection(6).select(doubled).names == data.names
+    assert MMRPreselection(3).select(doubled).names == MMRPreselection(3).select(data).names
 
 
 def test_where_nothing_tells_features_apart_all_are_kept() -> None:
     data = planted()
-    assert MMRPreselection(6).narrow(data).names == data.names
-    assert MMRPreselection(60).narrow(data).names == data.names
+    assert MMRPreselection(6).select(data).names == data.names
+    assert MMRPreselection(60).select(data).names == data.names
     for grade in (0, 1):
         alike = replace(data, grades=np.full_like(data.grades, grade))
-        assert MMRPreselection(2).narrow(alike).names == data.names
+        assert MMRPreselection(2).select(alike).names == data.names
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("mmr:16", MMRPreselection(16)), ("mmr:8:0.7", MMRPreselection(8, 0.7)), ("mmr:1:1", MMRPreselection(1, 1.0))],
+    [
+        ("mmr:16", MMRPreselection(16)),
+        ("mmr:8:0.7", MMRPreselection(8, relevance_weight=0.7)),
+        ("mmr:1:1", MMRPreselection(1, relevance_weight=1.0)),
+    ],
 )
 def test_spelling(text: str, value: MMRPreselection) -> None:
     assert MMRPreselection.parse(f" {text} ") == value
@@ -121,7 +125,7 @@ def test_spelling(text: str, value: MMRPreselection) -> None:
         ("mmr:-1", "not of the form"),
         ("mmr:16:x", "not of the form"),
         ("mmr:0", "at least 1 feature, not 0"),
-        ("mmr:16:1.5", "from 0 to 1, not 1.5"),
+        ("mmr:16:1.5", r"in \[0, 1\], not 1.5"),
     ],
 )
 def test_bad_spellings(text: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Choices within training queries, held against loops that are spelt out."""
+"""Hyperparameters chosen on training queries, compared with explicit loops."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
 from greylag.features.weighting import FeatureParameters
-from greylag.ltr.baselines import BM25, MRF_LM, RM3, SDM, HandPicked
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import GreedySelection, linear_scores
+from greylag.ltr.baselines import BM25, RM3, SDM, Baseline
+from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.data import RankingData, linear_scores
+from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.objectives import Objective
-from greylag.ltr.training import split_folds
-from greylag.ltr.tuning import after_each_round, choose_learner, combinations, held_out_means, tune
+from greylag.ltr.tuning import after_each_round, choose_learner, held_out_means, parameter_grid, tune, tune_on_data
+from greylag.ranking import Run
+from tests.greylag.ltr.phrases import collection, rankings
 from tests.greylag.ltr.randomdata import random_data
 
 AP = Objective("AP")
 BASE = FeatureParameters(mu=77.0)
 
 
-def test_combinations_of_the_grid() -> None:
+def test_parameter_grid() -> None:
     grid = {"mu": (1.0, 2.0), "k1": (0.5, 0.6), "b": (0.1, 0.2, 0.3), "fb_docs": (5,)}
-    found = combinations(grid, ("k1", "b"), BASE)
+    found = parameter_grid(grid, ("k1", "b"), BASE)
     assert [(p.k1, p.b) for p in found] == [(k1, b) for k1 in (0.5, 0.6) for b in (0.1, 0.2, 0.3)]
     assert {(p.mu, p.fb_docs) for p in found} == {(77.0, 10)}
-    assert combinations(grid, (), BASE) == [BASE]
+    assert parameter_grid(grid, (), BASE) == [BASE]
 
 
 def mean(data: RankingData, weights: tuple[float, ...]) -> float:
@@ -37,28 +41,20 @@ def test_tuning_takes_the_best_on_the_training_queries(trained: bool) -> None:
     tables = {seed: random_data(9, queries=12, documents=30, features=3) for seed in range(4)}
     for seed, data in tables.items():
         data.features[:] = np.random.default_rng(seed).standard_normal(data.features.shape)
-    model = HandPicked("x", SDM.features, (1.0, 1.0, 1.0), ("mu",), trained)
-    settings = combinations({"mu": (1.0, 2.0, 3.0, 4.0)}, ("mu",), BASE)
+    model = Baseline("x", SDM.features, (1.0, 1.0, 1.0), ("mu",), trained)
+    settings = parameter_grid({"mu": (1.0, 2.0, 3.0, 4.0)}, ("mu",), BASE)
     qids = [f"q{i}" for i in range(0, 12, 2)]
 
     def extract(parameters: FeatureParameters) -> RankingData:
         return tables[int(parameters.mu) - 1]
 
-    tuned = tune(model, settings, extract, qids, AP)
+    tuned = tune_on_data(model, settings, extract, qids, AP)
     values = {p: mean(extract(p).select_queries(qids), tuned.weights) for p in settings}
     assert tuned.training_score == values[tuned.parameters] == max(values.values())
     fixed = [mean(extract(p).select_queries(qids), model.weights) for p in settings]
     assert tuned.weights == model.weights or trained
     assert tuned.training_score > max(fixed) if trained else tuned.training_score == max(fixed)
-    assert tune(model, settings, extract, qids, AP, n_jobs=3) == tuned
-
-
-def test_hand_picked_models_are_what_they_are_called() -> None:
-    assert [str(f) for f in MRF_LM.features] == ["FI/term/LM", "FD/ordered/LM-O-1", "FD/unordered/LM-U-4"]
-    assert (BM25.weights, SDM.weights) == ((1.0,), (0.85, 0.1, 0.05))
-    assert not BM25.trained
-    assert MRF_LM.trained
-    assert RM3.tuned == ("fb_docs", "fb_terms")
+    assert tune_on_data(model, settings, extract, qids, AP, n_jobs=3) == tuned
 
 
 def test_values_after_each_round_are_those_of_shorter_selections() -> None:
@@ -73,7 +69,7 @@ def test_values_after_each_round_are_those_of_shorter_selections() -> None:
             np.testing.assert_array_equal(values, expected)
 
 
-def spelt_out(data: RankingData, learner: GreedySelection, measure: Objective, folds: int, seed: int) -> list[float]:
+def explicit(data: RankingData, learner: GreedySelection, measure: Objective, folds: int, seed: int) -> list[float]:
     """Cross-validated means by number of features."""
     means = []
     for features in range(1, learner.max_features + 1):
@@ -94,7 +90,7 @@ def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
     data = random_data(21, queries=15, documents=25, features=5)
     measure = Objective("nDCG", 10)
     learners = [GreedySelection(Objective("nDCG", k), max_features=4, epsilon=epsilon) for k in (3, 10, 20)]
-    expected = [spelt_out(data, learner, measure, 3, 7) for learner in learners]
+    expected = [explicit(data, learner, measure, 3, 7) for learner in learners]
     choice = choose_learner(data, learners, measure, folds=3, seed=7)
     np.testing.assert_allclose(choice.held_out, expected, rtol=1e-12)
     flat = [value for own in expected for value in own]
@@ -102,3 +98,27 @@ def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
     assert choice.learner == replace(learners[best], max_features=features + 1)
     alone = held_out_means(data, learners[1], measure, folds=3, seed=7, n_jobs=2)
     np.testing.assert_array_equal(alone, choice.held_out[1])
+
+
+@pytest.mark.parametrize("baseline", [BM25, RM3])
+def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
+    index = collection()
+    ranked, qrels = rankings(index)
+    grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
+    model = tune(baseline, grid, ranked, qrels, index, "nDCG@5", base=FeatureParameters(mu=9.0))
+    objective, scores = Objective("nDCG", 5), {}
+    for parameters in parameter_grid(grid, baseline.tuned, FeatureParameters(mu=9.0)):
+        data = RankingData.from_rankings(ranked, qrels, FeatureExtractor(index, baseline.features, parameters))
+        scores[parameters] = baseline.fit(data, objective)
+    best = max(scores, key=lambda parameters: scores[parameters][1])
+    assert model.parameters == best
+    assert (model.weights, model.provenance["training_score"]) == scores[best]
+    assert (model.features, model.objective, model.fingerprint) == (baseline.features, "nDCG@5", index.fingerprint)
+    assert (
+        tune(baseline, grid, Run(tuple(ranked)), qrels, index, objective, base=best, n_jobs=2).weights == model.weights
+    )
+
+
+def test_a_grid_without_a_tuned_parameter() -> None:
+    with pytest.raises(ParameterError, match="the grid has no values for b: it has k1"):
+        parameter_grid({"k1": (1.0,)}, BM25.tuned, BASE)

@@ -1,4 +1,4 @@
-"""Answers from Lucene and Anserini themselves, slow but independent of greylag's own loops."""
+"""Answers from Lucene and Anserini themselves, independent of greylag's own loops."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from greylag.lucene import transfers as bulk
 from greylag.lucene.jvm import java_class
+from greylag.lucene.transfers import directory
 
 
 def reader(path: Path) -> Any:
@@ -15,7 +15,7 @@ def reader(path: Path) -> Any:
 
 
 def phrase_document_frequency(path: Path, terms: Sequence[str]) -> int:
-    """The number of documents with the analysed `terms` one right after another, by Lucene's PhraseQuery."""
+    """The number of documents that contain the analysed `terms` as a phrase, by Lucene's PhraseQuery."""
     builder, term = (
         java_class("org.apache.lucene.search.PhraseQuery$Builder")(),
         java_class("org.apache.lucene.index.Term"),
@@ -26,13 +26,13 @@ def phrase_document_frequency(path: Path, terms: Sequence[str]) -> int:
 
 
 def postings(path: Path, term: str) -> list[tuple[int, int, list[int]]]:
-    """Document number, tf and positions of each posting of an analysed term, by Anserini's reader."""
+    """Document number, tf and positions of each posting of an analysed term, from Anserini's reader."""
     found = java_class("io.anserini.index.IndexReaderUtils").getPostingsListForAnalyzedTerm(reader(path), term)
     return [(posting.getDocid(), posting.getTF(), list(posting.getPositions())) for posting in found.toArray()]
 
 
 def anserini_index(documents: Path, out: Path, **options: Any) -> None:
-    """Index a folder of JSON lines by Anserini alone, with its own arguments (``storePositions``)."""
+    """Index a folder of JSON lines with Anserini, given its own arguments (such as ``storePositions``)."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
     arguments.input, arguments.index = str(documents), str(out)
     arguments.collectionClass, arguments.generatorClass = "JsonCollection", "DefaultLuceneDocumentGenerator"
@@ -43,11 +43,11 @@ def anserini_index(documents: Path, out: Path, **options: Any) -> None:
 
 
 def join(indexes: Iterable[Path], out: Path, delete: str | None = None) -> None:
-    """Put the segments of several indexes into one, unmerged, and delete the documents with the id `delete`."""
+    """Combine the unmerged segments of several indexes, and delete the documents with the id `delete`."""
     configuration = java_class("org.apache.lucene.index.IndexWriterConfig")()
-    writer = java_class("org.apache.lucene.index.IndexWriter")(bulk.directory(out), configuration)
+    writer = java_class("org.apache.lucene.index.IndexWriter")(directory(out), configuration)
     for index in indexes:
-        writer.addIndexes(bulk.directory(index))
+        writer.addIndexes(directory(index))
     if delete is not None:
         term = java_class("org.apache.lucene.index.Term")("id", delete)
         writer.deleteDocuments(java_class("org.apache.lucene.search.TermQuery")(term))
@@ -55,4 +55,4 @@ def join(indexes: Iterable[Path], out: Path, delete: str | None = None) -> None:
 
 
 def segments(path: Path) -> int:
-    return int(java_class("org.apache.lucene.index.SegmentInfos").readLatestCommit(bulk.directory(path)).size())
+    return int(java_class("org.apache.lucene.index.SegmentInfos").readLatestCommit(directory(path)).size())

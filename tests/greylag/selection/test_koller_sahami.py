@@ -1,4 +1,4 @@
-"""Koller and Sahami's elimination against the definitions, scikit-learn's mutual information, and its limits."""
+"""Backward elimination against the definitions, mutual information from scikit-learn, and limit cases."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sklearn.metrics import mutual_info_score
 
 from greylag.errors import ParameterError
 from greylag.selection import InformationGainSelection, KollerSahamiSelection
-from greylag.selection.information_gain import Occurrences
+from greylag.selection.gain import Occurrences
 from greylag.selection.koller_sahami import expected_cross_entropy, pairwise_cross_entropy
-from tests.greylag.selection.test_information_gain import gain_by_formula, random_words
+from tests.greylag.selection.samples import gain_by_formula, random_words
 
 
 def delta_by_definition(X, y, word, blanket):
@@ -31,7 +31,7 @@ def delta_by_definition(X, y, word, blanket):
 
 
 def eliminate_by_definition(X, y, n_features, k):
-    """The words left, every blanket and delta computed anew in every round; ties within 1e-9."""
+    """The remaining words, with every blanket and delta recomputed in each round; ties within 1e-9."""
     n_words = X.shape[1]
     gain = [round(gain_by_formula(word, y), 9) for word in X.T]
     gamma = [[round(delta_by_definition(X, y, i, [j]), 9) for j in range(n_words)] for i in range(n_words)]
@@ -54,7 +54,7 @@ def occurrences(X, y):
 def test_words_left_are_those_of_the_definition(seed, k):
     X, y = random_words(seed, n_documents=30, n_words=9, n_classes=2 + seed % 2)
     for n_features in (1, 3, 6):
-        selector = KollerSahamiSelection(n_features, k).fit(X, y)
+        selector = KollerSahamiSelection(n_features, conditioning_size=k).fit(X, y)
         assert selector.get_support(indices=True).tolist() == eliminate_by_definition(X, y, n_features, k)
 
 
@@ -62,7 +62,7 @@ def test_words_left_are_those_of_the_definition(seed, k):
 def test_equal_correlations_are_ties_though_sums_are_rounded(seed):
     # Few documents, so that different words have equal gamma by the formula; in these draws blankets depend on it.
     X, y = random_words(seed, n_documents=16, n_words=9, n_classes=2)
-    selector = KollerSahamiSelection(3, 2).fit(X, y)
+    selector = KollerSahamiSelection(3, conditioning_size=2).fit(X, y)
     assert selector.get_support(indices=True).tolist() == eliminate_by_definition(X, y, 3, 2)
 
 
@@ -88,7 +88,7 @@ def test_empty_blankets_give_the_words_of_highest_gain(seed):
     X, y = random_words(seed, n_words=20)
     for n_features in (1, 7, 20):
         np.testing.assert_array_equal(
-            KollerSahamiSelection(n_features, 0).fit(X, y).selected_,
+            KollerSahamiSelection(n_features, conditioning_size=0).fit(X, y).selected_,
             InformationGainSelection(n_features).fit(X, y).selected_,
         )
 
@@ -98,33 +98,37 @@ def test_copy_of_a_strong_word_goes_before_a_weak_word():
     strong, weak = np.arange(20) >= 9, np.isin(np.arange(20), [0, 1, 2, 3, 10])
     X = np.column_stack([weak, strong, strong])
     assert InformationGainSelection(2).fit(X, y).selected_.tolist() == [1, 2]
-    assert KollerSahamiSelection(2, 1).fit(X, y).selected_.tolist() == [1, 0]
+    assert KollerSahamiSelection(2, conditioning_size=1).fit(X, y).selected_.tolist() == [1, 0]
 
 
 def test_blanket_may_be_larger_than_what_is_left():
     X, y = random_words(1, n_words=6)
-    assert KollerSahamiSelection(1, 10).fit(X, y).selected_.tolist() == eliminate_by_definition(X, y, 1, 10)
+    assert KollerSahamiSelection(1, conditioning_size=10).fit(X, y).selected_.tolist() == eliminate_by_definition(
+        X, y, 1, 10
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_choice_does_not_depend_on_the_order_of_the_classes(seed):
     X, y = random_words(seed, n_documents=30)
     X[:, 8] = ~X[:, 3]
-    selected = KollerSahamiSelection(4, 2).fit(X, y).selected_
+    selected = KollerSahamiSelection(4, conditioning_size=2).fit(X, y).selected_
     for names in ([1, 2, 0], [2, 1, 0], [0, 2, 1]):
-        np.testing.assert_array_equal(KollerSahamiSelection(4, 2).fit(X, np.array(names)[y]).selected_, selected)
+        np.testing.assert_array_equal(
+            KollerSahamiSelection(4, conditioning_size=2).fit(X, np.array(names)[y]).selected_, selected
+        )
 
 
 def test_candidates_are_the_words_of_highest_gain():
     X, y = random_words(2, n_words=20)
     candidates = np.sort(InformationGainSelection(8).fit(X, y).selected_)
     np.testing.assert_array_equal(
-        KollerSahamiSelection(5, 2, preselect=8).fit(X, y).selected_,
-        candidates[KollerSahamiSelection(5, 2).fit(X[:, candidates], y).selected_],
+        KollerSahamiSelection(5, conditioning_size=2, preselect=8).fit(X, y).selected_,
+        candidates[KollerSahamiSelection(5, conditioning_size=2).fit(X[:, candidates], y).selected_],
     )
 
 
 @pytest.mark.parametrize("k", [-1, 11, 1.0, None])
 def test_conditioning_size_outside_its_domain_is_refused(k):
     with pytest.raises(ParameterError, match="conditioning_size must be an integer from 0 to 10"):
-        KollerSahamiSelection(2, k).fit(*random_words(0))
+        KollerSahamiSelection(2, conditioning_size=k).fit(*random_words(0))

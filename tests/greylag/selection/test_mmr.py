@@ -1,4 +1,4 @@
-"""MMR selection against a greedy loop over the paper's formulas, its limits and its invariants."""
+"""MMR selection against the formulas of the paper, limit cases and invariants."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.selection import InformationGainSelection, MMRFeatureSelection, pairwise_information_gain
-from tests.greylag.selection.test_information_gain import gain_by_formula, newsgroups, random_words, words_of_equal_gain
+from tests.greylag.selection.samples import gain_by_formula, newsgroups, random_words, words_of_equal_gain
 
 
 def mmr_by_formula(X, y, n_features, relevance_weight):
-    """The greedy choice, every value computed anew; ties within 1e-9 by gain, then by column."""
+    """The greedy choice, all values recomputed each time; ties within 1e-9 go by gain, then by column."""
     gain = [gain_by_formula(word, y) for word in X.T]
     chosen = []
     while len(chosen) < n_features:
@@ -29,7 +29,7 @@ def mmr_by_formula(X, y, n_features, relevance_weight):
 @pytest.mark.parametrize("seed", range(4))
 def test_choice_is_the_papers(seed, relevance_weight):
     X, y = random_words(seed, n_documents=25, n_words=9, n_classes=2 + seed % 2)
-    selector = MMRFeatureSelection(9, relevance_weight).fit(X, y)
+    selector = MMRFeatureSelection(9, relevance_weight=relevance_weight).fit(X, y)
     assert selector.selected_.tolist() == mmr_by_formula(X, y, 9, relevance_weight)
 
 
@@ -41,7 +41,7 @@ def test_choice_is_that_of_the_full_matrix_of_pairs_on_text(data):
     while len(chosen) < 40:
         value = np.round(0.4 * pairs.diagonal() - 0.6 * pairs[:, chosen].max(axis=1), 9)
         chosen.append(max(set(range(150)) - set(chosen), key=lambda i: (value[i], -i)))
-    selector = MMRFeatureSelection(40, 0.4, preselect=150).fit(X, y)
+    selector = MMRFeatureSelection(40, relevance_weight=0.4, preselect=150).fit(X, y)
     assert selector.selected_.tolist() == candidates[chosen].tolist()
     assert set(chosen) != set(range(40))
 
@@ -50,50 +50,55 @@ def test_choice_is_that_of_the_full_matrix_of_pairs_on_text(data):
 def test_relevance_alone_is_the_order_of_gain(seed):
     X, y = random_words(seed, n_words=20)
     np.testing.assert_array_equal(
-        MMRFeatureSelection(20, 1.0).fit(X, y).selected_, InformationGainSelection(20).fit(X, y).selected_
+        MMRFeatureSelection(20, relevance_weight=1.0).fit(X, y).selected_,
+        InformationGainSelection(20).fit(X, y).selected_,
     )
 
 
 def test_ties_go_to_the_lower_column_though_sums_are_rounded():
-    assert MMRFeatureSelection(10, 1.0).fit(*words_of_equal_gain()).selected_.tolist() == list(range(10))
+    assert MMRFeatureSelection(10, relevance_weight=1.0).fit(*words_of_equal_gain()).selected_.tolist() == list(
+        range(10)
+    )
 
 
 @pytest.mark.parametrize("relevance_weight", [0.0, 0.5, 1.0])
 def test_first_is_the_word_of_highest_gain_and_fewer_words_are_the_beginning(relevance_weight):
     X, y = random_words(7, n_words=20)
-    selected = MMRFeatureSelection(20, relevance_weight).fit(X, y).selected_
+    selected = MMRFeatureSelection(20, relevance_weight=relevance_weight).fit(X, y).selected_
     assert selected[0] == InformationGainSelection(1).fit(X, y).selected_[0]
     for n in range(1, 20):
-        np.testing.assert_array_equal(MMRFeatureSelection(n, relevance_weight).fit(X, y).selected_, selected[:n])
+        np.testing.assert_array_equal(
+            MMRFeatureSelection(n, relevance_weight=relevance_weight).fit(X, y).selected_, selected[:n]
+        )
 
 
 def test_redundant_word_waits_for_a_weaker_one():
     y = np.repeat([0, 1], 10)
     strong, weak = y == 1, np.isin(np.arange(20), [0, 1, 2, 3, 10])
     X = np.column_stack([weak, strong, strong])
-    assert MMRFeatureSelection(3, 1.0).fit(X, y).selected_.tolist() == [1, 2, 0]
-    assert MMRFeatureSelection(3, 0.5).fit(X, y).selected_.tolist() == [1, 0, 2]
+    assert MMRFeatureSelection(3, relevance_weight=1.0).fit(X, y).selected_.tolist() == [1, 2, 0]
+    assert MMRFeatureSelection(3, relevance_weight=0.5).fit(X, y).selected_.tolist() == [1, 0, 2]
 
 
 def test_word_without_gain_is_worth_more_than_a_redundant_one_at_a_low_weight():
     y = np.repeat([0, 1], 10)
     X = np.column_stack([y, np.zeros(20), y])
-    assert MMRFeatureSelection(2, 0.4).fit(X, y).selected_.tolist() == [0, 1]
-    assert MMRFeatureSelection(2, 0.4, preselect=2).fit(X, y).selected_.tolist() == [0, 2]
+    assert MMRFeatureSelection(2, relevance_weight=0.4).fit(X, y).selected_.tolist() == [0, 1]
+    assert MMRFeatureSelection(2, relevance_weight=0.4, preselect=2).fit(X, y).selected_.tolist() == [0, 2]
 
 
 def test_candidates_are_the_words_of_highest_gain():
     X, y = random_words(2, n_words=20)
     candidates = np.sort(InformationGainSelection(8).fit(X, y).selected_)
-    among_all = MMRFeatureSelection(5, 0.2).fit(X, y).selected_
-    among_eight = MMRFeatureSelection(5, 0.2, preselect=8).fit(X, y).selected_
+    among_all = MMRFeatureSelection(5, relevance_weight=0.2).fit(X, y).selected_
+    among_eight = MMRFeatureSelection(5, relevance_weight=0.2, preselect=8).fit(X, y).selected_
     np.testing.assert_array_equal(
-        among_eight, candidates[MMRFeatureSelection(5, 0.2).fit(X[:, candidates], y).selected_]
+        among_eight, candidates[MMRFeatureSelection(5, relevance_weight=0.2).fit(X[:, candidates], y).selected_]
     )
     assert among_eight.tolist() != among_all.tolist()
 
 
 @pytest.mark.parametrize("relevance_weight", [-0.1, 1.5, float("nan"), "0.5", None])
 def test_relevance_weight_outside_its_domain_is_refused(relevance_weight):
-    with pytest.raises(ParameterError, match="relevance_weight must be a number from 0 to 1"):
-        MMRFeatureSelection(2, relevance_weight).fit(*random_words(0))
+    with pytest.raises(ParameterError, match="relevance_weight must be a number in"):
+        MMRFeatureSelection(2, relevance_weight=relevance_weight).fit(*random_words(0))

@@ -1,4 +1,4 @@
-"""A structured model small enough to list all its outputs."""
+"""Structured models small enough to enumerate all outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greylag.ranking import FloatArray
 
 @dataclass(frozen=True)
 class Table:
-    """Inputs are tables of joint features, one row for each output; truths are the outputs' losses."""
+    """Inputs are tables of joint features with a row for each output; truths are the losses of the outputs."""
 
     def joint_feature(self, x: FloatArray, y: int) -> FloatArray:
         return x[y]
@@ -33,7 +33,7 @@ class Table:
 
 @dataclass(frozen=True)
 class ComparingTable(Table):
-    """Outputs are as similar as their numbers are near."""
+    """The similarity of outputs decreases with the distance of their numbers."""
 
     outputs: int
 
@@ -55,7 +55,7 @@ class ComparingTable(Table):
 
 
 def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatArray, FloatArray]]:
-    """Examples for `Table`; the least loss is not always 0."""
+    """Examples for `Table`; the lowest loss is not always 0."""
     rng = np.random.default_rng(seed)
     return [(rng.standard_normal((outputs, d)), rng.random(outputs)) for _ in range(n)]
 
@@ -63,7 +63,7 @@ def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatAr
 def optimum_around(
     centre: FloatArray, examples: Sequence[tuple[FloatArray, FloatArray]], C: float, targets: Sequence[int]
 ) -> FloatArray:
-    """The w of least ||w - centre||² / 2 + C times the mean hinge loss, all constraints listed, by another solver."""
+    """The w that minimises ||w - centre||² / 2 + C times the mean hinge loss under all constraints, by SLSQP."""
     n, d = len(examples), len(centre)
     rows, bounds = [], []
     for i, ((x, truth), target) in enumerate(zip(examples, targets, strict=True)):

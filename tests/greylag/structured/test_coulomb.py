@@ -1,8 +1,9 @@
-"""The Coulomb structured SVM: where it has to be a structured SVM, where its members go, and its assignments."""
+"""The Coulomb structured SVM: its limit cases, fixed points and assignments."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,13 @@ def test_one_member_is_the_structured_svm(update: Update, assignment: Assignment
     examples = random_tables(1, n=6, outputs=8, d=5)
     best = CuttingPlane(2.0, epsilon=1e-8).fit(Table(), examples).objective
     epochs = 100 if update == "exact" else 2000
-    ensemble = Coulomb(1, 1.0, 2.0, assignment, update, epochs).fit(Table(), examples)
+    ensemble = Coulomb(1, alpha=1.0, C=2.0, assignment=assignment, update=update, epochs=epochs).fit(Table(), examples)
     assert TrainingSet(Table(), examples).objective(ensemble.weights[0], 2.0) == pytest.approx(best, rel=0.01)
 
 
 @pytest.mark.parametrize("m", THOMSON)
-def test_without_a_risk_members_solve_the_thomson_problem(m: int) -> None:
-    # All outputs have the same features and no loss, so that no weights are better than others.
+def test_without_risk_members_solve_the_thomson_problem(m: int) -> None:
+    # All outputs have the same features and no loss, so that all weights are equally good.
     examples = [(np.ones((2, 3)), np.zeros(2))]
     ensemble = Coulomb(m, alpha=2.0, epochs=2000).fit(Table(), examples)
     assert ensemble.weights.shape == (m, 3)
@@ -54,17 +55,17 @@ def test_without_a_risk_members_solve_the_thomson_problem(m: int) -> None:
 @pytest.mark.parametrize("update", UPDATES)
 def test_larger_alpha_makes_larger_angles(update: Update) -> None:
     examples = random_tables(2, n=5, outputs=6, d=12)
-    learners = [Coulomb(4, alpha, 5.0, update=update) for alpha in (0.0, 1e-3, 1e-2, 1e-1, 1.0)]
+    learners = [Coulomb(4, alpha=alpha, C=5.0, update=update) for alpha in (0.0, 1e-3, 1e-2, 1e-1, 1.0)]
     angles = [learner.fit(Table(), examples).mean_angle for learner in learners]
     assert angles == sorted(angles)
     assert angles[-1] > angles[1] + 10.0
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3])
-def test_members_come_to_rest_where_the_steps_do(alpha: float) -> None:
+def test_members_converge_to_the_fixed_point_of_the_steps(alpha: float) -> None:
     """The fixed point of eq. 8, by another solver: each member is the optimum around its displacement."""
     C, examples = 5.0, random_tables(3, n=5, outputs=6, d=8)
-    ensemble = Coulomb(4, alpha, C, epsilon=1e-6).fit(Table(), examples)
+    ensemble = Coulomb(4, alpha=alpha, C=C, epsilon=1e-6).fit(Table(), examples)
     assert ensemble.converged
     for member, centre in zip(ensemble.weights, displacements(ensemble.weights, alpha), strict=True):
         expected = optimum_around(centre, examples, C, [int(np.argmin(truth)) for _, truth in examples])
@@ -75,10 +76,10 @@ def test_members_come_to_rest_where_the_steps_do(alpha: float) -> None:
 @pytest.mark.parametrize("update", UPDATES)
 def test_same_seed_same_bytes(update: Update, assignment: Assignment) -> None:
     examples = random_tables(4, n=5, outputs=6, d=8)
-    learner = Coulomb(3, 0.1, 2.0, assignment, update, epochs=15, seed=5)
+    learner = Coulomb(3, alpha=0.1, C=2.0, assignment=assignment, update=update, epochs=15, seed=5)
     first, second = (learner.fit(Table(), examples).weights for _ in range(2))
     assert first.tobytes() == second.tobytes()
-    other = Coulomb(3, 0.1, 2.0, assignment, update, epochs=15, seed=6).fit(Table(), examples).weights
+    other = replace(learner, seed=6).fit(Table(), examples).weights
     assert not np.array_equal(first, other)
 
 
@@ -97,56 +98,57 @@ def test_assignments() -> None:
     assert shares["sampled"][0, 3] == pytest.approx(0.75)
 
 
-def test_best_lets_members_specialise() -> None:
-    # Two kinds of examples that no single weights can serve.
+def test_best_makes_members_specialise() -> None:
+    # Two kinds of examples that no single weight vector can fit.
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
-    ensemble = Coulomb(2, 0.1, 10.0, "best").fit(Table(), examples)
+    ensemble = Coulomb(2, alpha=0.1, C=10.0, assignment="best").fit(Table(), examples)
     losses = ensemble.losses(Table(), examples)
     assert losses.min(axis=0).max() == 0.0
     assert losses.mean() == 0.5
     assert losses.shape == (2, 6)
 
 
-def test_best_comes_to_rest_where_each_member_is_the_optimum_of_its_own_examples() -> None:
+def test_best_converges_to_the_optimum_of_the_examples_of_each_member() -> None:
     C, examples = 5.0, random_tables(9, n=9, outputs=6, d=5)
-    ensemble = Coulomb(3, 0.0, C, "best", epsilon=1e-6, seed=1).fit(Table(), examples)
+    ensemble = Coulomb(3, alpha=0.0, C=C, assignment="best", epsilon=1e-6, seed=1).fit(Table(), examples)
     assert ensemble.converged
     training = TrainingSet(Table(), examples)
     owner = np.array([training.hinge_losses(member) for member in ensemble.weights]).argmin(axis=0)
     assert len(set(owner)) > 1
     for m in set(owner):
         own = [example for example, o in zip(examples, owner, strict=True) if o == m]
-        alone = CuttingPlane(C * len(own) / len(examples), 1e-8).fit(Table(), own).weights
+        alone = CuttingPlane(C * len(own) / len(examples), epsilon=1e-8).fit(Table(), own).weights
         np.testing.assert_allclose(ensemble.weights[m], alone, atol=5e-3 * np.linalg.norm(alone))
 
 
 @pytest.mark.parametrize("assignment", ["best", "sampled", "stochastic"])
-def test_one_example_is_one_members(assignment: Assignment) -> None:
-    # What is drawn is held after the first epochs.
-    weights = Coulomb(3, 0.0, 5.0, assignment).fit(Table(), random_tables(6, n=1, outputs=10, d=6)).weights
+def test_one_example_goes_to_one_member(assignment: Assignment) -> None:
+    # Random assignments are frozen after the first epochs.
+    examples = random_tables(6, n=1, outputs=10, d=6)
+    weights = Coulomb(3, alpha=0.0, C=5.0, assignment=assignment).fit(Table(), examples).weights
     lengths = np.linalg.norm(weights, axis=1)
     assert np.sort(lengths)[1] <= 3 * SETTLED * lengths.max()
 
 
 @pytest.mark.parametrize("update", ["subgradient", "stochastic"])
-def test_steps_of_drawn_members_make_each_the_optimum_of_its_share(update: Update) -> None:
+def test_steps_with_random_assignments_reach_the_optimum_of_each_share(update: Update) -> None:
     examples = random_tables(6, n=4, outputs=10, d=6)
     training, share = TrainingSet(Table(), examples), 5.0 / 3
-    best = CuttingPlane(share, 1e-8).fit(Table(), examples).objective
-    ensemble = Coulomb(3, 0.0, 5.0, "stochastic", update, epochs=2000).fit(Table(), examples)
+    best = CuttingPlane(share, epsilon=1e-8).fit(Table(), examples).objective
+    ensemble = Coulomb(3, alpha=0.0, C=5.0, assignment="stochastic", update=update, epochs=2000).fit(Table(), examples)
     assert max(training.objective(member, share) for member in ensemble.weights) == pytest.approx(best, rel=0.02)
 
 
 def test_one_example_is_enough_for_different_members() -> None:
     examples = random_tables(6, n=1, outputs=10, d=6)
-    ensemble = Coulomb(5, 0.3, 5.0).fit(Table(), examples)
+    ensemble = Coulomb(5, alpha=0.3, C=5.0).fit(Table(), examples)
     assert ensemble.mean_angle > 20.0
     assert len(ensemble) == 5
 
 
-def test_more_members_than_the_line_has_directions() -> None:
-    weights = Coulomb(5, 1.0).fit(Table(), random_tables(7, n=2, outputs=3, d=1)).weights
+def test_more_members_than_directions() -> None:
+    weights = Coulomb(5, alpha=1.0).fit(Table(), random_tables(7, n=2, outputs=3, d=1)).weights
     assert np.isfinite(weights).all()
 
 
@@ -178,5 +180,5 @@ def test_bad_options(options: dict[str, Any]) -> None:
 
 
 def test_no_examples() -> None:
-    with pytest.raises(ParameterError, match="no example"):
+    with pytest.raises(ParameterError, match="no examples"):
         Coulomb().fit(Table(), [])

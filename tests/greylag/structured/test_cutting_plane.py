@@ -1,4 +1,4 @@
-"""The cutting plane, held against other solvers of the same problem."""
+"""The cutting plane against other solvers of the same problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Examples = list[tuple[FloatArray, FloatArray]]
 
 
 def optimum(examples: Examples, C: float) -> float:
-    """The problem with all its constraints listed, solved by sequential quadratic programming over w and the slacks."""
+    """The optimum under all constraints, by sequential quadratic programming over w and the slacks."""
     n, d = len(examples), examples[0][0].shape[1]
     targets = [int(np.argmin(truth)) for _, truth in examples]
     rows = [
@@ -50,7 +50,7 @@ def test_reaches_the_optimum_of_an_independent_solver(slack: str, seed: int, C: 
     assert TrainingSet(Table(), examples).objective(solution.weights, C) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_is_liblinears_multiclass_svm() -> None:
+def test_equals_the_multiclass_svm_of_liblinear() -> None:
     from sklearn.svm import LinearSVC
 
     rng = np.random.default_rng(5)
@@ -67,7 +67,7 @@ def test_is_liblinears_multiclass_svm() -> None:
 
 @pytest.mark.parametrize("slack", ["one", "n"])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_gap_holds_the_optimum(slack: str, seed: int) -> None:
+def test_the_gap_bounds_the_optimum(slack: str, seed: int) -> None:
     examples = random_tables(seed, n=8, outputs=20, d=6)
     best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
     for epsilon in (0.3, 0.03, 0.003):
@@ -78,7 +78,7 @@ def test_the_gap_holds_the_optimum(slack: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("slack", ["one", "n"])
-def test_the_limit_warns_and_the_gap_is_still_true(slack: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_limit_warns_and_the_gap_still_holds(slack: str, caplog: pytest.LogCaptureFixture) -> None:
     examples = random_tables(6, n=8, outputs=20, d=6)
     best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
     with caplog.at_level(logging.WARNING, "greylag"):
@@ -90,7 +90,7 @@ def test_the_limit_warns_and_the_gap_is_still_true(slack: str, caplog: pytest.Lo
     assert TrainingSet(Table(), examples).objective(solution.weights, 10.0) == pytest.approx(solution.objective)
 
 
-def test_dropping_idle_constraints_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = random_tables(7, n=10, outputs=30, d=20)
     best = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
     monkeypatch.setattr("greylag.structured.cutting_plane.IDLE_LIMIT", 10**6)
@@ -100,7 +100,7 @@ def test_dropping_idle_constraints_loses_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_same_bytes_on_any_number_of_threads() -> None:
-    # From 10,000 numbers, BLAS divides a sum among threads.
+    # BLAS splits sums of more than 10,000 terms among threads.
     examples = random_tables(8, n=4, outputs=10, d=30_000)
     with threadpool_limits(1):
         one = CuttingPlane().fit(Table(), examples)
@@ -120,7 +120,7 @@ def test_bad_options(options: dict[str, float]) -> None:
 
 
 def test_bad_examples() -> None:
-    with pytest.raises(ParameterError, match="no example"):
+    with pytest.raises(ParameterError, match="no examples"):
         CuttingPlane().fit(Table(), [])
     with pytest.raises(ModelError, match="from 3 to 4 joint features"):
         CuttingPlane().fit(Table(), [*random_tables(0, 1, 2, 3), *random_tables(0, 1, 2, 4)])

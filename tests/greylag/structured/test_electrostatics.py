@@ -1,4 +1,4 @@
-"""Energy, forces and displacements against definitions, derivatives and the Thomson problem's known optima."""
+"""Energy, forces and displacements against definitions, derivatives and known optima of the Thomson problem."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_known_energies() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_energy_is_of_directions_alone(seed: int) -> None:
+def test_energy_depends_only_on_directions(seed: int) -> None:
     weights = random_weights(seed, 5, 4)
     units = weights / np.linalg.norm(weights, axis=1, keepdims=True)
     np.testing.assert_allclose(directions(weights), units, rtol=1e-14)
@@ -35,7 +35,7 @@ def test_energy_is_of_directions_alone(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_force_is_minus_the_energys_gradient(seed: int) -> None:
+def test_force_is_the_negative_gradient_of_the_energy(seed: int) -> None:
     units, step = directions(random_weights(seed, 4, 3)), 1e-6
     gradient = np.zeros_like(units)
     for place in np.ndindex(units.shape):
@@ -76,7 +76,7 @@ def test_coinciding_and_zero_weights_are_finite() -> None:
     assert np.isfinite(displacements(weights, 1.0)).all()
     np.testing.assert_array_equal(directions(weights)[2], 0.0)
     np.testing.assert_allclose(directions(weights)[4], np.sqrt(0.5))
-    # The two that coincide feel the others alike, and not each other.
+    # The two that coincide experience the same forces and exert none on each other.
     np.testing.assert_array_equal(coulomb_forces(weights)[0], coulomb_forces(weights)[1])
 
 

@@ -1,4 +1,4 @@
-"""Multiple choice learning: its objective falls, members specialise, and diversity keeps outputs apart."""
+"""Multiple choice learning: the objective falls, members specialise, and diversity separates outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.greylag.structured.models import ComparingTable, Table, optimum_aroun
 
 
 def objective(ensemble: Ensemble, examples: list[tuple[FloatArray, FloatArray]], C: float) -> float:
-    """MCL's."""
+    """The objective of MCL."""
     training = TrainingSet(Table(), examples)
     least = np.array([training.hinge_losses(member) for member in ensemble.weights]).min(axis=0)
     return float((ensemble.weights**2).sum() / 2 + C * least.mean())
@@ -25,29 +25,29 @@ def objective(ensemble: Ensemble, examples: list[tuple[FloatArray, FloatArray]],
 @pytest.mark.parametrize("seed", range(5))
 def test_the_objective_never_rises(seed: int) -> None:
     examples = random_tables(seed, n=12, outputs=6, d=4)
-    learners = [MultipleChoice(3, 20.0, rounds=rounds, epsilon=1e-6) for rounds in range(1, 8)]
+    learners = [MultipleChoice(3, C=20.0, rounds=rounds, epsilon=1e-6) for rounds in range(1, 8)]
     found = [objective(learner.fit(ComparingTable(6), examples), examples, 20.0) for learner in learners]
     assert all(after <= before + 1e-3 for before, after in pairwise(found))
     assert found[-1] < found[0]
 
 
-def test_comes_to_rest_at_an_optimum_of_each_part() -> None:
+def test_converges_to_the_optimum_of_each_part() -> None:
     examples = random_tables(3, n=12, outputs=6, d=4)
-    ensemble = MultipleChoice(3, 5.0, rounds=50, epsilon=1e-6).fit(ComparingTable(6), examples)
+    ensemble = MultipleChoice(3, C=5.0, rounds=50, epsilon=1e-6).fit(ComparingTable(6), examples)
     assert ensemble.converged
     training = TrainingSet(Table(), examples)
     owner = np.array([training.hinge_losses(member) for member in ensemble.weights]).argmin(axis=0)
     for m, member in enumerate(ensemble.weights):
         own = [example for example, o in zip(examples, owner, strict=True) if o == m]
         C = 5.0 * len(own) / len(examples)
-        alone = CuttingPlane(C, 1e-6).fit(Table(), own)
+        alone = CuttingPlane(C, epsilon=1e-6).fit(Table(), own)
         assert TrainingSet(Table(), own).objective(member, C) == pytest.approx(alone.objective, rel=1e-5)
 
 
 def test_members_specialise() -> None:
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
-    losses = MultipleChoice(2, 10.0).fit(ComparingTable(2), examples).losses(Table(), examples)
+    losses = MultipleChoice(2, C=10.0).fit(ComparingTable(2), examples).losses(Table(), examples)
     assert losses.min(axis=0).max() == 0.0
     assert losses.mean() == 0.5
 
@@ -55,23 +55,23 @@ def test_members_specialise() -> None:
 @pytest.mark.parametrize("diversity", [0.0, 1.0])
 def test_one_member_is_the_structured_svm(diversity: float) -> None:
     examples = random_tables(1, n=6, outputs=5, d=4)
-    ensemble = MultipleChoice(1, 3.0, diversity).fit(ComparingTable(5), examples)
+    ensemble = MultipleChoice(1, C=3.0, diversity=diversity).fit(ComparingTable(5), examples)
     np.testing.assert_array_equal(ensemble.weights[0], CuttingPlane(3.0).fit(Table(), examples).weights)
 
 
-def test_on_one_example_mcl_has_no_choice_but_diversity_has() -> None:
+def test_on_one_example_only_diversity_separates_members() -> None:
     examples = random_tables(2, n=1, outputs=6, d=8)
-    plain = MultipleChoice(4, 10.0).fit(ComparingTable(6), examples)
+    plain = MultipleChoice(4, C=10.0).fit(ComparingTable(6), examples)
     assert (plain.weights == plain.weights[0]).all()
     assert plain.converged
-    diverse = MultipleChoice(4, 10.0, diversity=1.0).fit(ComparingTable(6), examples)
+    diverse = MultipleChoice(4, C=10.0, diversity=1.0).fit(ComparingTable(6), examples)
     assert diverse.mean_angle > 5.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> None:
     examples, model, C, reward = random_tables(seed, n=6, outputs=5, d=12), ComparingTable(5), 0.3, 0.4
-    ensemble = MultipleChoice(2, C, reward, rounds=60, epsilon=1e-7).fit(model, examples)
+    ensemble = MultipleChoice(2, C=C, diversity=reward, rounds=60, epsilon=1e-7).fit(model, examples)
     assert ensemble.converged
     training = TrainingSet(model, examples)
     hinges = np.array([training.hinge_losses(member) for member in ensemble.weights])
@@ -84,12 +84,12 @@ def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> Non
     np.testing.assert_allclose(ensemble.weights[1], expected, atol=1e-3 * np.linalg.norm(expected))
 
 
-def test_a_reward_for_diversity_makes_outputs_less_alike() -> None:
+def test_diversity_makes_outputs_less_similar() -> None:
     examples = random_tables(5, n=8, outputs=6, d=4)
     model = ComparingTable(6)
 
     def alike(diversity: float) -> float:
-        weights = MultipleChoice(3, 10.0, diversity).fit(model, examples).weights
+        weights = MultipleChoice(3, C=10.0, diversity=diversity).fit(model, examples).weights
         made = [[model.infer(x, member) for x, _ in examples] for member in weights]
         pairs = [(a, b) for a in range(3) for b in range(a)]
         return float(np.mean([model.similarity(y, z) for a, b in pairs for y, z in zip(made[a], made[b], strict=True)]))
@@ -101,14 +101,14 @@ def test_a_reward_for_diversity_makes_outputs_less_alike() -> None:
 def test_same_seed_same_bytes(diversity: float) -> None:
     examples = random_tables(4, n=7, outputs=6, d=5)
     first, second = (
-        MultipleChoice(3, 2.0, diversity, seed=3).fit(ComparingTable(6), examples).weights for _ in range(2)
+        MultipleChoice(3, C=2.0, diversity=diversity, seed=3).fit(ComparingTable(6), examples).weights for _ in range(2)
     )
     assert first.tobytes() == second.tobytes()
 
 
 def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "greylag"):
-        ensemble = MultipleChoice(3, 20.0, rounds=1).fit(ComparingTable(6), random_tables(0, n=12, outputs=6, d=4))
+        ensemble = MultipleChoice(3, C=20.0, rounds=1).fit(ComparingTable(6), random_tables(0, n=12, outputs=6, d=4))
     assert not ensemble.converged
     assert "limit of 1 rounds" in caplog.text
 
@@ -123,5 +123,12 @@ def test_bad_options(options: dict[str, Any]) -> None:
 
 
 def test_no_examples() -> None:
-    with pytest.raises(ParameterError, match="no example"):
+    with pytest.raises(ParameterError, match="no examples"):
         MultipleChoice().fit(ComparingTable(2), [])
+
+
+def test_only_diversity_needs_a_comparing_model() -> None:
+    examples = random_tables(0, n=4, outputs=6, d=4)
+    assert len(MultipleChoice(2).fit(Table(), examples)) == 2
+    with pytest.raises(ParameterError, match=r"Table does not fit learner MultipleChoice: missing infer_apart, sim"):
+        MultipleChoice(2, diversity=0.5).fit(Table(), examples)

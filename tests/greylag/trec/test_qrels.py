@@ -23,16 +23,16 @@ def test_ad_hoc_judgements(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "reason", "repaired"),
     [
-        ("1 0 a 1\n1 0 b\n", 2, "3 columns where 4 belong", {"a": 1}),
-        ("1 0 a 1\n1 0 b 1 x\n", 2, "5 columns where 4 belong", {"a": 1}),
-        ("1 0 a 1\n\n1 0 b 1\n", 2, "0 columns where 4 belong", {"a": 1, "b": 1}),
-        ("1 0 a 1\n1 0 b 2.0\n", 2, "grade '2.0' is not a whole number", {"a": 1, "b": 2}),
-        ("1 0 a 1\n1 0 b -0.9\n", 2, "grade '-0.9' is not a whole number", {"a": 1, "b": 0}),
-        ("1 0 a 1\n1 0 b high\n", 2, "grade 'high' is not a whole number", {"a": 1}),
-        ("1 0 a 1\n1 0 b nan\n", 2, "grade 'nan' is not a whole number", {"a": 1}),
-        ("1 0 a 1\n1 0 b inf\n", 2, "grade 'inf' is not a whole number", {"a": 1}),
-        ("1 0 a 1\n1 0 b --1\n", 2, "grade '--1' is not a whole number", {"a": 1}),
-        ("1 0 a 1\n1 0 b 10001\n", 2, "grade '10001' is not a whole number from -10000 to 10000", {"a": 1}),
+        ("1 0 a 1\n1 0 b\n", 2, "3 columns instead of 4", {"a": 1}),
+        ("1 0 a 1\n1 0 b 1 x\n", 2, "5 columns instead of 4", {"a": 1}),
+        ("1 0 a 1\n\n1 0 b 1\n", 2, "0 columns instead of 4", {"a": 1, "b": 1}),
+        ("1 0 a 1\n1 0 b 2.0\n", 2, "grade '2.0' is not an integer", {"a": 1, "b": 2}),
+        ("1 0 a 1\n1 0 b -0.9\n", 2, "grade '-0.9' is not an integer", {"a": 1, "b": 0}),
+        ("1 0 a 1\n1 0 b high\n", 2, "grade 'high' is not an integer", {"a": 1}),
+        ("1 0 a 1\n1 0 b nan\n", 2, "grade 'nan' is not an integer", {"a": 1}),
+        ("1 0 a 1\n1 0 b inf\n", 2, "grade 'inf' is not an integer", {"a": 1}),
+        ("1 0 a 1\n1 0 b --1\n", 2, "grade '--1' is not an integer", {"a": 1}),
+        ("1 0 a 1\n1 0 b 10001\n", 2, "grade '10001' is not an integer from -10000 to 10000", {"a": 1}),
         ("1 0 a 1\n1 0 b 0\n1 0 a 0\n", 3, "document 'a' is judged twice for query '1'", {"a": 1, "b": 0}),
     ],
 )
@@ -46,12 +46,12 @@ def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
 
 @pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels])
 @pytest.mark.parametrize("text", ["a b\n", "1 0 a x\n"])
-def test_files_of_another_kind(reader, text, tmp_path):
+def test_files_in_another_format(reader, text, tmp_path):
     with pytest.raises(FormatError, match=r"qrels: no line has .*; is this "):
         reader(write(tmp_path, text), lenient=True)
 
 
-def test_subtopic_0_is_no_subtopic(tmp_path):
+def test_subtopic_0_means_no_subtopic(tmp_path):
     path = write(tmp_path, "1 2 a 1\n1 0 b 0\n1 1 a 2\n1 2 c 0\n2 0 a 0\n3 Q0 a 0\n")
     assert read_subtopic_qrels(path) == {"1": {"2": {"a": 1, "c": 0}, "1": {"a": 2}}, "2": {}, "3": {}}
 
@@ -59,7 +59,7 @@ def test_subtopic_0_is_no_subtopic(tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason", "repaired"),
     [
-        ("1 1 a 1\n1 0 b 1\n", "document 'b' is relevant to subtopic 0, which stands for none", {"1": {"a": 1}}),
+        ("1 1 a 1\n1 0 b 1\n", "document 'b' is relevant to subtopic 0, which means no subtopic", {"1": {"a": 1}}),
         ("1 1 a 1\n1 1 a 0\n", "document 'a' is judged twice for query '1' and subtopic '1'", {"1": {"a": 1}}),
     ],
 )
@@ -71,8 +71,8 @@ def test_subtopic_faults(text, reason, repaired, tmp_path, caplog):
     assert reason in caplog.text
 
 
-def test_judgements_by_subtopic_read_as_ad_hoc_ones_are_found_out(tmp_path):
-    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*see read_subtopic_qrels"):
+def test_judgements_by_subtopic_are_refused_as_ad_hoc_judgements(tmp_path):
+    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*use read_subtopic_qrels"):
         read_qrels(write(tmp_path, "1 1 a 1\n1 2 a 1\n"))
 
 
@@ -88,7 +88,7 @@ def test_has_subtopics(seconds, expected, tmp_path, caplog):
 
 @settings(deadline=None)
 @given(qrels=st.dictionaries(names, st.dictionaries(names, st.integers(-10_000, 10_000), min_size=1), min_size=1))
-def test_written_judgements_are_read_as_they_were(qrels, tmp_path_factory):
+def test_round_trip(qrels, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "round-trip.qrels"
     write_qrels(qrels, path)
     back = read_qrels(path)
@@ -99,7 +99,7 @@ def test_written_judgements_are_read_as_they_were(qrels, tmp_path_factory):
 @pytest.mark.parametrize(
     "qrels", [{"a b": {"d": 1}}, {"": {"d": 1}}, {"1": {"d\n": 1}}, {"1": {"": 1}}, {"1": {"a\0": 1}}]
 )
-def test_names_that_no_file_can_hold(qrels, tmp_path):
+def test_invalid_names(qrels, tmp_path):
     with pytest.raises(ParameterError, match="is empty or has white space"):
         write_qrels(qrels, tmp_path / "qrels")
 

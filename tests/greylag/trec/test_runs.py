@@ -45,7 +45,7 @@ def test_read(tmp_path):
     assert [ranking.query for ranking in read_run(path).values()] == ["", ""]
 
 
-def test_documents_of_one_float32_score_are_ordered_by_docid_descending(tmp_path):
+def test_float32_ties_are_broken_by_docid_descending(tmp_path):
     path = write(tmp_path, "1 Q0 a 1 1.000000001 t\n1 Q0 B 2 1 t\n1 Q0 é 3 1 t\n1 Q0 b 4 0.999999999 t\n1 Q0 z 5 0 t\n")
     assert read_run(path)["1"].docids == ("é", "b", "a", "B", "z")
 
@@ -53,20 +53,20 @@ def test_documents_of_one_float32_score_are_ordered_by_docid_descending(tmp_path
 @pytest.mark.parametrize(
     ("text", "line", "reason", "repaired"),
     [
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 2\n", 2, "5 columns where 6 belong: qid Q0 docid rank score tag", "a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 my run\n", 2, "7 columns where 6 belong", "a"),
-        ("1 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n", 2, "0 columns where 6 belong", "a b"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2.0 2 t\n", 2, "rank '2.0' is not a whole number", "a b"),
-        ("1 Q0 a 1 3 t\n1 Q0 b - 2 t\n", 2, "rank '-' is not a whole number", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2\n", 2, "5 columns instead of 6: qid Q0 docid rank score tag", "a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 my run\n", 2, "7 columns instead of 6", "a"),
+        ("1 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n", 2, "0 columns instead of 6", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2.0 2 t\n", 2, "rank '2.0' is not an integer", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b - 2 t\n", 2, "rank '-' is not an integer", "a b"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 x t\n", 2, "score 'x' is not a number", "a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 1_0 t\n", 2, "score '1_0' is not a number", "a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 NaN t\n", 2, "score 'NaN' is not a number", "a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 -inf t\n", 2, "score -inf is beyond float32", "a b"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 -4e38 t\n", 2, "score -4e38 is beyond float32", "a b"),
-        ("1 Q0 b 1 inf t\n1 Q0 a 2 3 t\n", 1, "score inf is beyond float32", "b a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 4 t\n", 2, "score 4 is above the one before it, 3.0", "b a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", 3, "document 'a' is ranked twice for query '1'", "a b"),
-        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 2 t\n", 3, "query '1' comes back after another one", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 -inf t\n", 2, "score -inf exceeds float32", "a b"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 -4e38 t\n", 2, "score -4e38 exceeds float32", "a b"),
+        ("1 Q0 b 1 inf t\n1 Q0 a 2 3 t\n", 1, "score inf exceeds float32", "b a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 4 t\n", 2, "score 4 is higher than the one before it, 3.0", "b a"),
+        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", 3, "duplicate document 'a' for query '1'", "a b"),
+        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 2 t\n", 3, "the lines of query '1' are not contiguous", "a b"),
     ],
 )
 def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
@@ -82,19 +82,19 @@ def test_queries_without_a_topic(tmp_path, caplog):
     with pytest.raises(FormatError, match="run:2: query '2' is not among the topics"):
         read_run(path, {"1": "goose"})
     assert list(read_run(path, {"1": "goose"}, lenient=True)) == ["1"]
-    assert "leaves the query out (1 in all)" in caplog.text
-    with pytest.raises(FormatError, match="run: no query is left"):
+    assert "skips the query (1 in total)" in caplog.text
+    with pytest.raises(FormatError, match="run: no query has a document"):
         read_run(path, {"9": "goose"}, lenient=True)
 
 
-def test_a_run_whose_every_score_is_unusable(tmp_path):
-    with pytest.raises(FormatError, match="run: no query is left"):
+def test_a_run_without_a_valid_score(tmp_path):
+    with pytest.raises(FormatError, match="run: no query has a document"):
         read_run(write(tmp_path, "1 Q0 a 1 nan t\n"), lenient=True)
 
 
 @settings(deadline=None)
 @given(run=runs)
-def test_what_is_written_is_read_in_the_same_order_and_written_again_the_same(run, tmp_path_factory):
+def test_round_trip_preserves_order_and_bytes(run, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "round-trip.run"
     write_run(run, path)
     first = path.read_bytes()
@@ -107,19 +107,19 @@ def test_what_is_written_is_read_in_the_same_order_and_written_again_the_same(ru
 
 @settings(deadline=None)
 @given(run=runs)
-def test_trec_eval_scores_a_written_run_in_the_order_of_its_rankings(run, tmp_path_factory):
-    """A document's rank is told from the reciprocal rank with that document alone relevant."""
+def test_trec_eval_sees_the_order_of_the_rankings(run, tmp_path_factory):
+    """Infer the rank of a document from the reciprocal rank with only that document relevant."""
     path = tmp_path_factory.getbasetemp() / "trec-eval.run"
     write_run(run, path)
     for ranking in run.rankings:
         for rank, docid in enumerate(ranking.docids, 1):
             evaluator = pytrec_eval.RelevanceEvaluator({ranking.qid: {docid: 1}}, ["recip_rank"])
-            assert evaluator.evaluate(_scores_as_given(path))[ranking.qid]["recip_rank"] == 1 / rank
+            assert evaluator.evaluate(_original_scores(path))[ranking.qid]["recip_rank"] == 1 / rank
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_evaluation_equals_trec_eval_on_the_file_as_given(seed, tmp_path):
-    """Scores with many ties, in float64 and in float32 alone, and queries on either side only."""
+def test_evaluation_equals_trec_eval_on_the_original_file(seed, tmp_path):
+    """Scores with many ties, in float64 or only in float32, and queries that only the run or the qrels have."""
     rng = np.random.default_rng(seed)
     docids = [f"d{i}" for i in range(40)]
     qrels = {f"q{q}": {d: int(rng.integers(-1, 4)) for d in rng.permutation(docids)[:25]} for q in range(1, 8)}
@@ -141,14 +141,14 @@ def test_evaluation_equals_trec_eval_on_the_file_as_given(seed, tmp_path):
         "map_cut_3",
         "success_2",
     ]
-    expected = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(_scores_as_given(path))
+    expected = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(_original_scores(path))
     scores = evaluate(read_run(path), qrels, measures)
     for qid, row in zip(scores.qids, scores.values, strict=True):
         assert row.tolist() == [expected.get(qid, {}).get(measure, 0.0) for measure in measures]
     assert (scores.missing, scores.unjudged) == (("q6", "q7"), ("q0",))
 
 
-def test_only_what_would_tie_is_lowered():
+def test_only_ties_are_lowered():
     one = np.float32(1)
     below = np.nextafter(one, np.float32(0))
     below_that = np.nextafter(below, np.float32(0))
@@ -158,7 +158,7 @@ def test_only_what_would_tie_is_lowered():
 
 @settings(deadline=None)
 @given(st.lists(scores, max_size=30))
-def test_lowering_equals_its_definition_one_by_one(values):
+def test_lowering_equals_its_sequential_definition(values):
     values = np.sort(np.array(values))[::-1]
     expected, last = [], np.float32(np.inf)
     for value in values.astype(np.float32):
@@ -168,14 +168,14 @@ def test_lowering_equals_its_definition_one_by_one(values):
 
 
 @pytest.mark.parametrize("values", [[3.5e38, 1.0], [1.0, -1e300], [1.0, -FLOAT32_MAX, -FLOAT32_MAX]])
-def test_scores_that_float32_cannot_hold(values, tmp_path):
+def test_scores_that_exceed_float32(values, tmp_path):
     docids = [f"d{i}" for i in range(len(values))]
-    with pytest.raises(ParameterError, match=r"float32.*scale them"):
+    with pytest.raises(ParameterError, match=r"float32.*rescale the scores"):
         write_run(Run((Ranking("1", "", docids, values),)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_the_whole_of_float32_can_be_written(tmp_path):
+def test_the_full_range_of_float32_is_written(tmp_path):
     run = Run((Ranking("1", "", ("a", "b", "c"), [FLOAT32_MAX, 1e-45, -FLOAT32_MAX]),))
     write_run(run, tmp_path / "run")
     tiny = float(np.float32(1e-45))
@@ -185,13 +185,13 @@ def test_the_whole_of_float32_can_be_written(tmp_path):
 @pytest.mark.parametrize(
     ("run", "reason"),
     [
-        (Run((Ranking("1", "", (), []),), "empty"), "run 'empty' has no document"),
+        (Run((Ranking("1", "", (), []),), "empty"), "run 'empty' has no documents"),
         (Run((Ranking("1 2", "", ("a",), [1]),)), "query '1 2' is empty or has white space"),
         (Run((Ranking("1", "", ("a", "b\tc"), [2, 1]),)), r"document 'b\\tc' is empty or has white space"),
         (Run((Ranking("1", "", ("a",), [1]),), ""), "tag '' is empty or has white space"),
     ],
 )
-def test_runs_that_no_file_can_hold(run, reason, tmp_path):
+def test_runs_that_cannot_be_written(run, reason, tmp_path):
     with pytest.raises(ParameterError, match=reason):
         write_run(run, tmp_path / "run")
 
@@ -202,7 +202,7 @@ def test_real_run(data):
     assert run["1"].docids == tuple(f"1.{i}" for i in range(1, 101))
 
 
-def _scores_as_given(path):
+def _original_scores(path):
     with open(path, encoding="utf-8", newline="\n") as lines:
         rows = [line.encode().split() for line in lines]
     given = {}

@@ -59,7 +59,7 @@ def test_table(tmp_path):
         ("1\tgoose\n2 bean goose\n", 2, "no tab", {"1": "goose", "2": "bean goose"}),
         ("1\tgoose\n2\tbean\tgoose\n", 2, "2 tabs", {"1": "goose", "2": "bean goose"}),
         ("1\tgoose\n\n2\tbean\n", 2, "the line is empty", {"1": "goose", "2": "bean"}),
-        ("1\tgoose\n2\tbean\n1\tbrent\n", 3, "topic '1' stands twice", {"1": "goose", "2": "bean"}),
+        ("1\tgoose\n2\tbean\n1\tbrent\n", 3, "duplicate topic '1'", {"1": "goose", "2": "bean"}),
         ("1\tgoose\n2\t \n", 2, "topic '2' has no text", {"1": "goose"}),
     ],
 )
@@ -73,12 +73,12 @@ def test_table_faults(*, text, line, reason, repaired, tmp_path, caplog):
 
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("text", ["1\tgoose\n\tbean\n", "1\tgoose\n2 3\tbean\n"])
-def test_bad_qids_are_refused_whatever_the_mode(text, lenient, tmp_path):
+def test_invalid_qids_are_refused_in_both_modes(text, lenient, tmp_path):
     with pytest.raises(FormatError, match=r"topics:2: topic identifier '(2 3)?' is empty or has white space"):
         read_topics(write(tmp_path, text), lenient=lenient)
 
 
-def test_trec_form(tmp_path):
+def test_trec_format(tmp_path):
     path = write(tmp_path, TREC)
     assert read_topics(path) == {"301": "International Organized Crime", "52": "South African Sanctions: why?"}
     assert read_topics(path, field="description") == {
@@ -87,7 +87,7 @@ def test_trec_form(tmp_path):
     }
     assert read_topics(path, field="desc") == read_topics(path, field="description")
     with pytest.raises(
-        FormatError, match=r"topics:15: a topic has no <narr> or <narrative>, but: head, num, dom, title, desc"
+        FormatError, match=r"topics:15: a topic has no <narr> or <narrative>; choose .*: head, num, dom, title, desc"
     ):
         read_topics(path, field="narrative")
     first = write(tmp_path, TREC[: TREC.index("</top>") + 6])
@@ -97,11 +97,11 @@ def test_trec_form(tmp_path):
 @pytest.mark.parametrize(
     "text", [TREC.replace("</top>\n", ""), TREC.replace("</top>\n<top>", "</top><top>"), TREC.upper()]
 )
-def test_trec_form_with_tags_unclosed_run_together_or_in_capitals(text, tmp_path):
+def test_trec_format_with_unclosed_adjacent_or_upper_case_tags(text, tmp_path):
     assert list(read_topics(write(tmp_path, text))) == ["301", "52"]
 
 
-def test_trec_form_with_closing_tags_and_no_label(tmp_path):
+def test_trec_format_with_closing_tags_and_no_label(tmp_path):
     path = write(
         tmp_path,
         "<top>\n<num>7</num><title>\nBAND PASS\nFILTERS\n</title>\n</top>\n"
@@ -110,16 +110,16 @@ def test_trec_form_with_closing_tags_and_no_label(tmp_path):
     assert read_topics(path) == {"7": "BAND PASS FILTERS", "MB01": "x"}
 
 
-def test_trec_form_without_a_number(tmp_path):
-    with pytest.raises(FormatError, match=r"topics:2: a topic has no <num>, but: title"):
+def test_trec_format_without_a_number(tmp_path):
+    with pytest.raises(FormatError, match=r"topics:2: a topic has no <num>; choose one of its fields: title"):
         read_topics(write(tmp_path, "\n<top><title>goose</top>"))
 
 
-def test_xml_form(tmp_path):
+def test_xml_format(tmp_path):
     path = write(tmp_path, XML)
     assert read_topics(path) == {"1": "AT&T phones", "2": "horse"}
     assert read_topics(path, field="description") == {"1": "Prices.", "2": "Hooves."}
-    with pytest.raises(FormatError, match="a topic has no <subtopic>, but: query, description"):
+    with pytest.raises(FormatError, match="a topic has no <subtopic>; choose one of its fields: query, description"):
         read_topics(path, field="subtopic")
 
 
@@ -128,16 +128,16 @@ def test_xml_that_is_not_well_formed(tmp_path):
         read_topics(write(tmp_path, XML.replace("</b>", "")))
 
 
-def test_xml_topic_without_number_or_said_twice(tmp_path):
+def test_xml_topics_without_number_or_duplicated(tmp_path):
     with pytest.raises(FormatError, match=r"topics: topic identifier '' is empty"):
         read_topics(write(tmp_path, XML.replace('number="2"', "")))
-    twice = write(tmp_path, XML.replace('number="2"', 'number="1"'))
-    with pytest.raises(FormatError, match=r"topics: topic '1' stands twice"):
-        read_topics(twice)
-    assert read_topics(twice, lenient=True) == {"1": "AT&T phones"}
+    duplicated = write(tmp_path, XML.replace('number="2"', 'number="1"'))
+    with pytest.raises(FormatError, match=r"topics: duplicate topic '1'"):
+        read_topics(duplicated)
+    assert read_topics(duplicated, lenient=True) == {"1": "AT&T phones"}
 
 
-def test_cacm_form_keeps_all_text_between_docno_and_the_end(tmp_path):
+def test_cacm_format_keeps_all_text_between_docno_and_the_end(tmp_path):
     path = write(
         tmp_path,
         "<DOC>\n<DOCNO> 1 </DOCNO>\n\n What <i>is</i> TSS\n(Time Sharing)?\n</DOC>\n"
@@ -147,14 +147,14 @@ def test_cacm_form_keeps_all_text_between_docno_and_the_end(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["1\tgoose\n", "<DOC><DOCNO>1</DOCNO>x</DOC>"])
-def test_forms_with_one_text_have_no_other_field(text, tmp_path):
-    with pytest.raises(ParameterError, match="field 'description'"):
+def test_formats_with_one_text_have_no_other_field(text, tmp_path):
+    with pytest.raises(ParameterError, match="field is 'description'"):
         read_topics(write(tmp_path, text), field="description")
 
 
 @pytest.mark.parametrize("text", ["<DOC>no number</DOC>", "<web><!-- <topic number='1'/> --></web>", "1\t \n"])
 def test_files_without_topics(text, tmp_path):
-    with pytest.raises(FormatError, match="topics: has no topic"):
+    with pytest.raises(FormatError, match="topics: has no topics"):
         read_topics(write(tmp_path, text), lenient=True)
 
 

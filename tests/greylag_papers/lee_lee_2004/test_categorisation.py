@@ -90,11 +90,11 @@ def test_cells_are_those_of_pipelines_that_see_the_training_texts_alone(tmp_path
         for k, size in enumerate((4, 9)):
             ig = InformationGainSelection(size)
             assert found.information_gain[s, k, naive_bayes] == accuracy(training, test, MultinomialNB(), ig)
-            blankets = KollerSahamiSelection(size, 2, 20)
+            blankets = KollerSahamiSelection(size, conditioning_size=2, preselect=20)
             learner = LogisticRegression(solver="newton-cg", max_iter=1000)
             assert found.koller_sahami[s, k, entropy] == accuracy(training, test, learner, blankets)
             for w, weight in enumerate((0.0, 0.5, 1.0)):
-                selector = MMRFeatureSelection(size, weight, 20)
+                selector = MMRFeatureSelection(size, relevance_weight=weight, preselect=20)
                 assert found.mmr[s, w, k, naive_bayes] == accuracy(training, test, MultinomialNB(), selector)
                 cross = StratifiedKFold(3, shuffle=True, random_state=settings.seed)
                 folds = [(training[a], training[b]) for a, b in cross.split(training, y[training])]

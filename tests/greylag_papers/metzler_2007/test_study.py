@@ -20,7 +20,8 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import evaluate
 from greylag.experiments import study
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Run
 from greylag.trec import read_qrels, read_run, read_topics

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import greylag
-from greylag.diversity.coverage import Subtopics
 from greylag.errors import ParameterError
+from greylag.evaluation import Subtopics
 from greylag.experiments.study import load
 from greylag.structured import CuttingPlane
 from greylag_papers.schiegg_2016 import subsets_collection as cssvm_subsets_collection

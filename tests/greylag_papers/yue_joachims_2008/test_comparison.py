@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.diversity.stage import Coverage, EssentialPages, KnownSubtopics
+from greylag.diversity import Coverage, EssentialPages, SubtopicOracle
 from greylag.errors import ParameterError
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.comparison import (
@@ -86,7 +86,7 @@ def test_baselines_are_the_stages() -> None:
     stages = {
         "coverage": Coverage(index, k=4),
         "essential-pages": EssentialPages(index, k=4),
-        "known-subtopics": KnownSubtopics(qrels, k=4),
+        "known-subtopics": SubtopicOracle(qrels, k=4),
     }
     for name, stage in stages.items():
         order = [ranking.docids.index(docid) for docid in stage(ranking).docids[:4]]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import PRESETS
+from greylag.diversity import PRESETS, CandidateMaker
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments.learned_diversity import cross_validate, parse_system, read_pipeline
 from greylag.experiments.pipeline import Diversify

@@ -206,7 +206,11 @@ def test_each_fold_has_the_alpha_that_is_best_on_the_others():
     assert list(found.run) == qids
     ap = {}
     for alpha in alphas:
-        ranked = Run(tuple(ManifoldRanker(index, 20, alpha, confidence="query")(ranking) for ranking in first.values()))
+        ranked = Run(
+            tuple(
+                ManifoldRanker(index, depth=20, alpha=alpha, confidence="query")(ranking) for ranking in first.values()
+            )
+        )
         scores = evaluate(ranked, qrels, ["AP"])
         ap[alpha] = dict(zip(scores.qids, scores.values[:, 0], strict=True))
         assert found.curve[alpha] == pytest.approx(scores.means[0])
@@ -214,7 +218,7 @@ def test_each_fold_has_the_alpha_that_is_best_on_the_others():
         means = {alpha: np.mean([ap[alpha][qid] for qid in qrels if qid not in test]) for alpha in alphas}
         assert means[chosen] == max(means.values())
         for qid in test:
-            assert found.run[qid] == ManifoldRanker(index, 20, chosen, confidence="query")(first[qid])
+            assert found.run[qid] == ManifoldRanker(index, depth=20, alpha=chosen, confidence="query")(first[qid])
     assert len(set(found.alphas)) > 1
 
 

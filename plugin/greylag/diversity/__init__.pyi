@@ -1,0 +1,71 @@
+from .candidates import CandidateMaker as CandidateMaker
+from .candidates import candidates_from_counts as candidates_from_counts
+from .coverage import Coverage as Coverage
+from .coverage import CoverageGain as CoverageGain
+from .coverage import unweighted_coverage as unweighted_coverage
+from .coverage_model import PRESETS as PRESETS
+from .coverage_model import Candidates as Candidates
+from .coverage_model import CoverageFeatures as CoverageFeatures
+from .coverage_model import CoverageModel as CoverageModel
+from .coverage_model import Criterion as Criterion
+from .coverage_model import word_coverage as word_coverage
+from .cssvm import CSSVM as CSSVM
+from .essential_pages import EssentialPages as EssentialPages
+from .essential_pages import EssentialPagesGain as EssentialPagesGain
+from .fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
+from .mmr import MMR as MMR
+from .mmr import MarginalRelevance as MarginalRelevance
+from .model import DiversityModel as DiversityModel
+from .oracle import SubtopicOracle as SubtopicOracle
+from .oracle import subtopic_gain as subtopic_gain
+from .random_order import RandomOrder as RandomOrder
+from .random_order import random_gain as random_gain
+from .registry import DIVERSIFIERS as DIVERSIFIERS
+from .registry import diversifier as diversifier
+from .stage import DiversityStage as DiversityStage
+from .stage import GreedyStage as GreedyStage
+from .svmdiv import SVMDiv as SVMDiv
+from .titles import read_titles as read_titles
+from .training import C_GRID as C_GRID
+from .training import choose_cost as choose_cost
+from .training import fit_grid as fit_grid
+from .training import mean_loss as mean_loss
+from .training import train as train
+from .training import training_examples as training_examples
+
+__all__ = [
+    "CSSVM",
+    "C_GRID",
+    "DIVERSIFIERS",
+    "MMR",
+    "PRESETS",
+    "CandidateMaker",
+    "Candidates",
+    "Coverage",
+    "CoverageFeatures",
+    "CoverageGain",
+    "CoverageModel",
+    "Criterion",
+    "DiversityModel",
+    "DiversityStage",
+    "EssentialPages",
+    "EssentialPagesGain",
+    "GreedyStage",
+    "MarginalRelevance",
+    "RandomOrder",
+    "SVMDiv",
+    "SubtopicOracle",
+    "candidates_from_counts",
+    "choose_cost",
+    "diversifier",
+    "fit_grid",
+    "mean_loss",
+    "random_gain",
+    "read_titles",
+    "reciprocal_rank_fusion",
+    "subtopic_gain",
+    "train",
+    "training_examples",
+    "unweighted_coverage",
+    "word_coverage",
+]

@@ -1,0 +1,86 @@
+"""An ensemble of SVM-div models as a stage: one ranking for each member, or their fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+
+import numpy as np
+
+from greylag.diversity.candidates import CandidateMaker
+from greylag.diversity.coverage_model import word_coverage
+from greylag.diversity.fusion import reciprocal_rank_fusion
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.stage import DiversityStage
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking, Run
+
+
+@dataclass(frozen=True)
+class CSSVM(DiversityStage):
+    """Diversify by each of the M members of an ensemble as `SVMDiv` does, and fuse the rankings by reciprocal ranks.
+
+    Ties of the fused scores keep the incoming order.
+
+    Parameters
+    ----------
+    model : DiversityModel
+        The ensemble, such as one trained by `greylag.structured.Coulomb`.
+    index : PositionalIndex
+        The collection. A document that it lacks has no words.
+    titles : mapping, optional
+        Titles by docid. Required if the model was trained with titles, ignored if not.
+    transfer : bool, default False
+        Whether to allow a model that was trained on another collection.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+
+    Raises
+    ------
+    ModelError
+        If the model was trained on another collection without `transfer`, or if it needs titles that are not given.
+
+    References
+    ----------
+    Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016.
+    """
+
+    model: DiversityModel
+    index: PositionalIndex
+    _: KW_ONLY
+    titles: Mapping[str, str] | None = None
+    transfer: bool = False
+    _make: CandidateMaker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_make", self.model.maker(self.index, self.titles, transfer=self.transfer))
+
+    def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
+        """The documents of one query as diversified by each member."""
+        x = self._make(ranking.head(self.depth))
+        return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)
+
+    def member_runs(self, run: Run, *, n_jobs: int = 1, tag: str = "cssvm") -> tuple[Run, ...]:
+        """One run for each member.
+
+        Parameters
+        ----------
+        run : Run
+            The rankings to diversify.
+        n_jobs : int, default 1
+            Number of threads; the result does not depend on it.
+        tag : str, default "cssvm"
+            Member m is tagged ``tag-m``, from 1.
+        """
+        from joblib import Parallel, delayed
+
+        found = Parallel(n_jobs, backend="threading")(delayed(self.member_rankings)(r) for r in run.rankings)
+        members = range(len(self.model.weights))
+        return tuple(Run(tuple(rankings[m] for rankings in found), f"{tag}-{m + 1}") for m in members)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query by the fused rankings."""
+        fused = reciprocal_rank_fusion(self.member_rankings(ranking))
+        scores = dict(zip(fused.docids, fused.scores, strict=True))
+        return ranking.rescore([scores[docid] for docid in ranking.docids])

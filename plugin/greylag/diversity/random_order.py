@@ -1,0 +1,42 @@
+"""Random order: the baseline of any diversification method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
+from greylag.greedy import ModularGain
+from greylag.ranking import Ranking
+
+
+@dataclass(frozen=True)
+class RandomOrder(GreedyStage):
+    """Pick documents at random; the order depends only on the seed and the qid.
+
+    Parameters
+    ----------
+    seed : int >= 0, default 0
+        The seed of the order.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+    """
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seed < 0:
+            raise ParameterError(f"seed must be at least 0, not {self.seed}")
+
+    def gain(self, candidates: Ranking) -> ModularGain:
+        """A random worth for each document."""
+        rng = np.random.default_rng([self.seed, *candidates.qid.encode()])
+        return random_gain(len(candidates), rng)
+
+
+def random_gain(n: int, rng: np.random.Generator) -> ModularGain:
+    """A gain that picks n candidates in random order."""
+    return ModularGain(rng.random(n))

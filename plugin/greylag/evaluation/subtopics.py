@@ -1,0 +1,95 @@
+"""Subtopic coverage: the subtopics of a query, their weights, and the loss of a set of documents.
+
+A document covers a subtopic if it is relevant to it (grade 1 or more). Subtopics without a relevant document are
+ignored. The weight of a subtopic is proportional to the number of its relevant documents, retrieved or not; the weights
+of a query sum to 1 (Yue & Joachims 2008, section 3). The loss of a set of documents is the weight it leaves uncovered.
+
+References
+----------
+Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.ranking import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BoolArray = NDArray[np.bool_]
+
+
+def relevant_documents(judgements: Mapping[str, Mapping[str, int]]) -> list[set[str]]:
+    """The relevant documents of each subtopic that has any.
+
+    Parameters
+    ----------
+    judgements : mapping
+        Grades of one query by subtopic and docid.
+    """
+    relevant = ({docid for docid, grade in grades.items() if grade > 0} for grades in judgements.values())
+    return [docids for docids in relevant if docids]
+
+
+def coverage(docids: Sequence[str], relevant: Sequence[set[str]]) -> BoolArray:
+    """Whether each of n documents covers each of S subtopics, shape (n, S)."""
+    rows = [[docid in subtopic for subtopic in relevant] for docid in docids]
+    return np.array(rows, dtype=bool).reshape(len(docids), len(relevant))
+
+
+def uncovered_weight(weights: FloatArray | IntArray, covered: BoolArray) -> float:
+    """The total weight of the subtopics that are not `covered`; both of shape (S,)."""
+    return float(weights[~covered].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Subtopics:
+    """The subtopics that n candidate documents cover, with their weights.
+
+    Parameters
+    ----------
+    coverage : csr_matrix, shape (n, S)
+        1 where a document covers a subtopic.
+    weights : array, shape (S,)
+        Positive; they sum to 1 if there is a subtopic.
+    """
+
+    coverage: csr_matrix
+    weights: FloatArray
+
+    @classmethod
+    def from_qrels(cls, docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]]) -> Subtopics:
+        """The subtopics of candidates, from the judgements of their query.
+
+        Parameters
+        ----------
+        docids : sequence of str
+            The candidates.
+        judgements : mapping
+            Grades by subtopic and docid.
+        """
+        from scipy.sparse import csr_matrix
+
+        relevant = relevant_documents(judgements)
+        counts = np.array([len(subtopic) for subtopic in relevant], dtype=np.float64)
+        covered = coverage(docids, relevant).astype(np.float64)
+        return cls(csr_matrix(covered), counts / max(counts.sum(), 1.0))
+
+    def loss(self, picked: IntArray) -> float:
+        """The weight of the subtopics that the `picked` candidates do not cover, in [0, 1]."""
+        covered = np.zeros(len(self.weights), dtype=bool)
+        covered[covered_columns(self.coverage, picked)] = True
+        return uncovered_weight(self.weights, covered)
+
+
+def covered_columns(coverage: csr_matrix, rows: IntArray | Sequence[int]) -> IntArray:
+    """The columns of the entries in some rows, with repetitions; much faster than ``coverage[rows].indices``."""
+    starts, indices = coverage.indptr, coverage.indices
+    return np.concatenate([indices[:0], *(indices[starts[row] : starts[row + 1]] for row in rows)])

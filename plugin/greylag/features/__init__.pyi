@@ -1,0 +1,31 @@
+from .cliques import redundant_features as redundant_features
+from .expansion import relevance_model as relevance_model
+from .extract import FeatureExtractor as FeatureExtractor
+from .prior import Prior as Prior
+from .spec import EXPANSION as EXPANSION
+from .spec import Feature as Feature
+from .spec import FeatureSpec as FeatureSpec
+from .spec import candidate_pool as candidate_pool
+from .spec import named_pool as named_pool
+from .spec import parse_feature as parse_feature
+from .spec import parse_features as parse_features
+from .spec import unique_features as unique_features
+from .weighting import CollectionStatistics as CollectionStatistics
+from .weighting import FeatureParameters as FeatureParameters
+
+__all__ = [
+    "EXPANSION",
+    "CollectionStatistics",
+    "Feature",
+    "FeatureExtractor",
+    "FeatureParameters",
+    "FeatureSpec",
+    "Prior",
+    "candidate_pool",
+    "named_pool",
+    "parse_feature",
+    "parse_features",
+    "redundant_features",
+    "relevance_model",
+    "unique_features",
+]

@@ -1,0 +1,169 @@
+"""Cross-validation over queries: each query is reranked by a model trained on the other folds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.ltr.data import Qrels, RankingData
+from greylag.ltr.learner import Learner
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.preselect import MMRPreselection
+from greylag.ltr.rankers import MRFRanker
+from greylag.ltr.training import train, training_data
+from greylag.ranking import Ranking, Run, run_step
+
+Folds = Sequence[Sequence[str]]
+"""The queries of each fold."""
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The result of a cross-validation.
+
+    Parameters
+    ----------
+    run : Run
+        Every query, in the order of the first stage, reranked by the model of its fold.
+    models : tuple of LinearModel
+        One for each fold, trained on the queries of the other folds.
+    folds : tuple of tuples of str
+        The test queries of each fold.
+    selecting, training : tuple of float
+        Seconds spent on preselection and training in each fold. Ignored by comparisons.
+    """
+
+    run: Run
+    models: tuple[LinearModel, ...]
+    folds: tuple[tuple[str, ...], ...]
+    selecting: tuple[float, ...] = field(compare=False)
+    training: tuple[float, ...] = field(compare=False)
+
+
+def cross_validate(
+    rankings: Run | Iterable[Ranking],
+    qrels: Qrels,
+    extractor: FeatureExtractor,
+    learner: Learner,
+    *,
+    preselection: MMRPreselection | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    n_jobs: int = 1,
+    tag: str = "greylag",
+    data: RankingData | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> CrossValidation:
+    """Train and test a learner by cross-validation over queries.
+
+    Parameters
+    ----------
+    rankings : Run or iterable of Ranking
+        The first stage. Queries without a relevant document are reranked, but not trained on.
+    qrels : mapping of qid to docid to grade
+    extractor : FeatureExtractor
+        The candidate features.
+    learner : Learner
+        Such as ``GreedySelection("nDCG@10")``.
+    preselection : MMRPreselection, optional
+        Reduces the candidates before the learner, in each fold.
+    folds : int >= 2, default 5
+        The number of folds, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
+    n_jobs : int, default 1
+        Number of threads; results do not depend on it.
+    tag : str, default "greylag"
+        The tag of the resulting run.
+    data : RankingData, optional
+        The result of ``training_data(rankings, qrels, extractor)``, if it has been computed before.
+    provenance : mapping, optional
+        Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
+    progress : callable, optional
+        Called with a message after each fold is trained.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer queries than folds, no query has a relevant document, or `data` was extracted with other
+        features, parameters or a different collection.
+    """
+    first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
+    parts = split_folds(list(first), folds, seed)
+    if data is None:
+        data = training_data(first.rankings, qrels, extractor)
+    elif (data.specs, data.origin) != (extractor.specs, extractor.origin):
+        raise ParameterError("data was not extracted by this extractor: omit it, or pass the extractor that made it")
+    models, selecting, training = [], [], []
+    for number, test in enumerate(parts, 1):
+        own = data.select_queries([qid for qid in data.qids if qid not in test])
+        start = time.perf_counter()
+        candidates = own if preselection is None else preselection.select(own)
+        selected = time.perf_counter()
+        more = {**(provenance or {}), "fold": number, "folds": folds, "seed": seed}
+        if preselection is not None:
+            more |= {"pool": len(own.specs), "preselect": str(preselection)}
+        models.append(train(candidates, learner, n_jobs=n_jobs, provenance=more))
+        selecting.append(selected - start)
+        training.append(time.perf_counter() - selected)
+        if progress is not None:
+            progress(_summary(number, models[-1], len(own.qids)))
+    rankers = [MRFRanker(model, extractor.index) for model in models]
+    run = rerank_by_fold(rankers, parts, first, n_jobs=n_jobs, tag=tag)
+    return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(selecting), tuple(training))
+
+
+def _summary(number: int, model: LinearModel, n_queries: int) -> str:
+    features = ", ".join(map(str, model.features))
+    score = f"{model.objective} {model.training_scores[-1]:.4f}"
+    return f"fold {number}: {score} on {n_queries} training queries with {features}"
+
+
+def rerank_by_fold(
+    stages: Sequence[Callable[[Ranking], Ranking]],
+    folds: Sequence[Collection[str]],
+    first: Run,
+    *,
+    n_jobs: int = 1,
+    tag: str = "greylag",
+) -> Run:
+    """Rerank the queries of each fold by the stage of that fold.
+
+    Parameters
+    ----------
+    stages : sequence of stages
+        One for each fold, such as ``[MRFRanker(model, index) for model in models]``.
+    folds : sequence of collections of str
+        The test queries of each fold. Queries in no fold are left out.
+    first : Run
+        The first stage; its order of queries is kept.
+    n_jobs : int, default 1
+        Number of threads; the result does not depend on it.
+    tag : str, default "greylag"
+        The tag of the resulting run.
+    """
+    reranked: dict[str, Ranking] = {}
+    for stage, test in zip(stages, folds, strict=True):
+        reranked |= run_step(stage, [first[qid] for qid in test], n_jobs=n_jobs, tag=tag)
+    return Run(tuple(reranked[qid] for qid in first if qid in reranked), tag)
+
+
+def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
+    """Split queries at random into `n_folds` parts whose sizes differ by at most one, each in the given order.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer queries than folds, or fewer than two folds.
+    """
+    if not 2 <= n_folds <= len(qids):
+        raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
+    fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
+    return [[qid for qid, own in zip(qids, fold_of, strict=True) if own == fold] for fold in range(n_folds)]

@@ -1,0 +1,165 @@
+"""Score explanations: the contributions of features and cliques, and the counts behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.features.cliques import FILLER, QueryTerms, query_cliques
+from greylag.features.spec import Feature, FeatureSpec
+from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
+from greylag.features.windows import collection_counts, gain
+from greylag.index.arrays import ranges
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.rankers import MRFRanker
+from greylag.ranking import IntArray, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueShare:
+    """The contribution of a clique to the score of a document.
+
+    Parameters
+    ----------
+    terms : tuple of str or None
+        The indexed terms; None for one that the collection lacks.
+    multiplicity : float
+        How often the query has the clique; the probability of an expansion term.
+    tf, cf, df : int
+        The frequency in the document, the collection frequency and the document frequency.
+    value : float
+        The weighting of the clique in the document.
+    contribution : float
+        Feature weight x multiplicity x value.
+    """
+
+    terms: tuple[str | None, ...]
+    multiplicity: float
+    tf: int
+    cf: int
+    df: int
+    value: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureShare:
+    """The contribution of a feature to the score of a document, weight x value. A prior has no cliques."""
+
+    feature: Feature
+    weight: float
+    value: float
+    contribution: float
+    cliques: tuple[CliqueShare, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The score of a document by a linear model, broken down by feature and clique."""
+
+    qid: str
+    docid: str
+    score: float
+    features: tuple[FeatureShare, ...]
+
+
+def explain(
+    model: LinearModel, index: PositionalIndex, ranking: Ranking, docid: str, *, transfer: bool = False
+) -> Explanation:
+    """Break down the score of a ranked document.
+
+    The score is that of `MRFRanker`. Contributions are computed clique by clique from the definitions, independently of
+    the extractor's accumulation, and add up to the score up to rounding.
+
+    Parameters
+    ----------
+    model : LinearModel
+    index : PositionalIndex
+    ranking : Ranking
+        The ranking that is reranked. Only expansion features depend on documents other than `docid`.
+    docid : str
+        One of the ranking's documents.
+    transfer : bool, default False
+        Whether to allow a model that was trained on another collection.
+
+    Raises
+    ------
+    ParameterError
+        If the document is not in the ranking or not in the index.
+    ModelError
+        If the model was trained on another collection and `transfer` is false.
+    """
+    if docid not in ranking.docids:
+        raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
+    document = int(index.documents([docid])[0])
+    if document < 0:
+        raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
+    ranked = MRFRanker(model, index, transfer=transfer)(ranking)
+    query = QueryTerms.of(index, ranking, model.parameters, expand=any(f.expands for f in model.features))
+    return Explanation(
+        qid=ranking.qid,
+        docid=docid,
+        score=float(ranked.scores[ranked.docids.index(docid)]),
+        features=tuple(
+            _feature(feature, weight, model, index, query, document)
+            for feature, weight in zip(model.features, model.weights, strict=True)
+        ),
+    )
+
+
+def _feature(
+    feature: Feature, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
+) -> FeatureShare:
+    if not isinstance(feature, FeatureSpec):
+        value = float(feature.values(index)[document])
+        return FeatureShare(feature, weight, value, weight * value, ())
+    cliques = tuple(_cliques(feature, weight, model, index, query, document))
+    value = float(sum(clique.multiplicity * clique.value for clique in cliques))
+    return FeatureShare(feature, weight, value, weight * value, cliques)
+
+
+def _cliques(
+    feature: FeatureSpec, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
+) -> Iterator[CliqueShare]:
+    ordered, sets = feature.window.order == "O", ((feature.dependence, feature.cliques),)
+    _, multiplicity, terms = query_cliques(query, sets, model.parameters.max_clique, ordered=ordered)
+    table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile == "galago")
+    cf, df = WindowStatistics(index).counts(table)[:, :, 0]
+    tf = _frequencies(table, index, document)
+    weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index), model.parameters)
+    of_cliques = weighting.clique(cf, df)
+    of_document = weighting.document(index.document_lengths[document : document + 1])
+    absent = weighting.absent_clique(of_cliques) + weighting.absent_document(of_document)
+    for c in range(len(terms)):
+        value = float(absent[c])
+        if tf[c]:
+            value += gain(weighting.code, tf[c], of_cliques[c], of_document[0])
+        words = tuple(None if term < 0 else index.term(term) for term in terms[c].tolist() if term != FILLER)
+        times = float(multiplicity[c, 0])
+        yield CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value)
+
+
+def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> IntArray:
+    """Tf of the cliques in the only window of the table, shape (cliques,): cf in a collection of one document."""
+    vocabulary = np.unique(table.cliques[table.cliques >= 0])
+    entries = slice(index.forward_offsets[document], index.forward_offsets[document + 1])
+    own = np.isin(vocabulary, index.forward_terms[entries])
+    postings = index.forward_postings[entries][np.isin(index.forward_terms[entries], vocabulary)]
+    starts = index.postings_starts[postings]
+    counts = index.postings_starts[postings + 1] - starts
+    cliques = np.where(table.cliques >= 0, np.searchsorted(vocabulary, table.cliques), table.cliques)
+    alone = (
+        np.append(0, np.cumsum(own)),
+        np.zeros(len(postings), dtype=np.int32),
+        np.append(0, np.cumsum(counts)),
+        index.positions[ranges(starts, counts)],
+    )
+    for array in alone:
+        array.flags.writeable = False  # like the index's arrays, to share their compiled code
+    tf: IntArray = collection_counts(table.ordered, cliques, *alone, table.widths, table.overlap)[0, :, 0]
+    return tf

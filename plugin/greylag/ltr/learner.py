@@ -1,0 +1,60 @@
+"""The interface of learners, and their result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from greylag.errors import ParameterError
+from greylag.ltr.data import RankingData
+from greylag.ltr.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The features and weights that a learner found, round by round.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns of the features, in the order of selection.
+    history : tuple of tuples of float
+        The weights after each round. A round with n weights has the first n columns.
+    training_scores : tuple of float
+        The mean of the objective on the training data after each round.
+    """
+
+    columns: tuple[int, ...]
+    history: tuple[tuple[float, ...], ...]
+    training_scores: tuple[float, ...]
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The final weights, one for each of `columns`."""
+        return self.history[-1]
+
+    @property
+    def entry_scores(self) -> tuple[float, ...]:
+        """The training score after the round that added each of `columns`."""
+        sizes = [0, *map(len, self.history)]
+        added = [after - before for before, after in pairwise(sizes)]
+        return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))
+
+    def head(self, rounds: int) -> Selection:
+        """The result of the first rounds (of all rounds if there were fewer)."""
+        if rounds < 1:
+            raise ParameterError(f"rounds is {rounds}; it must be at least 1")
+        history = self.history[:rounds]
+        return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
+
+
+class Learner(Protocol):
+    """Learns a linear ranker; a frozen dataclass, whose fields become the provenance of models."""
+
+    @property
+    def objective(self) -> Objective | str:
+        """The measure to maximise."""
+
+    def fit(self, data: RankingData, *, n_jobs: int = 1) -> Selection:
+        """Learn from `data`; the result must not depend on the number of threads `n_jobs`."""

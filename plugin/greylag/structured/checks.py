@@ -1,0 +1,46 @@
+"""Checks that learners share: the domains of their parameters, and whether a model offers what they need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+from greylag.errors import ParameterError
+
+
+def check_positive(**values: float) -> None:
+    """Raise `ParameterError` unless all values are finite and above 0."""
+    for name, value in values.items():
+        if not 0 < value < math.inf:
+            raise ParameterError(f"{name} must be a finite number above 0, not {value}")
+
+
+def check_non_negative(**values: float) -> None:
+    """Raise `ParameterError` unless all values are finite and at least 0."""
+    for name, value in values.items():
+        if not 0 <= value < math.inf:
+            raise ParameterError(f"{name} must be a finite number of at least 0, not {value}")
+
+
+def check_counts(**values: int) -> None:
+    """Raise `ParameterError` unless all values are at least 1."""
+    for name, value in values.items():
+        if value < 1:
+            raise ParameterError(f"{name} must be at least 1, not {value}")
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Raise `ParameterError` unless the value is among the choices."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def check_model(model: Any, protocol: type, learner: object) -> None:
+    """Raise `ParameterError` unless a model has all methods of the protocol that a learner needs."""
+    methods = (name for name in dir(protocol) if not name.startswith("_"))
+    missing = [name for name in methods if not callable(getattr(model, name, None))]
+    if missing:
+        raise ParameterError(
+            f"{type(model).__name__} does not fit learner {type(learner).__name__}: missing {', '.join(missing)}"
+        )

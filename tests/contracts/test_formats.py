@@ -1,0 +1,171 @@
+"""What every file format has in common: compression, encodings, refusals, atomic writing, and round trips."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from greylag.diversity.coverage import PRESETS
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.titles import read_titles
+from greylag.errors import FormatError, GreylagError, ModelError
+from greylag.features.prior import Prior
+from greylag.features.spec import FeatureSpec
+from greylag.index import PositionalIndex
+from greylag.ltr.letor import read_features
+from greylag.ltr.linear import LinearModel
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
+
+
+class Format(NamedTuple):
+    """A reader, with a file's content or a writer and a value, and the error by which it refuses a file."""
+
+    read: Callable[[Path], Any]
+    sample: Any
+    write: Callable[[Any, Path], None] | None = None
+    error: type[GreylagError] = FormatError
+
+
+def read_prior(path: Path) -> Any:
+    return Prior(str(path)).values(PositionalIndex.from_texts({"a": "x", "b": "y"}))
+
+
+LINEAR = LinearModel((FeatureSpec("FI", "term", "LM"),), (0.5,), fingerprint="f", provenance={"seed": 1})
+SMALL = replace(next(iter(PRESETS.values())), document_features=("score",))
+DIVERSITY = DiversityModel(SMALL, ((0.25,) * SMALL.n_features,), k=5, fingerprint="f")
+LETOR = b"1 qid:7 1:0.5 2:2.0 # d1 1=one 2=two\n0 qid:7 1:0.0 2:-1.0 # d2\n"
+XML = b'<web>\n<topic number="1">\n<query>goose</query></topic></web>\n'
+
+FORMATS = {
+    "topics": Format(read_topics, b"1\tgreylag goose\n2\tbarnacle goose\n"),
+    "TREC topics": Format(read_topics, b"<top>\n<num> Number: 1\n<title> goose\n</top>\n"),
+    "CACM topics": Format(read_topics, b"<DOC>\n<DOCNO>1</DOCNO>\ngoose\n</DOC>\n"),
+    "XML topics": Format(read_topics, XML),
+    "qrels": Format(read_qrels, {"1": {"a": 1, "b": 0}, "2": {"a": -1}}, write_qrels),
+    "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),
+    "run": Format(read_run, Run((Ranking("1", "", ("b", "a"), [2.5, 1]), Ranking("2", "", ("a",), [1]))), write_run),
+    "LETOR": Format(read_features, LETOR),
+    "titles": Format(read_titles, b'{"id": 1, "title": "Goose"}\n{"id": "2"}\n'),
+    "prior": Format(read_prior, b"a 0.5\nb 2\n"),
+    "linear model": Format(LinearModel.load, LINEAR, LinearModel.save, ModelError),
+    "diversity model": Format(DiversityModel.load, DIVERSITY, DiversityModel.save, ModelError),
+}
+ALL = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
+WRITTEN = {name: form for name, form in FORMATS.items() if form.write}
+WRITERS = pytest.mark.parametrize("form", WRITTEN.values(), ids=WRITTEN)
+
+
+def content(form: Format, folder: Path) -> bytes:
+    """The content of a valid file."""
+    if form.write is None:
+        return form.sample  # type: ignore[no-any-return]
+    form.write(form.sample, folder / "sample")
+    return (folder / "sample").read_bytes()
+
+
+@ALL
+def test_gzip_is_detected_by_content(form: Format, tmp_path: Path) -> None:
+    plain, zipped = tmp_path / "plain.gz", tmp_path / "zipped"
+    plain.write_bytes(content(form, tmp_path))
+    zipped.write_bytes(gzip.compress(plain.read_bytes()))
+    assert repr(form.read(zipped)) == repr(form.read(plain))
+
+
+@pytest.mark.parametrize(
+    ("damage", "line", "reason"),
+    [
+        (lambda text: b"", None, "is empty"),
+        (lambda text: b" \n\n", None, "is empty"),
+        (lambda text: gzip.compress(b""), None, "is empty"),
+        (lambda text: codecs.BOM_UTF8 + text, 1, "byte-order mark"),
+        (lambda text: text.decode().encode("utf-16"), 1, "byte-order mark"),
+        (lambda text: text.replace(b"\n", b"\r\n"), 1, "CR LF"),
+        (lambda text: text[:-1] + b"\xe9\n", -1, "byte 0xe9 is not UTF-8"),
+        (lambda text: text[:-1] + b"\0\n", -1, "contains a NUL byte"),
+        (lambda text: gzip.compress(text)[:-9], None, "is a damaged gzip file"),
+        (lambda text: gzip.compress(text)[:10] + b"\xff" + gzip.compress(text)[11:], None, "is a damaged gzip file"),
+    ],
+)
+@ALL
+def test_damaged_files_are_refused(
+    *, form: Format, damage: Callable[[bytes], bytes], line: int | None, reason: str, tmp_path: Path
+) -> None:
+    good, path = content(form, tmp_path), tmp_path / "damaged"
+    path.write_bytes(damage(good))
+    with pytest.raises(form.error) as caught:
+        form.read(path)
+    number = good.count(b"\n") if line == -1 else line
+    place = path if number is None else f"{path}:{number}"
+    assert str(caught.value).startswith(f"{place}: ")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@ALL
+def test_unreadable_paths_are_refused(form: Format, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_bytes(content(form, tmp_path))
+    for name in ("absent", ".", "file/inside", "loop", "x" * 300):
+        with pytest.raises(form.error) as caught:
+            form.read(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: cannot be read: ")
+        assert "\n" not in str(caught.value)
+
+
+@ALL
+def test_other_content_is_refused(form: Format, tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    for text in ("{", "<top>", "<topic>", "<DOC>", "[" * 100_000, "7 " * 9, "1" * 5000, "é"):
+        path.write_text(text + "\n")
+        with pytest.raises(form.error) as caught:
+            form.read(path)
+        assert str(caught.value).startswith(str(path))
+        assert "\n" not in str(caught.value)
+
+
+@WRITERS
+@pytest.mark.parametrize("name", ["file", "file.gz"])
+def test_round_trip(form: Format, name: str, tmp_path: Path) -> None:
+    assert form.write is not None
+    form.write(form.sample, tmp_path / name)
+    value = form.read(tmp_path / name)
+    assert value == form.sample
+    form.write(value, tmp_path / f"again-{name}")
+    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
+
+
+@WRITERS
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(
+    form: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    assert form.write is not None
+    (tmp_path / "file").write_text("old")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(GreylagError, match=r"file cannot be written: No space left on device") as caught:
+        form.write(form.sample, tmp_path / "file")
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@WRITERS
+def test_paths_that_cannot_be_written(form: Format, tmp_path: Path) -> None:
+    assert form.write is not None
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    for name in ("absent/file", "file/inside", ".", "loop", "x" * 300):
+        with pytest.raises(GreylagError, match="cannot be written: ") as caught:
+            form.write(form.sample, tmp_path / name)
+        assert str(caught.value).startswith(str(tmp_path / name))
+        assert "\n" not in str(caught.value)

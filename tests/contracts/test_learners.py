@@ -1,0 +1,97 @@
+"""What every learner of linear rankers must do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.ltr import CoordinateAscent, GreedySelection, Learner, Objective, RankingData
+from greylag.ltr.data import linear_scores
+from tests.greylag.ltr.randomdata import random_data
+
+Make = Callable[[str | Objective], Learner]
+
+LEARNERS: list[Make] = [
+    lambda objective: GreedySelection(objective, max_features=3),
+    lambda objective: GreedySelection(objective, max_features=3, retrain=True),
+    lambda objective: CoordinateAscent(objective, restarts=2),
+]
+MEASURES = ["AP", "nDCG@10", "RR", "P@5", "ERR@20"]
+
+pytestmark = pytest.mark.parametrize("make", LEARNERS, ids=["greedy", "greedy, retrained", "coordinate ascent"])
+
+
+def sample(seed: int = 3) -> RankingData:
+    return random_data(seed, queries=12, documents=30, features=5)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_reports_the_training_score_of_its_weights(make: Make, measure: str) -> None:
+    data, objective = sample(), Objective.parse(measure)
+    found = make(measure).fit(data)
+    for rounds in range(1, len(found.history) + 1):
+        head = found.head(rounds)
+        scores = linear_scores(data, head.columns, np.array(head.weights))
+        assert head.training_scores[-1] == pytest.approx(np.mean(objective.evaluate(data, scores)), abs=1e-12)
+    assert len(found.columns) == len(set(found.columns)) == len(found.weights) == len(found.entry_scores)
+    assert np.isfinite(found.weights).all()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_training_scores_do_not_fall(make: Make, measure: str) -> None:
+    assert (np.diff(make(measure).fit(sample()).training_scores) >= 0).all()
+
+
+def test_is_deterministic_over_threads(make: Make) -> None:
+    one, two, three = (make("AP").fit(sample(), n_jobs=n_jobs) for n_jobs in (1, 2, 3))
+    assert one == two == three
+
+
+def test_is_invariant_to_feature_scales(make: Make) -> None:
+    data = sample()
+    scaled = replace(data, features=data.features * 2.0 ** np.array([0, 9, -9, 3, 1]))
+    one, other = make("AP").fit(data), make("AP").fit(scaled)
+    assert other.columns == one.columns
+    assert other.training_scores[0] == one.training_scores[0]
+
+
+def test_is_invariant_to_scores_added_to_a_whole_query(make: Make) -> None:
+    data = sample()
+    levels = np.repeat(np.arange(len(data.qids)) * 8.0, np.diff(data.offsets))[:, None]
+    one, other = make("AP").fit(data), make("AP").fit(replace(data, features=data.features + levels))
+    assert other.columns == one.columns
+    assert other.training_scores == pytest.approx(one.training_scores, abs=1e-9)
+
+
+def test_is_invariant_to_duplicated_queries(make: Make) -> None:
+    data = sample()
+    twice = data.select_queries([*data.qids, *data.qids])
+    one, other = make("AP").fit(data), make("AP").fit(twice)
+    assert other.columns == one.columns
+    assert other.training_scores == pytest.approx(one.training_scores, abs=1e-9)
+
+
+def test_leaves_the_data_alone(make: Make) -> None:
+    data = sample()
+    before = data.features.copy()
+    make("AP").fit(data)
+    np.testing.assert_array_equal(data.features, before)
+
+
+def test_takes_any_spelling_of_the_objective(make: Make) -> None:
+    assert make("nDCG@10") == make("ndcg_cut_10") == make(Objective("nDCG", 10))
+    assert make("nDCG@10").objective == Objective("nDCG", 10)
+    with pytest.raises(ParameterError, match="measure 'mean' is unknown"):
+        make("mean")
+
+
+def test_is_a_frozen_value(make: Make) -> None:
+    learner = make("AP")
+    with pytest.raises(FrozenInstanceError):
+        learner.objective = Objective("RR")  # type: ignore[misc]
+    assert all(field.kw_only for field in fields(learner)[1:])  # type: ignore[arg-type]
+    assert hash(learner) == hash(make("AP"))

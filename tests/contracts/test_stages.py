@@ -1,0 +1,153 @@
+"""The contract of stages. To test a new stage, add it to `STAGES` or `DIVERSIFIERS`."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+from greylag.ltr.estimator import EstimatorRanker
+
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    Coverage,
+    DiversityStage,
+    EssentialPages,
+    RandomOrder,
+    SubtopicOracle,
+    SVMDiv,
+)
+from greylag.errors import ParameterError
+from greylag.evaluation import Subtopics
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.manifold.stage import ManifoldRanker
+from greylag.ranking import Pipeline, Ranking, Stage, run_step
+from tests.greylag.diversity import samples
+
+N = 15
+INDEX = samples.index(1, N)
+QRELS = {"q": samples.judgements(0, N)}
+FEATURES = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-1")))
+
+
+class Sum:
+    """An estimator that adds up the features."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return X.sum(axis=1)
+
+
+DIVERSIFIERS: dict[str, Callable[..., DiversityStage]] = {
+    "coverage": lambda **sizes: Coverage(INDEX, **sizes),
+    "cssvm": lambda **sizes: CSSVM(samples.ENSEMBLE, INDEX, **sizes),
+    "essential-pages": lambda **sizes: EssentialPages(INDEX, **sizes),
+    "mmr": lambda **sizes: MMR(INDEX, **sizes),
+    "oracle": lambda **sizes: SubtopicOracle(QRELS, **sizes),
+    "random": lambda **sizes: RandomOrder(7, **sizes),
+    "svmdiv": lambda **sizes: SVMDiv(samples.MODEL, INDEX, **sizes),
+}
+GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
+STAGES: dict[str, Stage] = {
+    "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
+    "manifold": ManifoldRanker(INDEX),
+    "mrf": MRFRanker(LinearModel(FEATURES, weights=(0.5, 0.5)), INDEX),
+    **{name: make() for name, make in DIVERSIFIERS.items()},
+}
+
+
+@pytest.fixture(params=STAGES)
+def stage(request: pytest.FixtureRequest) -> Stage:
+    return STAGES[request.param]
+
+
+@pytest.fixture(params=DIVERSIFIERS)
+def make(request: pytest.FixtureRequest) -> Callable[..., DiversityStage]:
+    return DIVERSIFIERS[request.param]
+
+
+def test_permutes_the_ranking_of_its_query(stage: Stage) -> None:
+    ranking = samples.ranking(2, N, "q7")
+    result = stage(ranking)
+    assert (result.qid, result.query) == (ranking.qid, ranking.query)
+    assert sorted(result.docids) == sorted(ranking.docids)
+    assert stage(ranking) == result
+
+
+@pytest.mark.parametrize("docids", [(), ("d3",), ("elsewhere",), ("elsewhere", "d3", "nowhere")])
+def test_small_rankings_and_unknown_documents(stage: Stage, docids: tuple[str, ...]) -> None:
+    ranking = Ranking("q", "w1x w2x", docids, np.zeros(len(docids)))
+    assert sorted(stage(ranking).docids) == sorted(docids)
+
+
+def test_does_not_depend_on_threads_or_other_queries(stage: Stage) -> None:
+    rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
+    one = run_step(stage, rankings, n_jobs=1)
+    assert one.rankings == run_step(stage, rankings, n_jobs=4).rankings
+    assert one.rankings == run_step(stage, rankings[::-1]).rankings[::-1]
+
+
+def test_composes(stage: Stage) -> None:
+    ranking = samples.ranking(4, N)
+    pipeline = RandomOrder(1) >> stage
+    assert isinstance(pipeline, Pipeline)
+    assert pipeline(ranking) == stage(RandomOrder(1)(ranking))
+
+
+def test_is_frozen(stage: Stage) -> None:
+    name = fields(stage)[0].name  # type: ignore[arg-type]
+    with pytest.raises(FrozenInstanceError):
+        setattr(stage, name, getattr(stage, name))
+
+
+def test_picks_come_first_and_the_rest_keeps_its_order(make: Callable[..., DiversityStage]) -> None:
+    ranking = samples.ranking(2, N)
+    for depth, k in ((1, 1), (5, 3), (10, 20), (100, 4)):
+        result = make(depth=depth, k=k)(ranking)
+        assert set(result.docids[: min(depth, N)]) == set(ranking.docids[: min(depth, N)])
+        assert result.docids[depth:] == ranking.docids[depth:]
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_greedy_stages_keep_the_order_of_what_they_do_not_pick(name: str) -> None:
+    ranking = samples.ranking(2, N)
+    for depth, k in ((1, 1), (5, 3), (10, 20), (100, 4)):
+        result = GREEDY[name](depth=depth, k=k)(ranking)
+        assert result.scores.tolist() == list(range(N, 0, -1))
+        head = result.docids[: min(k, depth)]
+        assert set(head) <= set(ranking.docids[:depth])
+        assert result.docids[len(head) :] == tuple(d for d in ranking.docids if d not in head)
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_the_first_picks_do_not_depend_on_their_number(name: str) -> None:
+    ranking = samples.ranking(3, N)
+    orders = [GREEDY[name](k=k)(ranking).docids[:k] for k in range(1, N + 1)]
+    assert all(orders[-1][:k] == orders[k - 1] for k in range(1, N + 1))
+    assert orders[-1] != ranking.docids
+
+
+@pytest.mark.parametrize("sizes", [{"k": 0}, {"depth": 0}])
+def test_bad_sizes(make: Callable[..., DiversityStage], sizes: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match="depth and k must be at least 1"):
+        make(**sizes)
+
+
+def test_the_oracle_bounds_the_others() -> None:
+    ranking = samples.ranking(5, N)
+
+    def loss(stage: DiversityStage) -> float:
+        return Subtopics.from_qrels(stage(ranking).docids, QRELS["q"]).loss(np.arange(3))
+
+    losses = {name: loss(make(k=3)) for name, make in GREEDY.items()}
+    assert losses["oracle"] == min(losses.values()) < max(losses.values())
+
+
+def test_stages_without_an_index_pickle() -> None:
+    ranking = samples.ranking(6, N)
+    for stage in (RandomOrder(3), SubtopicOracle(QRELS)):
+        assert pickle.loads(pickle.dumps(stage))(ranking) == stage(ranking)

@@ -1,0 +1,120 @@
+"""The contract of structured models and learners. To test a new one, add it to the tables below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag.diversity import CoverageModel
+from greylag.ranking import IntArray
+from greylag.structured import ComparingModel, Coulomb, CuttingPlane, MultipleChoice, StructuredModel, TrainingSet
+from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
+from tests.greylag.diversity import samples
+from tests.greylag.structured.models import ComparingTable, Table, random_tables
+
+
+def random_image(seed: int) -> tuple[Superpixels, IntArray]:
+    rng = np.random.default_rng(seed)
+    return Superpixels.from_colours(rng.random((4, 5, 3))), rng.integers(2, size=20)
+
+
+MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
+    "coverage": (CoverageModel(3), [(samples.candidates(s, 9 + s), samples.subtopics(s, 9 + s)) for s in range(4)]),
+    "table": (Table(), random_tables(0, n=5, outputs=6, d=7)),
+    "potts": (PottsModel(), [random_image(0), random_image(1)]),
+}
+COMPARING: dict[str, tuple[ComparingModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
+    "coverage": (CoverageModel(3), MODELS["coverage"][1]),
+    "table": (ComparingTable(6), MODELS["table"][1]),
+    "potts": (PottsModel(), MODELS["potts"][1]),
+}
+LEARNERS = {"one-slack": CuttingPlane(C=10.0), "n-slack": CuttingPlane(C=10.0, slack="n")}
+ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
+    "exact": Coulomb(3),
+    "subgradient": Coulomb(3, update="subgradient", epochs=10),
+    "stochastic": Coulomb(3, assignment="sampled", update="stochastic", epochs=10),
+    "multiple choice": MultipleChoice(3),
+    "diverse multiple choice": MultipleChoice(3, diversity=0.5, rounds=2),
+}
+
+
+@pytest.fixture(params=MODELS)
+def training(request: pytest.FixtureRequest) -> TrainingSet[Any, Any, Any]:
+    return TrainingSet(*MODELS[request.param])
+
+
+def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> None:
+    model, rng = training.model, np.random.default_rng(1)
+    d = training.target_features.shape[1]
+    assert training.target_features.dtype == np.float64
+    for _ in range(10):
+        weights = rng.standard_normal(d)
+        for x, truth in training.examples:
+            outputs = [model.infer(x, weights), model.infer_augmented(x, truth, weights)]
+            for y in outputs:
+                assert model.joint_feature(x, y).shape == (d,)
+                assert model.loss(truth, y) >= 0
+            assert np.array_equal(outputs[0], model.infer(x, weights))
+            assert np.array_equal(outputs[0], model.infer(x, 3.0 * weights))
+
+
+def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) -> None:
+    weights = np.random.default_rng(2).standard_normal(training.target_features.shape[1])
+    hinges = training.hinge_losses(weights)
+    assert (hinges >= training.target_losses - 1e-12).all()
+    for i, (x, truth) in enumerate(training.examples):
+        y = training.model.infer_augmented(x, truth, weights)
+        normal, loss = training.most_violated(i, weights)
+        found = training.target_features[i] - training.model.joint_feature(x, y), training.model.loss(truth, y)
+        if found[1] - found[0] @ weights < training.target_losses[i]:  # approximate inference
+            found = np.zeros_like(normal), training.target_losses[i]
+        np.testing.assert_array_equal(normal, found[0])
+        assert loss == found[1]
+        assert hinges[i] == pytest.approx(loss - normal @ weights)
+    assert training.objective(weights, 2.0) == pytest.approx(weights @ weights / 2 + 2.0 * hinges.mean())
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_learner_converges_on_every_model(learner: CuttingPlane, training: TrainingSet[Any, Any, Any]) -> None:
+    solution = learner.fit(training.model, training.examples)
+    assert solution.converged
+    assert -1e-9 <= solution.gap <= learner.C * learner.epsilon + 1e-6
+    assert solution.objective < training.objective(np.zeros_like(solution.weights), learner.C)
+    # Approximate inference may miss constraints that the learner has cached.
+    assert training.objective(solution.weights, learner.C) <= solution.objective + 1e-9
+    again = learner.fit(training.model, training.examples)
+    assert again.weights.tobytes() == solution.weights.tobytes()
+
+
+@pytest.mark.parametrize("name", COMPARING)
+def test_comparing_model_follows_the_protocol(name: str) -> None:
+    model, examples = COMPARING[name]
+    training, rng = TrainingSet(model, examples), np.random.default_rng(3)
+    for (x, truth), target in zip(examples, training.targets, strict=True):
+        weights = rng.standard_normal(training.target_features.shape[1])
+        other = model.infer(x, weights)
+        assert model.similarity(other, other) == 1.0
+        assert 0.0 <= model.similarity(other, target) <= 1.0
+        apart = model.infer_apart(x, truth, weights, [other], task=1.0, similarity=0.0)
+        assert np.array_equal(apart, model.infer_augmented(x, truth, weights))
+        same = model.infer_apart(x, truth, weights, [other, other], task=0.0, similarity=1e9)
+        assert model.similarity(same, other) == pytest.approx(1.0)
+        unlike = model.infer_apart(x, truth, weights, [other], task=0.0, similarity=-1e9)
+        assert model.similarity(unlike, other) <= model.similarity(target, other) + 1e-12
+
+
+@pytest.mark.parametrize("learner", ENSEMBLES.values(), ids=ENSEMBLES)
+@pytest.mark.parametrize("name", COMPARING)
+def test_ensemble_learner_works_with_every_model(name: str, learner: Coulomb | MultipleChoice) -> None:
+    model, examples = COMPARING[name]
+    ensemble = learner.fit(model, examples)
+    d = TrainingSet(model, examples).target_features.shape[1]
+    assert ensemble.weights.shape == (len(ensemble), d) == (3, d)
+    assert np.isfinite(ensemble.weights).all()
+    losses = ensemble.losses(model, examples)
+    for member, row in zip(ensemble.weights, losses, strict=True):
+        assert row.tolist() == [model.loss(truth, model.infer(x, member)) for x, truth in examples]
+    again = learner.fit(model, examples)
+    assert again.weights.tobytes() == ensemble.weights.tobytes()

@@ -1,0 +1,132 @@
+"""The model of SVM-div against its definitions and exhaustive search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from greylag.diversity import (
+    PRESETS,
+    CandidateMaker,
+    Candidates,
+    CoverageFeatures,
+    CoverageModel,
+    Criterion,
+    word_coverage,
+)
+from greylag.errors import ModelError, ParameterError
+from greylag.evaluation import Subtopics
+from greylag.structured import TrainingSet
+from tests.greylag.diversity import samples
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gains_are_differences_of_the_objective(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = replace(samples.SMALL, document_features=("score",))
+    x = CandidateMaker(samples.index(seed, 9), features)(samples.ranking(seed, 9))
+    weights = rng.standard_normal(features.n_features)
+    model, gain, picked = CoverageModel(), word_coverage(x, weights), np.empty(0, dtype=np.int64)
+    for _ in range(5):
+        value = model.joint_feature(x, picked) @ weights
+        rises = [model.joint_feature(x, np.append(picked, i)) @ weights - value for i in range(9)]
+        left = np.setdiff1d(np.arange(9), picked)
+        np.testing.assert_allclose(gain.gains()[left], np.array(rises)[left], atol=1e-12)
+        picked = np.append(picked, rng.choice(left))
+        gain.add(int(picked[-1]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_reaches_its_guarantee(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(5, 11)), 3
+    x, model = samples.candidates(seed, n), CoverageModel(k)
+    weights = rng.random(x.features.n_features)
+    best = max(model.joint_feature(x, np.array(y)) @ weights for y in combinations(range(n), k))
+    assert model.joint_feature(x, model.infer(x, weights)) @ weights >= (1 - 1 / np.e) * best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_augmented_is_never_below_the_target(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    x, truth, model = samples.candidates(seed, n), samples.subtopics(seed, n), CoverageModel(4)
+    # With weights of both signs, the greedy choice can be far from the optimum.
+    weights = rng.standard_normal(x.features.n_features) * rng.choice([0.01, 1.0])
+
+    def value(y: np.ndarray) -> float:
+        return float(model.joint_feature(x, y) @ weights + model.loss(truth, y))
+
+    augmented = value(model.infer_augmented(x, truth, weights))
+    assert augmented >= value(model.target(x, truth))
+    assert augmented <= max(value(np.array(y)) for y in combinations(range(n), min(4, n))) + 1e-12
+
+
+def test_the_target_is_the_constraint_if_greedy_falls_below_it() -> None:
+    # The first document covers most words, but the other two cover more together, and they have the subtopics.
+    coverage = csr_matrix(np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1]], dtype=float))
+    features = CoverageFeatures((Criterion("count", 1),), (0.1,))
+    x = Candidates(features, coverage, np.zeros(6, dtype=np.int64), np.zeros((3, 0)))
+    truth = Subtopics(csr_matrix(np.array([[0, 0], [1, 0], [0, 1]], dtype=float)), np.array([0.5, 0.5]))
+    model, weights = CoverageModel(2), np.array([100.0])
+    assert model.infer(x, weights).tolist() == [0, 1]
+    assert model.target(x, truth).tolist() == [1, 2]
+    assert model.infer_augmented(x, truth, weights).tolist() != [1, 2]
+    normal, loss = TrainingSet(model, [(x, truth)]).most_violated(0, weights)
+    assert normal.tolist() == [0.0]
+    assert loss == 0.0
+
+
+def test_presets_have_the_papers_sizes() -> None:
+    assert {name: features.n_features for name, features in PRESETS.items()} == {"svmdiv": 200, "svmdiv2": 300}
+    assert len(set(PRESETS["svmdiv2"].names)) == 300
+
+
+def test_weights_of_another_preset_are_rejected() -> None:
+    x: Candidates = samples.candidates(0, 5)
+    with pytest.raises(ModelError, match="300 weights do not match 200 features: the model uses another preset"):
+        CoverageModel().infer(x, np.ones(300))
+
+
+@pytest.mark.parametrize(
+    ("criteria", "thresholds", "names"),
+    [
+        ((("count", 0),), (0.5,), ()),
+        ((("words", 1),), (0.5,), ()),
+        ((("count", np.nan),), (0.5,), ()),
+        ((("count", 1), ("count", 1.0)), (0.5,), ()),
+        ((("count", 1),), (0.5, 0.5), ()),
+        ((("count", 1),), (0.0, 0.5), ()),
+        ((("count", 1),), (0.5, 1.1), ()),
+        ((("count", 1),), (0.5,), ("score", "score")),
+    ],
+)
+def test_bad_features(criteria: tuple, thresholds: tuple, names: tuple) -> None:
+    with pytest.raises(ParameterError):
+        CoverageFeatures(criteria, thresholds, names)
+
+
+def test_bad_k() -> None:
+    with pytest.raises(ParameterError, match="k must be at least 1, not 0"):
+        CoverageModel(0)
+
+
+def test_target_covers_the_heaviest_first() -> None:
+    judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
+    truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)
+    assert truth.weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+    x = samples.candidates(0, 4)
+    assert CoverageModel(2).target(x, truth).tolist() == [2, 1]
+    assert CoverageModel(9).target(x, truth).tolist() == [2, 1, 0, 3]
+    assert truth.loss(np.array([2])) == pytest.approx(1 / 6)
+    assert CoverageModel().loss(truth, np.array([2])) == truth.loss(np.array([2]))
+
+
+def test_no_candidates() -> None:
+    x = CandidateMaker(samples.index(0, 5), samples.SMALL)(samples.ranking(0, 0))
+    assert len(x) == 0
+    assert CoverageModel().infer(x, np.ones(x.features.n_features)).tolist() == []

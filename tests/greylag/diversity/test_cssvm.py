@@ -1,0 +1,76 @@
+"""Ensembles of SVM-div as a stage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from greylag.diversity import CSSVM, RandomOrder, SVMDiv
+from greylag.errors import ModelError, ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Pipeline, Ranking, Run, run_step
+from tests.greylag.diversity import samples
+
+N = 15
+
+
+@pytest.fixture(scope="module")
+def index() -> PositionalIndex:
+    return samples.index(1, N)
+
+
+def test_members_rank_like_single_models(index: PositionalIndex) -> None:
+    rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
+    stage = CSSVM(samples.ENSEMBLE, index, depth=10, k=4)
+    runs = stage.member_runs(Run(tuple(rankings)), tag="x")
+    assert [run.tag for run in runs] == ["x-1", "x-2", "x-3"]
+    for run, model in zip(runs, samples.ENSEMBLE.members, strict=True):
+        assert run.rankings == run_step(SVMDiv(model, index, depth=10, k=4), rankings).rankings
+    assert len({run.rankings[0].docids for run in runs}) == 3
+    assert stage.member_runs(Run(tuple(rankings)), n_jobs=4, tag="x") == runs
+    assert stage.member_runs(Run(())) == tuple(Run((), f"cssvm-{m}") for m in (1, 2, 3))
+
+
+def test_cssvm_fuses_its_members(index: PositionalIndex) -> None:
+    """Ties keep the incoming order."""
+    stage = CSSVM(samples.ENSEMBLE, index, depth=12, k=5)
+    for seed in range(8):
+        ranking = samples.ranking(seed, N)
+        members = stage.member_rankings(ranking)
+        score = {d: sum(Fraction(1, 61 + member.docids.index(d)) for member in members) for d in ranking.docids}
+        fused = stage(ranking)
+        assert (fused.qid, fused.query) == (ranking.qid, ranking.query)
+        assert fused.docids == tuple(sorted(ranking.docids, key=lambda d: (-score[d], ranking.docids.index(d))))
+        assert fused.scores.tolist() == [pytest.approx(float(score[d]), rel=1e-14) for d in fused.docids]
+        assert fused.docids[12:] == ranking.docids[12:]
+
+
+def test_ties_of_members_go_to_the_better_rank(index: PositionalIndex) -> None:
+    """Two members pick in opposite order."""
+    model = replace(
+        samples.ENSEMBLE, weights=(samples.MODEL.weights[0], tuple(-weight for weight in samples.MODEL.weights[0]))
+    )
+    for seed in range(8):
+        ranking = samples.ranking(seed, N).head(2)
+        assert CSSVM(model, index)(ranking).docids == ranking.docids
+
+
+def test_an_ensemble_of_one_is_svmdiv(index: PositionalIndex) -> None:
+    ranking = samples.ranking(7, N)
+    assert CSSVM(samples.MODEL, index)(ranking).docids == SVMDiv(samples.MODEL, index)(ranking).docids
+    empty = Ranking("q", "", (), np.empty(0))
+    assert CSSVM(samples.ENSEMBLE, index)(empty) == empty
+    assert isinstance(RandomOrder(1) >> CSSVM(samples.ENSEMBLE, index), Pipeline)
+
+
+def test_requires_what_svmdiv_requires(index: PositionalIndex) -> None:
+    with pytest.raises(ModelError, match="trained on another collection"):
+        CSSVM(replace(samples.ENSEMBLE, fingerprint="else"), index)
+    with pytest.raises(ModelError, match="trained with titles"):
+        CSSVM(replace(samples.ENSEMBLE, titles=True), index)
+    for options in ({"k": 0}, {"depth": 0}):
+        with pytest.raises(ParameterError, match="at least 1"):
+            CSSVM(samples.ENSEMBLE, index, **options)  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+"""Scores of runs against trec_eval, and against judgements by subtopic."""
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from greylag.errors import ParameterError
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure
+from greylag.evaluation.scores import highest_grades
+from greylag.ranking import Ranking, Run
+from tests.greylag.evaluation import samples
+
+TREC_MEASURES = ["map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_P", "set_recall", "set_F", "map_cut_3"]
+TREC_MEASURES += [f"{base}_{cutoff}" for base in ("P", "recall", "success", "ndcg_cut") for cutoff in (1, 7, 10, 50)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_figures_equal_trec_eval_on_the_order_of_the_ranking(seed):
+    """Tied scores keep the order of the ranking, regardless of the docids."""
+    rng = np.random.default_rng(seed)
+    run, qrels = samples.random_case(rng)
+    order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
+    expected = pytrec_eval.RelevanceEvaluator(qrels, TREC_MEASURES).evaluate(order)
+    scores = evaluate(run, qrels, TREC_MEASURES)
+    assert [measure.trec_name for measure in scores.measures] == TREC_MEASURES
+    for qid, row in zip(scores.qids, scores.values, strict=True):
+        assert row.tolist() == [expected.get(qid, {}).get(measure, 0.0) for measure in TREC_MEASURES]
+    means = [np.mean([expected.get(qid, {}).get(m, 0.0) for qid in qrels]) for m in TREC_MEASURES]
+    np.testing.assert_allclose(scores.means, means, rtol=1e-15)
+    assert list(scores.by_measure) == list(map(str, scores.measures))
+    assert list(scores.by_measure.values()) == scores.means.tolist()
+
+
+@pytest.mark.parametrize("cutoff", [1, 2, 3, 7, 49])
+def test_reciprocal_rank_at_a_cutoff_is_that_of_the_shortened_run(cutoff):
+    run, qrels = samples.random_case(np.random.default_rng(cutoff), relevant=0.1)
+    short = Run(tuple(ranking.head(cutoff) for ranking in run.rankings))
+    at_cutoff = evaluate(run, qrels, [f"RR@{cutoff}"]).values
+    assert at_cutoff.tolist() == evaluate(short, qrels, ["RR"]).values.tolist()
+
+
+def test_queries_that_only_the_run_or_the_judgements_have():
+    run = Run((Ranking("1", "", ("a",), [1]), Ranking("9", "", ("a",), [1]), Ranking("3", "", (), [])))
+    scores = evaluate(run, {"2": {"a": 1}, "1": {"a": 1}, "3": {"a": 1}}, ["P@1", "map", "AP"])
+    assert [str(measure) for measure in scores.measures] == ["P@1", "AP"]
+    assert scores.qids == ("2", "1", "3")
+    assert scores.values.tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert scores.means.tolist() == [1 / 3, 1 / 3]
+    assert (scores.missing, scores.unjudged) == (("2", "3"), ("9",))
+
+
+def test_no_query_in_common():
+    run = Run((Ranking("a1", "", ("d",), [1]), Ranking("a2", "", ("d",), [1])), "mine")
+    with pytest.raises(ParameterError, match=r"'mine' .*no query in common \(a1, a2 against 1, 2, 3, \.\.\.\): check"):
+        evaluate(run, {str(q): {"d": 1} for q in range(1, 5)}, ["AP"])
+    with pytest.raises(ParameterError, match=r"a1, a2 against none"):
+        evaluate(run, {}, ["AP"])
+
+
+def test_measures_of_diversity_need_judgements_by_subtopic():
+    run = Run((Ranking("1", "", ("a",), [1]),))
+    with pytest.raises(ParameterError, match="alpha-nDCG@5 needs judgements by subtopic"):
+        evaluate(run, {"1": {"a": 1}}, ["AP", "alpha-nDCG@5"])
+    with pytest.raises(ParameterError, match="no measures given"):
+        evaluate(run, {"1": {"a": 1}}, [])
+
+
+def test_err_of_a_run_has_one_scale_for_all_queries():
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 3, "c": -1}}
+    run = Run((Ranking("1", "", ("x", "b", "a"), [3, 2, 1]), Ranking("2", "", ("c", "a"), [2, 1])))
+    scores = evaluate(run, qrels, ["ERR", "ERR@2", "ERR@1"])
+    third, half = (1 / 8) / 3, (7 / 8) / 2
+    np.testing.assert_allclose(scores.values, [[third, 0, 0], [half, half, 0]], atol=1e-15)
+
+
+def test_queries_missing_from_the_run_or_without_subtopics():
+    qrels = {"1": {"1": {"a": 1}}, "2": {"1": {"a": 1}}, "3": {}, "4": {"1": {"a": 0}}}
+    run = Run(tuple(Ranking(qid, "", ("a",), [1]) for qid in "1349"))
+    scores = evaluate_by_subtopic(
+        run, qrels, ["S-recall@1", "subtopic-loss@1", "NRBP", "AP", "alpha-nDCG@1", "ERR-IA@1", "P-IA@1"]
+    )
+    assert scores.values[1].tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert not scores.values[2:].any()
+    assert (scores.missing, scores.unjudged) == (("2",), ("9",))
+    with pytest.raises(ParameterError, match="no query in common"):
+        evaluate_by_subtopic(run, {"8": {"1": {"a": 1}}}, ["NRBP"])
+
+
+def test_measures_of_relevance_use_the_highest_grade():
+    run, qrels = samples.random_subtopic_case(np.random.default_rng(3))
+    both = evaluate_by_subtopic(run, qrels, ["AP", "NRBP", "nDCG@5"])
+    documents = evaluate(run, highest_grades(qrels), ["AP", "nDCG@5"])
+    assert [str(measure) for measure in both.measures] == ["AP", "NRBP", "nDCG@5"]
+    assert both.values[:, [0, 2]].tolist() == documents.values.tolist()
+    assert highest_grades({"1": {"1": {"a": 1, "b": 0}, "2": {"a": 3, "b": -1}}}) == {"1": {"a": 3, "b": 0}}
+
+
+def test_single_measure():
+    scores = Scores.single(parse_measure("AP"), {"1": 0.25, "2": 0.75})
+    assert (scores.qids, scores.values.tolist()) == (("1", "2"), [[0.25], [0.75]])
+    assert scores.by_measure == {"AP": 0.5}

@@ -1,0 +1,111 @@
+"""Cliques of queries, and features that are redundant by their cliques."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from greylag.features.cliques import (
+    ABSENT,
+    FILLER,
+    QueryTerms,
+    cliques,
+    distinct_cliques,
+    query_cliques,
+    redundant_features,
+)
+from greylag.features.extract import FeatureExtractor
+from greylag.features.prior import Prior
+from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking
+
+POOL = candidate_pool()
+
+
+@pytest.mark.parametrize("max_size", [2, 3, 4])
+@pytest.mark.parametrize("lengths", [(), (1, 1), (2, 1), (3,), (0, 2, 5)])
+def test_redundant_features_have_no_values_of_their_own(lengths: tuple[int, ...], max_size: int) -> None:
+    rng = np.random.default_rng(max_size)
+    words = ["cat", "cow", "dog", "pig", "hen"]
+    index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=15)) for i in range(12)})
+    extract = FeatureExtractor(index, POOL, FeatureParameters(max_clique=max_size))
+    queries = [" ".join(rng.choice(words, size=n)) for n in lengths]
+    tables = [extract(Ranking("q", query, tuple(f"d{i}" for i in range(12)), np.zeros(12))) for query in queries]
+    values = np.concatenate([*tables, np.empty((0, len(POOL)))])
+    redundant = redundant_features(POOL, lengths, max_size)
+    places = {str(spec): place for place, spec in enumerate(POOL)}
+    for feature, reason in redundant.items():
+        name, _, rest = reason.partition(" has ")
+        assert name == str(feature)
+        if rest.startswith("no clique"):
+            assert not values[:, places[name]].any()
+        else:
+            twin = rest.split()[3]
+            assert places[twin] < places[name]
+            assert twin not in map(str, redundant)
+            np.testing.assert_array_equal(values[:, places[name]], values[:, places[twin]])
+    kept = len(POOL) - len(redundant)  # 26 for each of SD and FD, or only the 14 of FD whose cliques are not all SD's
+    assert kept == {0: 0, 1: 2, 2: 2 + 26}.get(max(lengths, default=0), 2 + 52 - 12 * (max_size == 2))
+
+
+def test_priors_and_expansion_features_are_not_redundant() -> None:
+    assert not redundant_features((Prior("file"), *EXPANSION), (0,), 3)
+
+
+def test_cliques_of_new_york_city() -> None:
+    def named(dependence: str, clique_set: str) -> set[tuple[str, ...]]:
+        words = ["new", "york", "city"]
+        return {tuple(words[i] for i in c) for c in cliques(3, dependence, clique_set)}  # type: ignore[arg-type]
+
+    pairs = {("new", "york"), ("york", "city")}
+    assert named("FI", "term") == {("new",), ("york",), ("city",)}
+    assert named("FI", "ordered") == named("FI", "unordered") == set()
+    assert named("SD", "ordered") == named("SD", "unordered") == pairs
+    assert named("FD", "ordered") == pairs | {("new", "york", "city")}
+    assert named("FD", "unordered") == pairs | {("new", "city"), ("new", "york", "city")}
+
+
+@pytest.mark.parametrize("n", range(7))
+@pytest.mark.parametrize("max_size", [2, 3, 9])
+def test_clique_sets_nest(n: int, max_size: int) -> None:
+    for dependence in ("SD", "FD"):
+        ordered = cliques(n, dependence, "ordered", max_size)
+        unordered = cliques(n, dependence, "unordered", max_size)
+        assert set(ordered) <= set(unordered)
+        assert len(set(unordered)) == len(unordered)
+        assert all(2 <= len(clique) <= max_size for clique in unordered)
+    if max_size >= n:
+        assert len(cliques(n, "FD", "unordered", max_size)) == 2**n - n - 1
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_distinct_cliques_have_their_multiplicity(ordered: bool) -> None:
+    sets = (("FI", "term"), ("SD", "ordered"), ("FD", "ordered"), ("FD", "unordered"))
+    for terms in ([0, 1, 0], [0], [], [1, 1, 0, 2, 1], [0, 1, 2, 3]):
+        rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)  # type: ignore[arg-type]
+        found = [tuple(term for term in row if term != ABSENT) for row in rows.tolist()]
+        assert len(set(found)) == len(found)
+        for column, (dependence, clique_set) in enumerate(sets):
+            named = [tuple(terms[i] for i in c) for c in cliques(len(terms), dependence, clique_set, 3)]  # type: ignore[arg-type]
+            expected = Counter(c if ordered else tuple(sorted(c)) for c in named)
+            assert {c: m for c, m in zip(found, multiplicity[:, column], strict=True) if m} == expected
+
+
+def test_query_cliques_are_term_numbers_with_padding() -> None:
+    index = PositionalIndex.from_texts({"d": "cat dog", **{f"d{i}": "pig" for i in range(20)}})
+    ranking = Ranking("q", "dog unicorn dog", ("d",), np.zeros(1))
+    query = QueryTerms.of(index, ranking, FeatureParameters(), expand=True)
+    found = query_cliques(query, (("FI", "term"), ("SD", "ordered")), 2, ordered=True)
+    (dog,) = index.term_numbers(["dog"])
+    expected = {(-1, FILLER): [1, 0], (dog, FILLER): [2, 0], (dog, -1): [0, 1], (-1, dog): [0, 1]}
+    assert {
+        tuple(row): times for row, times in zip(found.terms.tolist(), found.multiplicity.tolist(), strict=True)
+    } == expected
+    assert ((found.rows == ABSENT) == (found.terms == FILLER)).all()
+    expansion = query_cliques(query, (("FI", "expansion"),), 2, ordered=True)
+    assert sorted(expansion.terms[:, 0].tolist()) == sorted(index.term_numbers(["cat", "dog"]).tolist())
+    assert expansion.multiplicity.sum() == pytest.approx(1.0)

@@ -1,0 +1,53 @@
+"""Feature specifications: spelling, validation and the candidate pool."""
+
+from __future__ import annotations
+
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool, named_pool, parse_features
+
+
+@pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
+def test_spelling_round_trips(spec: str) -> None:
+    assert str(FeatureSpec.parse(spec)) == spec
+
+
+def test_the_pool() -> None:
+    pool = candidate_pool()
+    assert len(pool) == len(set(pool)) == 2 + 2 * 2 * 13
+    assert sum(spec.window.width == UNLIMITED for spec in pool) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SD/ordered", "not of the form"),
+        ("XX/term/LM", "unknown dependence model 'XX'"),
+        ("SD/pairs/LM-O-1", "unknown clique set 'pairs'"),
+        ("SD/ordered/TF-O-1", "unknown weighting"),
+        ("SD/ordered/LM-O-0", "unknown weighting"),
+        ("SD/ordered/LM", "needs a window"),
+        ("FI/term/LM-O-1", "takes no window"),
+        ("FI/ordered/LM-O-1", "under FI"),
+        ("SD/expansion/LM", "use FI"),
+        ("FI/expansion/LM-O-1", "takes no window"),
+        ("FI/term/LM,FI/term/LM", "given twice"),
+    ],
+)
+def test_invalid_spellings(text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_features(text)
+
+
+def test_windows_round_trip() -> None:
+    for text in ("O-4", "U-unlimited", "U-12"):
+        assert str(Window.parse(text)) == text
+    for text in ("", "O-0", "X-1", "O-04", "U-4-4"):
+        assert Window.parse(text) is None
+
+
+def test_named_pools() -> None:
+    assert {name: len(named_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
+    with pytest.raises(ParameterError, match="unknown pool 'fi': use sd, fd, full"):
+        named_pool("fi")  # type: ignore[arg-type]

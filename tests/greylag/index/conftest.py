@@ -1,0 +1,14 @@
+"""The index of the sample collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.greylag.index.samples import TEXTS, make_index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return make_index(tmp_path, TEXTS)

@@ -1,0 +1,37 @@
+"""Arrays from texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.index.arrays import DTYPES, fingerprint
+from greylag.index.invert import invert
+
+
+def test_arrays_of_a_small_collection() -> None:
+    arrays = invert({"2": "york, new york", "1": "new"})
+    assert arrays["docids"].tolist() == [b"2", b"1"]
+    assert arrays["docid_order"].tolist() == [1, 0]
+    assert bytes(arrays["terms"]) == b"newyork"
+    assert arrays["term_offsets"].tolist() == [0, 3, 7]
+    assert arrays["postings_offsets"].tolist() == [0, 2, 3]
+    assert arrays["postings_docs"].tolist() == [0, 1, 0]
+    assert arrays["postings_starts"].tolist() == [0, 1, 2, 4]
+    assert arrays["positions"].tolist() == [1, 0, 0, 2]
+    assert arrays["forward_offsets"].tolist() == [0, 2, 3]
+    assert arrays["forward_terms"].tolist() == [0, 1, 0]
+    assert arrays["forward_postings"].tolist() == [0, 2, 1]
+    assert arrays["fingerprint"] == fingerprint(arrays)
+
+
+@pytest.mark.parametrize("texts", [{}, {"1": "the"}, {"1": "goose"}])
+def test_types_do_not_depend_on_the_texts(texts: dict[str, str]) -> None:
+    arrays = invert(texts)
+    assert {name: str(arrays[name].dtype) for name in DTYPES} == DTYPES
+    assert not any(arrays[name].flags.writeable for name in ["docids", *DTYPES])
+
+
+def test_an_empty_docid_is_refused() -> None:
+    with pytest.raises(ParameterError, match="empty docid"):
+        invert({"": "x"})

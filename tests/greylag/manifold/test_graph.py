@@ -1,0 +1,157 @@
+"""Affinity graphs, compared with brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from threadpoolctl import threadpool_limits
+
+from greylag.manifold import (
+    InnerProductGraph,
+    affinity_graph,
+    manifold_ranking,
+)
+from tests.greylag.manifold.points import (
+    GRAPHS,
+    dense,
+    distances_of,
+    joined_pairs,
+    random_points,
+)
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(5))
+def test_connecting_graph_joins_pairs_in_ascending_order_until_it_is_connected(form, seed):
+    X = random_points(seed, m=12)
+    distances = distances_of(X)
+    joined = np.zeros_like(distances)
+    for i, j in sorted(combinations(range(len(X)), 2), key=lambda pair: distances[pair]):
+        joined[i, j] = joined[j, i] = 1
+        if connected_components(joined)[0] == 1:
+            break
+    expected = joined * np.exp(-(distances**2) / (2 * 0.7**2))
+    np.testing.assert_allclose(dense(affinity_graph(form(X), sigma=0.7)), expected, atol=1e-12)
+    weights = dense(affinity_graph(form(X), affinity="inner_product"))
+    np.testing.assert_allclose(weights, joined * (X @ X.T), atol=1e-12)
+
+
+def test_connecting_graph_joins_every_pair_up_to_the_longest_edge():
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    assert joined_pairs(dense(affinity_graph(square))) == {(0, 1), (0, 2), (1, 3), (2, 3)}
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("neighbours", [1, 4, 39])
+@pytest.mark.parametrize("mutual", [False, True])
+def test_knn_graph_joins_nearest_neighbours(form, neighbours, mutual):
+    X = np.random.default_rng(3).random((40, 12))
+    distances = distances_of(X)
+    np.fill_diagonal(distances, np.inf)
+    near = np.zeros_like(distances)
+    np.put_along_axis(near, np.argsort(distances, axis=1)[:, :neighbours], 1, axis=1)
+    joined = near * near.T if mutual else np.maximum(near, near.T)
+    settings = {"graph": "mutual_knn" if mutual else "knn", "neighbours": neighbours}
+    W = affinity_graph(form(X), **settings, sigma=0.9)
+    assert isinstance(W, sparse.csr_array)
+    np.testing.assert_allclose(dense(W), joined * np.exp(-(distances**2) / (2 * 0.9**2)), rtol=1e-12)
+    products = affinity_graph(form(X), **settings, affinity="inner_product")
+    np.testing.assert_allclose(dense(products), joined * (X @ X.T), rtol=1e-12)
+
+
+def test_block_size_does_not_change_the_graph(monkeypatch):
+    X, settings = random_points(4, n=60, m=12), [{"graph": graph} for graph in GRAPHS]
+    whole = [dense(affinity_graph(sparse.csr_array(X), **setting)) for setting in settings]
+    monkeypatch.setattr("greylag.manifold.graph.BLOCK", 100)
+    for expected, setting in zip(whole, settings, strict=True):
+        np.testing.assert_array_equal(dense(affinity_graph(sparse.csr_array(X), **setting)), expected)
+
+
+def test_median_heuristic_is_the_median_length_of_the_edges():
+    X = np.array([[0.0], [0.0], [1.0], [3.0], [7.0]])
+    # Positive lengths: 1, 1, 2, 3, 3, 4, 6, 7, 7 of all pairs; those up to 4, the longest of the tree's edges; 1, 2, 4
+    # with one neighbour.
+    for graph, sigma in (("full", 3.0), ("connecting", 2.5), ("knn", 2.0)):
+        given = affinity_graph(X, graph=graph, neighbours=1, sigma=sigma)
+        np.testing.assert_allclose(dense(affinity_graph(X, graph=graph, neighbours=1)), dense(given), rtol=1e-15)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
+def test_affinities_are_symmetric_without_loops_and_the_same_for_dense_and_sparse_points(graph, affinity):
+    X = random_points(11, n=60, m=30)
+    expected = dense(affinity_graph(X, graph=graph, affinity=affinity))
+    assert expected.any()
+    for form in (np.array, sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        W = affinity_graph(form(X), graph=graph, affinity=affinity)
+        assert not isinstance(W, sparse.csr_array) or (W.data > 0).all()
+        np.testing.assert_array_equal(dense(W), dense(W).T)
+        assert not dense(W).diagonal().any()
+        np.testing.assert_allclose(dense(W), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
+def test_the_matrix_is_sparse_where_few_pairs_are_joined(affinity):
+    line = np.arange(60.0)[:, np.newaxis]
+    assert isinstance(affinity_graph(line, affinity=affinity), sparse.csr_array)
+    assert isinstance(affinity_graph(line, affinity=affinity, graph="full"), np.ndarray)
+    assert isinstance(affinity_graph(line[:10], affinity=affinity), np.ndarray)
+
+
+def test_all_inner_products_of_sparse_points_are_never_formed():
+    X = random_points(5, n=30, m=50)
+    X[4] = 0
+    X[:, 10] = 0
+    X[4, 10] = 1  # point 4 shares its only word with nobody
+    W = affinity_graph(sparse.csr_array(X), graph="full", affinity="inner_product")
+    assert isinstance(W, InnerProductGraph)
+    expected = X @ X.T - np.diag((X**2).sum(axis=1))
+    np.testing.assert_allclose(W.toarray(), expected, atol=1e-14)
+    vectors = np.random.default_rng(0).random((30, 3))
+    np.testing.assert_allclose(W @ vectors, expected @ vectors, rtol=1e-13)
+    np.testing.assert_allclose(W @ vectors[:, 0], expected @ vectors[:, 0], rtol=1e-13)
+    assert (W @ np.ones(30))[4] == 0
+
+
+def test_a_term_of_one_document_changes_nothing():
+    X = random_points(14, n=30, m=50)
+    private = np.zeros((30, 1))
+    private[7] = 1e8
+    settings = {"graph": "full", "affinity": "inner_product"}
+    f = manifold_ranking(sparse.csr_array(np.hstack([private, X])), [3], **settings)
+    np.testing.assert_array_equal(f, manifold_ranking(sparse.csr_array(X), [3], **settings))
+
+
+def test_sparse_points_that_differ_by_rounding_are_equal():
+    row = np.random.default_rng(0).random(50)
+    X = np.array([row * (1 + i * np.finfo(float).eps) for i in range(40)])
+    np.testing.assert_array_equal(affinity_graph(sparse.csr_array(X), graph="full"), 1 - np.eye(40))
+
+
+def test_points_are_not_modified():
+    X = sparse.csr_array((np.array([1.0, 0.0, 2.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    before = X.data.copy(), X.indices.copy()
+    manifold_ranking(X, [0], graph="full", affinity="inner_product")
+    np.testing.assert_array_equal(X.data, before[0])
+    np.testing.assert_array_equal(X.indices, before[1])
+
+
+def test_equal_distances_give_the_same_neighbours_on_any_number_of_threads():
+    X = np.random.default_rng(0).integers(0, 2, size=(600, 20)).astype(float)
+    graphs = []
+    for threads in (1, 2, 4):
+        with threadpool_limits(threads):
+            graphs.append(affinity_graph(X, graph="knn"))
+    assert all((graph != graphs[0]).nnz == 0 for graph in graphs)
+
+
+def test_more_duplicates_than_neighbours():
+    X = np.concatenate([np.zeros((30, 2)), np.ones((1, 2))])
+    W = affinity_graph(X, graph="knn", neighbours=3)
+    assert not W.diagonal().any()
+    assert (W[:30, :30].data == 1).all()
+    assert W[[30]].nnz == 3

@@ -1,0 +1,29 @@
+"""The exception classes."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from greylag import errors
+
+
+@pytest.mark.parametrize(("line", "text"), [(None, "a.run: is empty"), (7, "a.run:7: is empty")])
+def test_a_format_error_names_the_place(line: int | None, text: str) -> None:
+    error = errors.FormatError("a.run", line, "is empty")
+    assert str(error) == text
+    assert (error.path, error.line, error.reason) == (Path("a.run"), line, "is empty")
+
+
+def test_a_format_error_survives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(errors.FormatError("a.run", 7, "is empty")))
+    assert (error.path, error.line, error.reason) == (Path("a.run"), 7, "is empty")
+
+
+def test_there_are_five_errors_with_one_base() -> None:
+    names = {error.__name__ for error in errors.GreylagError.__subclasses__()}
+    assert names == {"FormatError", "ParameterError", "CollectionError", "ModelError", "DependencyError"}
+    assert issubclass(errors.FormatError, ValueError)
+    assert issubclass(errors.ParameterError, ValueError)
