@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import get_origin
 
 import pytest
 
@@ -40,7 +41,7 @@ LEVELS = [
     {"__main__"},
 ]
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
-MAX_MODULE = 330
+MAX_MODULE = 350
 MAX_FUNCTION = 60
 
 
@@ -64,7 +65,7 @@ def homes(package: str) -> dict[str, str]:
     if MODULES[package].name != "__init__.py" or not stub.exists():
         return {}
     imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
-    return {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+    return {alias.name: f"{package}.{node.module or alias.name}" for node in imports for alias in node.names}
 
 
 def home(module: str, name: str) -> str:
@@ -141,14 +142,14 @@ def test_packages_are_public(package: str) -> None:
 @pytest.mark.parametrize("package", PUBLIC)
 def test_public_names_are_sorted_documented_and_there(package: str) -> None:
     module, modules = import_module(package), {name.removeprefix(f"{package}.") for name in MODULES}
-    stub = MODULES[package].with_suffix(".pyi").read_text()
-    assert sorted(re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)) == sorted(homes(package)) == module.__all__
+    stub = ast.parse(MODULES[package].with_suffix(".pyi").read_text()).body[-1]
+    assert isinstance(stub, ast.Assign)  # of __all__, whose order is checked by ruff
+    assert sorted(ast.literal_eval(stub.value)) == sorted(homes(package)) == module.__all__
     for name in module.__all__:
         value = getattr(module, name)
-        assert value.__doc__, name
-        assert not isinstance(value, ModuleType), name
-        assert name not in modules, f"{package}.{name} is a module, too"
-        assert home(package, name) not in (package, ""), name
+        assert value.__doc__ or not callable(value) or get_origin(value), name
+        if not isinstance(value, ModuleType):
+            assert name not in modules, f"{package}.{name} is a module, too"
     assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="nothing"):
         module.nothing  # noqa: B018

@@ -38,6 +38,7 @@ from .ltr import MMRPreselection as MMRPreselection
 from .ltr import MRFRanker as MRFRanker
 from .ltr import Objective as Objective
 from .ltr import RankingData as RankingData
+from .ltr import baselines as baselines
 from .ltr import cross_validate as cross_validate
 from .ltr import explain as explain
 from .ltr import read_features as read_features
@@ -117,6 +118,7 @@ __all__ = [
     "Source",
     "Stage",
     "SubtopicOracle",
+    "baselines",
     "build_index",
     "candidate_pool",
     "compare",

@@ -176,7 +176,7 @@ def test_models_bring_their_preset(
     paths[0].write_text(json.dumps({**small, "criteria": large["criteria"]}))
     code, _, err = command("diversify", *words, paths[0])
     assert (code, err.count("\n")) == (2, 1)
-    assert "svmdiv.json: its weights are not those of its criteria" in err
+    assert "svmdiv.json: the names of the weights do not match the criteria" in err
 
 
 @pytest.mark.parametrize(
