@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "\n".join(blocks("python"))
     exec(compile(code, "README.md", "exec"), {})
-    scores = dict(re.findall(r"^(\w+) \[([\d.]+)", capsys.readouterr().out, re.MULTILINE))
+    scores = dict(re.findall(r"^(\w+) {'AP': ([\d.]+)", capsys.readouterr().out, re.MULTILINE))
     assert float(scores["trees"]) > float(scores["mrf"]) > float(scores["bm25"]) > 0.8
     assert (folder / "bm25-mmr.run").read_text().startswith("1 Q0 ")
 
