@@ -13,6 +13,7 @@ from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
 from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
+from greylag.diversity.stage import DiversityStage
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -60,8 +61,8 @@ class MethodOptions:
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of the order (default 0)."), OnlyFor("random")
     ] = None
-    depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = 100
-    k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = 20
+    depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = DiversityStage.depth
+    k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = DiversityStage.k
 
     def stage(self, index: Path, *, lenient: bool) -> Stage:
         """The stage."""

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import Annotated, get_type_hints
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_type_hints
 
 import pytest
 import typer
 
+from greylag.cli import diversify, rerank, search, train, train_diversity
 from greylag.cli.groups import OnlyFor, flatten, given
+from greylag.diversity.registry import diversifier
 from greylag.errors import ParameterError
+from greylag.manifold import ManifoldRanker
+from greylag.structured import Coulomb, CuttingPlane
 
 
 @dataclass(frozen=True)
@@ -65,3 +71,25 @@ def test_options_of_other_choices_are_refused() -> None:
     assert given(Fruit(), "--kind", "apple") == {}
     with pytest.raises(ParameterError, match=r"^--stones is for --kind cherry or plum, not for apple$"):
         given(Fruit("apple", 0), "--kind", "apple")
+
+
+@pytest.mark.parametrize(
+    ("group", "made_by"),
+    [
+        (search.ModelOptions, search.MODELS.__getitem__),
+        (train.LearnerOptions, train.LEARNERS.__getitem__),
+        (rerank.MethodOptions, {"manifold": ManifoldRanker}.get),
+        (diversify.MethodOptions, diversifier),
+        (train_diversity.LearnerOptions, {"svmdiv": CuttingPlane, "cssvm": Coulomb}.__getitem__),
+    ],
+)
+def test_defaults_in_help_are_the_librarys(group: Any, made_by: Callable[[str], Any]) -> None:
+    shown = 0
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        option, *marks = hint.__metadata__
+        default = re.search(r"\(default (\S+)\)", option.help)
+        for choice in marks[0].choices if default and marks else ():
+            (own,) = [field for field in fields(made_by(choice)) if field.name == name]
+            assert str(own.default).removesuffix(".0") == default[1]  # type: ignore[index]
+            shown += 1
+    assert shown
