@@ -123,14 +123,17 @@ def test_importing_greylag_loads_nothing_heavy() -> None:
     assert {name for name in loaded if name.split(".")[0] in PACKAGES} == {"greylag"}
 
 
-def test_help_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    ("command", "heavy"), [("", HEAVY), ("train ", {"jnius", "pandas", "sklearn", "matplotlib", "pydantic"})]
+)
+def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
     code = (
-        "import sys; sys.argv = ['greylag', '--help']; from greylag.cli import main\n"
+        f"import sys; sys.argv = 'greylag {command}--help'.split(); from greylag.cli import main\n"
         "try: main()\nexcept SystemExit: print(*sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "evaluate" in shown
-    assert not HEAVY & set(shown.split())
+    assert f"greylag {command}[OPTIONS]" in shown
+    assert not heavy & set(shown.split())
 
 
 @pytest.mark.parametrize("package", sorted(name for name, path in LIBRARY.items() if path.name == "__init__.py"))
