@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from greylag.diversity.coverage import PRESETS
+from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, GreylagError, ModelError

@@ -8,7 +8,6 @@ from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
-from greylag.ltr.estimator import EstimatorRanker
 
 from greylag.diversity import (
     CSSVM,
@@ -24,7 +23,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
-from greylag.ltr.linear import LinearModel, MRFRanker
+from greylag.ltr import EstimatorRanker, LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Pipeline, Ranking, Stage, run_step
 from tests.greylag.diversity import samples

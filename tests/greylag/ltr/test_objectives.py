@@ -104,9 +104,9 @@ def test_every_objective_is_a_measure() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("MAPP", "measure 'MAPP' is unknown"),
-        ("P", "lacks its cut-off"),
-        ("nDCG@0", "not from 1 to"),
+        ("MAPP", "unknown measure 'MAPP'; did you mean AP"),
+        ("P", "needs a cut-off, as in P@10"),
+        ("nDCG@0", "cut-off must be between 1 and"),
         ("Rprec", "'Rprec' cannot be optimised"),
     ],
 )
