@@ -28,6 +28,7 @@ from .features import FeatureSpec as FeatureSpec
 from .features import Prior as Prior
 from .features import candidate_pool as candidate_pool
 from .features import parse_features as parse_features
+from .greedy import Gain as Gain
 from .index import PositionalIndex as PositionalIndex
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
@@ -51,12 +52,15 @@ from .lucene import build_index as build_index
 from .lucene import start_jvm as start_jvm
 from .manifold import ManifoldRanker as ManifoldRanker
 from .manifold import manifold_ranking as manifold_ranking
+from .ranking import FloatArray as FloatArray
+from .ranking import IntArray as IntArray
 from .ranking import Pipeline as Pipeline
 from .ranking import Query as Query
 from .ranking import Ranking as Ranking
 from .ranking import Run as Run
 from .ranking import Source as Source
 from .ranking import Stage as Stage
+from .ranking import unit_range as unit_range
 from .selection import InformationGainSelection as InformationGainSelection
 from .selection import KollerSahamiSelection as KollerSahamiSelection
 from .selection import MMRFeatureSelection as MMRFeatureSelection
@@ -89,10 +93,13 @@ __all__ = [
     "FeatureExtractor",
     "FeatureParameters",
     "FeatureSpec",
+    "FloatArray",
     "FormatError",
+    "Gain",
     "GreedySelection",
     "GreylagError",
     "InformationGainSelection",
+    "IntArray",
     "KollerSahamiSelection",
     "LinearModel",
     "LuceneIndex",
@@ -141,6 +148,7 @@ __all__ = [
     "training_data",
     "training_examples",
     "tune",
+    "unit_range",
     "write_features",
     "write_qrels",
     "write_run",
