@@ -20,7 +20,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ranking import Stage
 from greylag.trec import write_run
 
-_LEARNED = OnlyFor("svmdiv", "cssvm")
+_LEARNED = ("svmdiv", "cssvm")
 
 
 def _check_method(method: str) -> str:
@@ -39,28 +39,16 @@ class MethodOptions:
             "--method", metavar=f"<{'|'.join(DIVERSIFIERS)}>", callback=_check_method, help="Diversification method."
         ),
     ] = "mmr"
-    model: Annotated[Path | None, typer.Option("--model", help="A model from `greylag train-diversity`."), _LEARNED] = (
-        None
-    )
+    model: Annotated[Path | None, OnlyFor(_LEARNED, "--model", "A model from `greylag train-diversity`.")] = None
     titles: Annotated[
-        Path | None, typer.Option("--titles", metavar="FILE", help="Titles: JSON lines with id and title."), _LEARNED
+        Path | None, OnlyFor(_LEARNED, "--titles", "Titles: JSON lines with id and title.", metavar="FILE")
     ] = None
-    transfer: Annotated[
-        bool, typer.Option("--transfer", help="Allow a model trained on another collection."), _LEARNED
-    ] = False
-    fuse: Annotated[
-        bool,
-        typer.Option("--fuse", help="Fuse the models' rankings into one run."),
-        OnlyFor("cssvm"),
-    ] = False
+    transfer: Annotated[bool, OnlyFor(_LEARNED, "--transfer", "Allow a model trained on another collection.")] = False
+    fuse: Annotated[bool, OnlyFor("cssvm", "--fuse", "Fuse the models' rankings into one run.")] = False
     relevance_weight: Annotated[
-        float | None,
-        typer.Option("--relevance-weight", help="1 for relevance only, 0 for novelty only (default 0.7)."),
-        OnlyFor("mmr"),
+        float | None, OnlyFor("mmr", "--relevance-weight", "1 for relevance only, 0 for novelty only (default 0.7).")
     ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of the order (default 0)."), OnlyFor("random")
-    ] = None
+    seed: Annotated[int | None, OnlyFor("random", "--seed", "Seed of the order (default 0).", min=0)] = None
     depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = DiversityStage.depth
     k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = DiversityStage.k
 

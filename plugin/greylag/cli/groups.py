@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 from greylag.errors import ParameterError
 
@@ -20,13 +21,24 @@ if TYPE_CHECKING:
 
 
 class OnlyFor:
-    """Marks a group's option as one for certain `choices` of another option.
+    """An option in a group that is only for certain choices of another option; `given` refuses it for others.
 
-    Its help starts with them, and `given` refuses it for others.
+    Parameters
+    ----------
+    choices : str or tuple of str
+        Its help starts with them.
+    flag, help : str
+    more
+        Passed to `typer.Option`.
     """
 
-    def __init__(self, *choices: str) -> None:
-        self.choices = choices
+    def __init__(self, choices: str | tuple[str, ...], flag: str, help: str, **more: Any) -> None:
+        self.choices = (choices,) if isinstance(choices, str) else choices
+        self.flag, self.help, self.more = flag, help, more
+
+    def option(self) -> Any:
+        """The option as typer takes it."""
+        return typer.Option(self.flag, help=f"{', '.join(self.choices)}: {self.help}", **self.more)
 
 
 def given(group: DataclassInstance, flag: str, choice: str) -> dict[str, Any]:
@@ -42,13 +54,11 @@ def given(group: DataclassInstance, flag: str, choice: str) -> dict[str, Any]:
     values = {}
     for name, hint in get_type_hints(type(group), include_extras=True).items():
         value = getattr(group, name)
-        option, *marks = hint.__metadata__
-        if not marks or value is None or value is False:
+        (option,) = hint.__metadata__
+        if not isinstance(option, OnlyFor) or value is None or value is False:
             continue
-        choices = marks[0].choices
-        if choice not in choices:
-            # Within Annotated, the first argument of typer.Option, the flag, is its default.
-            raise ParameterError(f"{option.default} is for {flag} {' or '.join(choices)}, not for {choice}")
+        if choice not in option.choices:
+            raise ParameterError(f"{option.flag} is for {flag} {' or '.join(option.choices)}, not for {choice}")
         values[name] = value
     return values
 
@@ -82,15 +92,11 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 def _parameters(group: type[DataclassInstance]) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
-        parameter.replace(annotation=_with_choices(hints[name]), kind=parameter.KEYWORD_ONLY)
+        parameter.replace(annotation=_plain(hints[name]), kind=parameter.KEYWORD_ONLY)
         for name, parameter in inspect.signature(group).parameters.items()
     ]
 
 
-def _with_choices(hint: Any) -> Any:
-    option, *marks = hint.__metadata__
-    if not marks:
-        return hint
-    option = copy(option)
-    option.help = f"{', '.join(marks[0].choices)}: {option.help}"
-    return Annotated[hint.__origin__, option]
+def _plain(hint: Any) -> Any:
+    (option,) = hint.__metadata__
+    return Annotated[hint.__origin__, option.option()] if isinstance(option, OnlyFor) else hint

@@ -27,35 +27,20 @@ class MethodOptions:
     method: Annotated[
         Literal["mrf", "manifold"], typer.Option("--method", help="Rerank with a learned model or by manifold ranking.")
     ] = "mrf"
-    model: Annotated[Path | None, typer.Option("--model", help="A model from `greylag train`."), OnlyFor("mrf")] = None
-    transfer: Annotated[
-        bool, typer.Option("--transfer", help="Allow a model trained on another collection."), OnlyFor("mrf")
-    ] = False
-    depth: Annotated[
-        int | None,
-        typer.Option("--depth", help="Rerank the top N documents (default 100)."),
-        OnlyFor("manifold"),
-    ] = None
-    alpha: Annotated[
-        float | None, typer.Option("--alpha", help="How far scores spread (default 0.6)."), OnlyFor("manifold")
-    ] = None
-    graph: Annotated[
-        Graph | None, typer.Option("--graph", help="Graph of the documents (default knn)."), OnlyFor("manifold")
-    ] = None
+    model: Annotated[Path | None, OnlyFor("mrf", "--model", "A model from `greylag train`.")] = None
+    transfer: Annotated[bool, OnlyFor("mrf", "--transfer", "Allow a model trained on another collection.")] = False
+    depth: Annotated[int | None, OnlyFor("manifold", "--depth", "Rerank the top N documents (default 100).")] = None
+    alpha: Annotated[float | None, OnlyFor("manifold", "--alpha", "How far scores spread (default 0.6).")] = None
+    graph: Annotated[Graph | None, OnlyFor("manifold", "--graph", "Graph of the documents (default knn).")] = None
     neighbours: Annotated[
-        int | None,
-        typer.Option("--neighbours", help="Neighbours in a kNN graph (default 10)."),
-        OnlyFor("manifold"),
+        int | None, OnlyFor("manifold", "--neighbours", "Neighbours in a kNN graph (default 10).")
     ] = None
     confidence: Annotated[
         Confidence | None,
-        typer.Option("--confidence", help="Start from the query, or also from the scores (the default)."),
-        OnlyFor("manifold"),
+        OnlyFor("manifold", "--confidence", "Start from the query, or also from the scores (the default)."),
     ] = None
     feedback: Annotated[
-        Path | None,
-        typer.Option("--feedback", metavar="QRELS", help="Start from judged documents, too."),
-        OnlyFor("manifold"),
+        Path | None, OnlyFor("manifold", "--feedback", "Start from judged documents, too.", metavar="QRELS")
     ] = None
 
     def stage(self, index: Path, run: Run, reading: Reading) -> Stage:

@@ -22,11 +22,9 @@ class ModelOptions:
     """The retrieval model and its parameters."""
 
     model: Annotated[Literal["bm25", "ql"], typer.Option("--model", help="BM25 or query likelihood.")] = "bm25"
-    k1: Annotated[
-        float | None, typer.Option("--k1", help="Term frequency saturation (default 0.9)."), OnlyFor("bm25")
-    ] = None
-    b: Annotated[float | None, typer.Option("--b", help="Length normalisation (default 0.4)."), OnlyFor("bm25")] = None
-    mu: Annotated[float | None, typer.Option("--mu", help="Dirichlet prior (default 1000)."), OnlyFor("ql")] = None
+    k1: Annotated[float | None, OnlyFor("bm25", "--k1", "Term frequency saturation (default 0.9).")] = None
+    b: Annotated[float | None, OnlyFor("bm25", "--b", "Length normalisation (default 0.4).")] = None
+    mu: Annotated[float | None, OnlyFor("ql", "--mu", "Dirichlet prior (default 1000).")] = None
 
     def source(self, index: LuceneIndex, hits: int) -> Source:
         """The first stage that retrieves `hits` documents per query."""

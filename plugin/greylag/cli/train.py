@@ -35,28 +35,14 @@ class LearnerOptions:
         str, typer.Option("--measure", help="Measure to maximise: map, nDCG@10, RR, P@5, ERR@20, ...")
     ] = "map"
     max_features: Annotated[
-        int | None,
-        typer.Option("--max-features", help="Largest number of features (default 5)."),
-        OnlyFor("greedy"),
+        int | None, OnlyFor("greedy", "--max-features", "Largest number of features (default 5).")
     ] = None
     epsilon: Annotated[
-        float | None,
-        typer.Option("--epsilon", help="Stop if the measure rises by no more than this (default 0)."),
-        OnlyFor("greedy"),
+        float | None, OnlyFor("greedy", "--epsilon", "Stop if the measure rises by no more than this (default 0).")
     ] = None
-    retrain: Annotated[
-        bool, typer.Option("--retrain", help="Retrain all weights after each round."), OnlyFor("greedy")
-    ] = False
-    restarts: Annotated[
-        int | None,
-        typer.Option("--restarts", help="Number of restarts (default 3)."),
-        OnlyFor("coordinate-ascent"),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Seed of the restarts (default 0)."),
-        OnlyFor("coordinate-ascent"),
-    ] = None
+    retrain: Annotated[bool, OnlyFor("greedy", "--retrain", "Retrain all weights after each round.")] = False
+    restarts: Annotated[int | None, OnlyFor("coordinate-ascent", "--restarts", "Restarts (default 3).")] = None
+    seed: Annotated[int | None, OnlyFor("coordinate-ascent", "--seed", "Seed of restarts (default 0).", min=0)] = None
 
     def make(self) -> Learner:
         """The learner."""

@@ -32,24 +32,14 @@ class LearnerOptions:
         Literal["svmdiv", "cssvm"], typer.Option("--method", help="Train one model, or an ensemble of diverse models.")
     ] = "svmdiv"
     C: Annotated[
-        float | None,
-        typer.Option("--C", help="Weight of the loss against ||w||²/2 (default 1)."),
-        OnlyFor("svmdiv", "cssvm"),
+        float | None, OnlyFor(("svmdiv", "cssvm"), "--C", "Weight of the loss against ||w||²/2 (default 1).")
     ] = None
-    M: Annotated[int | None, typer.Option("--models", help="Number of models (default 5)."), OnlyFor("cssvm")] = None
-    alpha: Annotated[
-        float | None,
-        typer.Option("--alpha", help="Repulsion between models (default 0.1)."),
-        OnlyFor("cssvm"),
-    ] = None
+    M: Annotated[int | None, OnlyFor("cssvm", "--models", "Number of models (default 5).")] = None
+    alpha: Annotated[float | None, OnlyFor("cssvm", "--alpha", "Repulsion between models (default 0.1).")] = None
     assignment: Annotated[
-        Assignment | None,
-        typer.Option("--assignment", help="Which models learn from a query (default all)."),
-        OnlyFor("cssvm"),
+        Assignment | None, OnlyFor("cssvm", "--assignment", "Which models learn from a query (default all).")
     ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of the start (default 0)."), OnlyFor("cssvm")
-    ] = None
+    seed: Annotated[int | None, OnlyFor("cssvm", "--seed", "Seed of the start (default 0).", min=0)] = None
 
     def make(self) -> CuttingPlane | Coulomb:
         """The learner."""
