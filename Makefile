@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-with
+TEST_STAMP := $(VENV)/.made-with-tests
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test lint bench clean venv
+.PHONY: demo test lint bench clean venv test-venv
 
 demo: venv
 	$(BIN)/greylag demo
 
-test: venv
+test: test-venv
 	$(BIN)/python -m pytest
 
 lint: venv
@@ -30,7 +32,12 @@ venv:
 	@want="$$($(PYTHON) -c 'import sys; print(sys.version)') $$(cat requirements.txt pyproject.toml | cksum)"; \
 	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$$want" ]; then \
 	  rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
+	  $(PIP) -r requirements.txt && \
+	  $(PIP) --no-build-isolation --editable . && \
 	  printf '%s' "$$want" > $(STAMP); \
+	fi
+
+test-venv: venv
+	@if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$(cat tests/requirements.txt)" ]; then \
+	  $(PIP) -r tests/requirements.txt && cp tests/requirements.txt $(TEST_STAMP); \
 	fi

@@ -1,4 +1,4 @@
-"""The README's code, run as it stands in a folder with the demonstration collection."""
+"""The README's code blocks, run in order in a folder with the demonstration collection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "\n".join(blocks("python"))
     exec(compile(code, "README.md", "exec"), {})
-    scores = dict(re.findall(r"^(\w+) \[([\d.]+)", capsys.readouterr().out, re.MULTILINE))
+    scores = dict(re.findall(r"^(\w+) {'AP': ([\d.]+)", capsys.readouterr().out, re.MULTILINE))
     assert float(scores["trees"]) > float(scores["mrf"]) > float(scores["bm25"]) > 0.8
     assert (folder / "bm25-mmr.run").read_text().startswith("1 Q0 ")
 
@@ -55,7 +55,7 @@ def test_commands(folder: Path) -> None:
     assert " 1=FI/term/LM " in (folder / "features.txt").read_text().partition("\n")[0]
 
 
-def test_the_studys_scores_are_those_that_its_configs_expect() -> None:
+def test_the_table_of_scores_has_what_the_configs_expect() -> None:
     collections = ("cacm", "vaswani", "cranfield")
     expected = [yaml.safe_load((ROOT / "configs" / f"{name}.mrf.yaml").read_text())["expected"] for name in collections]
     _, _, section = (ROOT / "README.md").read_text().partition("### Selected features")

@@ -1,17 +1,27 @@
-"""The project's shape: which way imports point, what importing costs, what is public."""
+"""The project's structure: imports, public names, sizes, and what mirrors what."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import get_origin
 
 import pytest
 
 import greylag
+import greylag_papers
 
-PACKAGE = Path(greylag.__file__).parent
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(greylag_papers.__file__).parent}
+# Each level may import from those above it, and from its own folder.
 LEVELS = [
     {"errors"},
     {"ranking"},
@@ -29,66 +39,160 @@ LEVELS = [
     {"ltr", "manifold"},
     {"experiments"},
     {"cli"},
+    {"__main__"},
 ]
+HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
+MAX_MODULE = 350
+MAX_FUNCTION = 60
 
 
-def part_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
+def module_name(path: Path) -> str:
+    """The name of the module in a file of one of the packages."""
+    package = next(folder for folder in PACKAGES.values() if path.is_relative_to(folder))
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
+MODULES = {module_name(path): path for folder in PACKAGES.values() for path in sorted(folder.rglob("*.py"))}
+LIBRARY = {name: path for name, path in MODULES.items() if name.split(".")[0] == "greylag"}
+REPRODUCTIONS = {name: path for name, path in MODULES.items() if name not in LIBRARY}
+PUBLIC = sorted(name for name, path in LIBRARY.items() if path.with_suffix(".pyi").exists())
+
+
+@cache
+def homes(package: str) -> dict[str, str]:
+    """The modules of a package's public names, as its stub has them."""
+    stub = MODULES[package].with_suffix(".pyi")
+    if MODULES[package].name != "__init__.py" or not stub.exists():
+        return {}
+    imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
+    return {alias.name: f"{package}.{node.module or alias.name}" for node in imports for alias in node.names}
+
+
+def home(module: str, name: str) -> str:
+    """The module that ``from module import name`` imports in the end."""
+    if f"{module}.{name}" in MODULES:
+        return f"{module}.{name}"
+    return home(homes(module)[name], name) if name in homes(module) else module
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """The imports in a file, at any place, as pairs of a module of ours and a name in it ("" for the module)."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("greylag"):
-            found |= {node.module} if node.module != "greylag" else {f"greylag.{alias.name}" for alias in node.names}
-    return {module for module in found if module != "greylag.__version__"}
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: relative import"
+            if node.module and node.module.split(".")[0] in PACKAGES:
+                yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] in PACKAGES)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_one_way(path: Path) -> None:
-    level = {part: number for number, parts in enumerate(LEVELS) for part in parts}
-    own = path.relative_to(PACKAGE).with_suffix("").parts[0]
-    if own == "__init__":
-        return
-    for module in imports(path):
-        other = part_of(module)
-        if other != own:
-            assert level[other] < level[own], f"{own} imports {module}"
+def level(module: str) -> int:
+    """The place of a module of greylag in `LEVELS`."""
+    part = module.split(".")[1]
+    return next(number for number, parts in enumerate(LEVELS) if part in parts)
+
+
+@pytest.mark.parametrize("module", sorted(LIBRARY.keys() - {"greylag"}))
+def test_imports_between_folders_point_one_way(module: str) -> None:
+    for imported_module, name in imported(LIBRARY[module]):
+        other = home(imported_module, name)
+        assert other in LIBRARY, f"{module} imports {other}"
+        if other != "greylag" and other.split(".")[1] != module.split(".")[1]:
+            assert level(other) < level(module), f"{module} imports {other}"
+
+
+def test_no_imports_in_circles() -> None:
+    graph = {
+        module: {home(other, name) for other, name in imported(path)} - {module} for module, path in MODULES.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a circle
+
+
+@pytest.mark.parametrize("module", sorted(REPRODUCTIONS))
+def test_reproductions_import_public_names_only(module: str) -> None:
+    for other, name in imported(REPRODUCTIONS[module]):
+        if other.split(".")[0] == "greylag":
+            assert other in PUBLIC, f"{module} imports from {other}"
+            assert name in {*homes(other), "__version__"}, f"{module} imports {name} from {other}"
 
 
 def test_importing_greylag_loads_nothing_heavy() -> None:
     code = "import greylag, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "typer", "pydantic"}
-    assert not heavy & set(loaded)
+    assert not (HEAVY | {"typer"}) & set(loaded)
+    assert {name for name in loaded if name.split(".")[0] in PACKAGES} == {"greylag"}
 
 
-def test_help_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize(("command", "heavy"), [("", HEAVY), ("train ", {"jnius", "pandas", "sklearn", "matplotlib"})])
+def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
     code = (
-        "import sys; sys.argv = ['greylag', '--help']; from greylag.cli import main\n"
+        f"import sys; sys.argv = 'greylag {command}--help'.split(); from greylag.cli import main\n"
         "try: main()\nexcept SystemExit: print(*sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "evaluate" in shown
-    heavy = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
+    assert f"greylag {command}[OPTIONS]" in shown
     assert not heavy & set(shown.split())
 
 
-def test_public_names_are_sorted_and_there() -> None:
-    assert greylag.__all__ == sorted(greylag.__all__)
-    for name in greylag.__all__:
-        assert getattr(greylag, name).__doc__
-    assert set(greylag.__all__) <= set(dir(greylag))
+@pytest.mark.parametrize("package", sorted(name for name, path in LIBRARY.items() if path.name == "__init__.py"))
+def test_packages_are_public(package: str) -> None:
+    """All but the command line load their public names lazily, from a stub that type checkers read, too."""
+    assert (package in PUBLIC) == (package != "greylag.cli")
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_sorted_documented_and_there(package: str) -> None:
+    module, modules = import_module(package), {name.removeprefix(f"{package}.") for name in MODULES}
+    stub = ast.parse(MODULES[package].with_suffix(".pyi").read_text()).body[-1]
+    assert isinstance(stub, ast.Assign)  # of __all__, whose order is checked by ruff
+    assert sorted(ast.literal_eval(stub.value)) == sorted(homes(package)) == module.__all__
+    for name in module.__all__:
+        value = getattr(module, name)
+        assert value.__doc__ or not callable(value) or get_origin(value), name
+        if not isinstance(value, ModuleType):
+            assert name not in modules, f"{package}.{name} is a module, too"
+    assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="nothing"):
-        greylag.nothing  # noqa: B018
+        module.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_modules_stay_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 330
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_modules_and_functions_stay_short(module: str) -> None:
+    text = MODULES[module].read_text()
+    assert len(text.splitlines()) <= MAX_MODULE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
+            assert length <= MAX_FUNCTION, f"{module}.{node.name} has {length} lines"
 
 
-def test_only_the_index_touches_java() -> None:
-    for path in PACKAGE.rglob("*.py"):
+def test_tests_mirror_the_packages() -> None:
+    """Each module has its test module and each test module its module; those of a package itself may have one."""
+    tests = {
+        ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts).replace(".test_", ".")
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).rglob("test_*.py")
+    }
+    own = {name for name, path in MODULES.items() if not path.stem.startswith("__")}
+    packages = {f"{module_name(path)}.init" for path in MODULES.values() if path.name == "__init__.py"}
+    assert sorted(tests - own - packages) == []
+    assert sorted(own - tests) == []
+
+
+def test_the_map_of_the_project_names_what_exists() -> None:
+    _, _, section = (ROOT / "ARCHITECTURE.md").read_text().partition("## Where to look\n")
+    rows = re.findall(r"^\| (?!you want|---)(.*) \|$", section.partition("\n## ")[0], re.MULTILINE)
+    assert rows
+    for row in rows:
+        paths = re.findall(r"`([^`]+)`", row.split(" | ")[-1])
+        assert paths, row
+        for path in paths:
+            assert (ROOT / path).exists(), path
+
+
+def test_only_the_lucene_folder_touches_java() -> None:
+    for name, path in MODULES.items():
         if "jnius" in path.read_text():
-            assert path.parent == PACKAGE / "lucene", path
+            assert name.startswith("greylag.lucene."), name

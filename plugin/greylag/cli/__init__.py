@@ -1,43 +1,87 @@
-"""The command line: one function for each command, which reads files, calls the package, and writes files.
+"""The command line. Each command reads files, calls the library and writes files.
 
-Everything heavy is imported by the command that needs it.
+The command NAME is the function of that name in the module ``greylag.cli.NAME``, which is imported when the command is
+run. To add a command, add its module and its line in `COMMANDS`.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from typing import Any
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from greylag.cli import diversity, explain, retrieval, studies
+from greylag import __version__
+from greylag.cli.groups import flatten
 from greylag.errors import GreylagError
 
-app = typer.Typer(
-    help="Dependence features, feature selection and learned diversity on top of a Pyserini BM25 first stage.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for command in (
-    retrieval.index,
-    retrieval.search,
-    retrieval.features,
-    retrieval.train,
-    retrieval.rerank,
-    diversity.train_diversity,
-    diversity.diversify,
-    explain.explain,
-    studies.evaluate,
-    studies.experiment,
-    studies.doctor,
-    studies.demo,
-):
-    app.command()(command)
+COMMANDS = {
+    "index": "Index documents with positions.",
+    "search": "Search with BM25 or query likelihood.",
+    "features": "Compute the features of a run's documents.",
+    "train": "Learn a linear ranking model.",
+    "rerank": "Rerank a run with a learned model or by manifold ranking.",
+    "train-diversity": "Learn to diversify from subtopic judgements.",
+    "diversify": "Diversify the top of a run.",
+    "explain": "Break down a document's score.",
+    "evaluate": "Score runs and test their differences.",
+    "experiment": "Run a study from an experiment file.",
+    "doctor": "Check Java, Pyserini and an index.",
+    "demo": "Run a whole pipeline on a small collection.",
+}
+MAX_MESSAGE = 2000
+INTERRUPTED = 130
+
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
 
 
-_UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's own, or that of the copy that newer typer carries
+class _Commands(TyperGroup):
+    """Imports a command's module when the command is looked up; the list of commands needs none of them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        commands: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = commands
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, or None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        command = _app()
+        command.command(cmd_name)(flatten(getattr(import_module(f"greylag.cli.{name}"), name)))
+        return typer.main.get_command(command)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _app(**options: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options)
+
+
+app = _app(cls=_Commands)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"greylag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _greylag(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Dependence features, feature selection and learned diversity for Pyserini pipelines."""
 
 
 class _OneLine(logging.Formatter):
@@ -46,27 +90,41 @@ class _OneLine(logging.Formatter):
 
 
 def main() -> None:
-    """Run the command line: exit code 0, 2 with one line for what the user got wrong, 1 for anything else."""
+    """Run the command line.
+
+    The exit code is 0, 2 after one line about what the user must change, 130 after an interrupt, 1 after anything else.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
     log = logging.getLogger("greylag")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
+        sys.stdout.flush()
     except _UsageError as error:
         context = error.ctx.command_path if error.ctx else "greylag"
         code = _fail(f"{error.format_message()} (see {context} --help)")
-    except (GreylagError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+    except GreylagError as error:
         code = _fail(str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        print("greylag: interrupted", file=sys.stderr)
+    except BrokenPipeError:  # such as `greylag evaluate ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except OSError as error:
+        code = _fail(str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
+    except UnicodeEncodeError as error:
+        code = _fail(f"{error.object!r} is not valid UTF-8")
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     finally:
         log.removeHandler(handler)
+    if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
+        print("greylag: interrupted", file=sys.stderr)
     sys.exit(code)
 
 
 def _fail(message: str) -> int:
-    print(f"greylag: error: {message}", file=sys.stderr)
+    line = " ".join(message.split())
+    shown = line if len(line) <= MAX_MESSAGE else f"{line[:MAX_MESSAGE]}..."
+    print(f"greylag: error: {shown}", file=sys.stderr)
     return 2

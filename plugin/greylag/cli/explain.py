@@ -1,67 +1,74 @@
-"""The command that takes a score apart."""
+"""``greylag explain``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
-from greylag.cli.options import Field, Index, Lenient, Topics, open_positional
+from greylag.cli.options import Index, Reading, Topics, Transfer
 from greylag.errors import ParameterError
-
-if TYPE_CHECKING:
-    from greylag.features.spec import Feature
-    from greylag.ltr.explanation import CliqueShare
+from greylag.features.spec import Feature
+from greylag.index.positional import PositionalIndex
+from greylag.ltr import explanation as explanations
+from greylag.ltr.explanation import CliqueShare, Explanation
+from greylag.ltr.linear import LinearModel
+from greylag.ranking import Ranking
 
 
 def explain(
     index: Index,
     topics: Topics,
     model: Annotated[Path, typer.Option("--model", help="A model from `greylag train`.")],
-    qid: Annotated[str, typer.Option("--qid", help="The topic.")],
-    docid: Annotated[str, typer.Option("--docid", help="The document.")],
+    qid: Annotated[str, typer.Option("--qid", help="Query identifier.")],
+    docid: Annotated[str, typer.Option("--docid", help="Document identifier.")],
+    reading: Reading,
     run: Annotated[
-        Path | None, typer.Option("--run", help="The run that is reranked, for a model with expansion features.")
+        Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
     ] = None,
-    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model of another collection.")] = False,
-    field: Field = "title",
-    lenient: Lenient = False,
+    transfer: Transfer = False,
 ) -> None:
-    """Show a document's score by a model as a sum over features and cliques, with the counts behind each.
+    """Break down a document's score into features and cliques, with the counts behind each.
 
-    A feature's cliques follow it, those that contribute most first; their weight is the feature's, times how often the
-    query has the clique or, of a feedback term, times its probability.
+    Below each feature are its cliques, by contribution. A clique's weight is its feature's, times the number of times
+    that the query has the clique or, for a feedback term, times the term's probability.
     """
-    import numpy as np
-
-    from greylag.ltr import explanation as explaining
-    from greylag.ltr.linear import LinearModel
-    from greylag.ranking import Ranking
-    from greylag.trec import read_run, read_topics
-
-    queries = read_topics(topics, field=field, lenient=lenient)
-    if qid not in queries:
-        raise ParameterError(f"topic {qid!r} is not in {topics}, which starts with {next(iter(queries))!r}")
     linear = LinearModel.load(model)
-    if run is not None:
-        rankings = read_run(run, queries, lenient=lenient)
-        if qid not in rankings:
-            raise ParameterError(f"topic {qid!r} has no document in {run}")
-        ranking = rankings[qid]
-    elif any(feature.expands for feature in linear.features):
-        raise ParameterError(f"{model} has expansion features, which depend on what is reranked: give --run")
-    else:
-        ranking = Ranking(qid, queries[qid], (docid,), np.zeros(1))
-    explanation = explaining.explain(linear, open_positional(index), ranking, docid, transfer=transfer)
-    typer.echo(f"query {qid}, document {docid}: score {explanation.score:.12g}\n")
-    typer.echo(f"{'contribution':>16} = {'weight':>12} x {'value':>14}  feature, its cliques")
+    ranking = _ranking(reading, topics, qid, docid, run)
+    if run is None and any(feature.expands for feature in linear.features):
+        raise ParameterError(f"{model} has expansion features, which depend on the run that is reranked: give --run")
+    explanation = explanations.explain(linear, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
+    for line in _lines(explanation):
+        typer.echo(line)
+
+
+def _ranking(reading: Reading, topics: Path, qid: str, docid: str, run: Path | None) -> Ranking:
+    """The query's ranking in the run; without a run, one of the document alone."""
+    queries = reading.topics(topics)
+    if qid not in queries:
+        raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
+    if run is None:
+        return Ranking(qid, queries[qid], (docid,), np.zeros(1))
+    rankings = reading.run(run, topics)
+    if qid not in rankings:
+        raise ParameterError(f"topic {qid!r} has no documents in {run}")
+    return rankings[qid]
+
+
+def _lines(explanation: Explanation) -> list[str]:
+    lines = [
+        f"query {explanation.qid}, document {explanation.docid}: score {explanation.score:.12g}\n",
+        f"{'contribution':>16} = {'weight':>12} x {'value':>14}  feature, its cliques",
+    ]
     for share in explanation.features:
-        typer.echo(_row(share.contribution, share.weight, share.value, str(share.feature)))
+        lines.append(_row(share.contribution, share.weight, share.value, str(share.feature)))
         for clique in sorted(share.cliques, key=lambda clique: -abs(clique.contribution)):
             weight = share.weight * clique.multiplicity
-            typer.echo(_row(clique.contribution, weight, clique.value, f"    {_counts(clique, share.feature)}"))
-    typer.echo(f"{sum(share.contribution for share in explanation.features):16.9f}   sum over features")
+            lines.append(_row(clique.contribution, weight, clique.value, f"    {_counts(clique, share.feature)}"))
+    total = sum(share.contribution for share in explanation.features)
+    return [*lines, f"{total:16.9f}   sum over features"]
 
 
 def _row(contribution: float, weight: float, value: float, name: str) -> str:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
 from greylag.ltr.data import RankingData, distinct_features
-from greylag.selection.mmr import MMRFeatureSelection
 
 EQUAL_WEIGHTS = 0.5
 # A feature holds for one in SHARE documents. Of seven rules (above the mean, above the median, the top 20, 10, 5 or 2
@@ -71,6 +70,8 @@ class MMRPreselection:
         All others are kept if there are few enough, or if all documents are relevant, or none, so that relevance does
         not distinguish features.
         """
+        from greylag.selection.mmr import MMRFeatureSelection  # scikit-learn is slow to import
+
         distinct = data.select_features(distinct_features(data)[0])
         relevant = distinct.grades > 0
         if len(distinct.specs) <= self.n_features or relevant.all() or not relevant.any():

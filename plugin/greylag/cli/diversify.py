@@ -1,0 +1,107 @@
+"""``greylag diversify``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from greylag.cli.groups import OnlyFor, given
+from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
+from greylag.diversity.cssvm import CSSVM
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.registry import DIVERSIFIERS, diversifier
+from greylag.diversity.stage import DiversityStage
+from greylag.diversity.titles import read_titles
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Stage
+from greylag.trec import write_run
+
+_LEARNED = ("svmdiv", "cssvm")
+
+
+def _check_method(method: str) -> str:
+    if method not in DIVERSIFIERS:
+        raise typer.BadParameter(f"{method!r} is not one of {', '.join(DIVERSIFIERS)}")
+    return method
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The diversification method and its parameters."""
+
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", metavar=f"<{'|'.join(DIVERSIFIERS)}>", callback=_check_method, help="Diversification method."
+        ),
+    ] = "mmr"
+    model: Annotated[Path | None, OnlyFor(_LEARNED, "--model", "A model from `greylag train-diversity`.")] = None
+    titles: Annotated[
+        Path | None, OnlyFor(_LEARNED, "--titles", "Titles: JSON lines with id and title.", metavar="FILE")
+    ] = None
+    transfer: Annotated[bool, OnlyFor(_LEARNED, "--transfer", "Allow a model trained on another collection.")] = False
+    fuse: Annotated[bool, OnlyFor("cssvm", "--fuse", "Fuse the models' rankings into one run.")] = False
+    relevance_weight: Annotated[
+        float | None, OnlyFor("mmr", "--relevance-weight", "1 for relevance only, 0 for novelty only (default 0.7).")
+    ] = None
+    seed: Annotated[int | None, OnlyFor("random", "--seed", "Seed of the order (default 0).", min=0)] = None
+    depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = DiversityStage.depth
+    k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = DiversityStage.k
+
+    def stage(self, index: Path, *, lenient: bool) -> Stage:
+        """The stage."""
+        options: dict[str, Any] = given(self, "--method", self.method) | {"depth": self.depth, "k": self.k}
+        options.pop("fuse", None)
+        stage = diversifier(self.method)
+        needed = {field.name for field in fields(stage)}
+        if "model" in needed:
+            if self.model is None:
+                raise ParameterError(f"--method {self.method} needs a --model")
+            options["model"] = DiversityModel.load(self.model)
+        if self.titles is not None:
+            options["titles"] = read_titles(self.titles, lenient=lenient)
+        if "index" in needed:
+            options["index"] = PositionalIndex.from_lucene(index)
+        return stage(**options)
+
+
+def diversify(
+    index: Index,
+    run: InputRun,
+    out: OutputRun,
+    method: MethodOptions,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", help="Topics; needed by models with features of the query.")
+    ] = None,
+    *,
+    reading: Reading,
+    tag: Tag = None,
+    jobs: Jobs = -1,
+) -> None:
+    """Reorder the top of a run so that it covers more.
+
+    An ensemble (--method cssvm) writes one run per model: div.1.run, div.2.run, ... for --out div.run. With --fuse, it
+    writes one run, div.run, by reciprocal rank fusion.
+    """
+    stage = method.stage(index, lenient=reading.lenient)
+    rankings = reading.run(run, topics)
+    tag = tag or f"{rankings.tag}-{method.method}"
+    if isinstance(stage, CSSVM) and not method.fuse:
+        runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
+        paths = [_numbered(out, number) for number in range(1, len(runs) + 1)]
+        for path, member_run in zip(paths, runs, strict=True):
+            write_run(member_run, path)
+        typer.echo(" ".join(map(str, paths)))
+    else:
+        write_run(stage.run(rankings, n_jobs=jobs, tag=tag), out)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """``div.1.run`` for ``div.run``, ``div.1.run.gz`` for ``div.run.gz``."""
+    packed = path.suffix if path.suffix == ".gz" else ""
+    plain = Path(path.name.removesuffix(packed))
+    return path.parent / f"{plain.stem}.{number}{plain.suffix}{packed}"

@@ -1,0 +1,73 @@
+"""``greylag evaluate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greylag import evaluation
+from greylag.cli.options import Lenient
+from greylag.errors import FormatError, ParameterError
+from greylag.evaluation.significance import Test
+from greylag.ranking import Run
+from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels
+
+MEASURES = ["AP", "P@10", "nDCG@10"]
+SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
+
+
+def evaluate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
+    qrels: Annotated[Path, typer.Option("--qrels", help="Relevance or subtopic judgements.")],
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")] = None,
+    test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
+    pick_best: Annotated[
+        bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
+    ] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    lenient: Lenient = False,
+) -> None:
+    """Score runs and, with --baseline, test their differences from it.
+
+    With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
+    show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
+    """
+    score = _scorer(qrels, measures, lenient=lenient)
+    scores = {}
+    for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
+        run = read_run(path, lenient=lenient)
+        try:
+            scores[str(path)] = score(run)
+        except ParameterError as error:  # no query in common, or measures of the other kind of judgements
+            raise FormatError(path, None, str(error)) from None
+    choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
+    shown = {**scores, **(choice.scores if choice else {})}
+    significance = None if baseline is None else evaluation.compare(shown, str(baseline), test=test)
+    if as_json:
+        typer.echo(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
+    elif per_query:
+        typer.echo(evaluation.per_query(shown), nl=False)
+    else:
+        typer.echo(evaluation.table(shown, significance), nl=False)
+        if choice:
+            typer.echo(f"\n{evaluation.wins_table(choice)}", nl=False)
+
+
+def _scorer(path: Path, names: Sequence[str] | None, *, lenient: bool) -> Callable[[Run], evaluation.Scores]:
+    """What scores a run by the judgements in `path`."""
+    if has_subtopics(path):
+        measures = [evaluation.parse_measure(name) for name in names or SUBTOPIC_MEASURES]
+        subtopics = read_subtopic_qrels(path, lenient=lenient)
+        return partial(evaluation.evaluate_by_subtopic, qrels=subtopics, measures=measures)
+    measures = [evaluation.parse_measure(name) for name in names or MEASURES]
+    return partial(evaluation.evaluate, qrels=read_qrels(path, lenient=lenient), measures=measures)

@@ -1,0 +1,103 @@
+"""Fixtures for tests of the command line: a command to run, and files of the demonstration collection."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import greylag
+from greylag.cli import main
+
+Command = Callable[..., tuple[int, str, str]]
+Refused = Callable[..., str]
+DEMO = Path(greylag.__file__).parent / "demo"
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in this process: its exit code, output and errors."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["greylag", *map(str, words)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capfd.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def refused(command: Command) -> Refused:
+    """Run a command that must fail with code 2 and one line, and return that line."""
+
+    def run(*words: object) -> str:
+        code, out, err = command(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("greylag: error: ")
+        return err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demonstration collection's files, its index and BM25's run. Tests write elsewhere."""
+    folder = tmp_path_factory.mktemp("made")
+    for file in DEMO.glob("*.t*"):
+        shutil.copy(file, folder)
+    for words in (
+        ["index", DEMO / "docs.jsonl", "--out", folder / "index"],
+        ["search", "--index", folder / "index", "--topics", DEMO / "topics.tsv", "--out", folder / "bm25.run"],
+    ):
+        done = subprocess.run([sys.executable, "-m", "greylag", *words], capture_output=True, text=True, check=True)
+        assert not done.stderr
+    return folder
+
+
+@pytest.fixture
+def collection(made: Path) -> list[object]:
+    """The options for index and topics."""
+    return ["--index", made / "index", "--topics", made / "topics.tsv"]
+
+
+@pytest.fixture
+def ranked(made: Path, collection: list[object]) -> list[object]:
+    """The options for index, topics and BM25's run."""
+    return [*collection, "--run", made / "bm25.run"]
+
+
+@pytest.fixture
+def few(made: Path, collection: list[object], tmp_path: Path) -> list[object]:
+    """The options for index, topics and the top 30 documents of eight queries."""
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if int(line.split()[0]) <= 8 and int(line.split()[3]) <= 30]
+    (tmp_path / "few.run").write_text("".join(kept))
+    return [*collection, "--run", tmp_path / "few.run"]
+
+
+@pytest.fixture
+def learn(command: Command, few: list[object]) -> Command:
+    """Run ``train-diversity`` on `few` with the judgements, output file and options that are given."""
+
+    def run(qrels: Path, out: Path, *words: object) -> tuple[int, str, str]:
+        return command("train-diversity", *few, "--qrels", qrels, "--out", out, *words)
+
+    return run
+
+
+@pytest.fixture
+def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
+    """An ensemble of three models."""
+    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--seed", "5", "--C", "10", "--k", "3"]
+    code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)
+    assert (code, err) == (0, "")
+    assert re.fullmatch(r"svmdiv on 8 queries: C 10, 3 models, alpha 2, mean angle \d+\.\d degrees\n", told)
+    return tmp_path / "ens.json"

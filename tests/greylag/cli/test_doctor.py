@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.greylag.cli.conftest import Command
+
+
+def test_checks_and_exit_codes(command: Command, made: Path, tmp_path: Path) -> None:
+    code, out, _ = command("doctor", "--index", made / "index")
+    assert code == 0
+    assert [line.split(":")[0].split() for line in out.splitlines()] == [
+        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions", "integrity", "export")
+    ]
+    code, out, _ = command("doctor", "--index", tmp_path)
+    assert code == 1
+    assert re.search(r"missing +index: .* is not a Lucene index", out)

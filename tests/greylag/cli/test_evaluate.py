@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.greylag.cli.conftest import Command, Refused
+
+
+@pytest.fixture
+def runs(command: Command, made: Path, collection: list[object], tmp_path: Path) -> list[Path]:
+    """BM25's run and one of query likelihood."""
+    assert command("search", *collection, "--out", tmp_path / "ql.run", "--model", "ql")[0] == 0
+    return [made / "bm25.run", tmp_path / "ql.run"]
+
+
+def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
+    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
+    assert command("train", *words)[0] == 0
+    assert command("rerank", *ranked, "--model", model, "--out", reranked) == (0, "", "")
+    words = [*ranked[:-1], reranked, "--method", "mmr", "--k", "10", "--out", diverse]
+    assert command("diversify", *words) == (0, "", "")
+    words = ["--qrels", made / "qrels.txt", reranked, "--baseline", made / "bm25.run", "-m", "map"]
+    code, out, _ = command("evaluate", *words)
+    assert code == 0
+    assert re.search(r"mrf\.run\.gz +0\.9\d+ +\+0\.\d+ +<0\.001\*", out)
+    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--json")
+    scores = json.loads(out)["runs"][str(diverse)]["means"]
+    assert scores["S-recall@10"] > 0.9
+
+
+def test_pick_best(command: Command, made: Path, runs: list[Path]) -> None:
+    judged = ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
+    code, out, _ = command(*judged, *runs, "--json")
+    found = [list(run["per_query"].values()) for run in json.loads(out)["runs"].values()]
+    values = np.array([[query["AP"] for query in run] for run in found])
+    code, out, _ = command(*judged, *runs, "--pick-best")
+    assert code == 0
+    shown = {row[0]: row[1] for row in (re.split(r"  +", line) for line in out.splitlines()) if len(row) == 2}
+    assert shown["best of 2"] == f"{values.max(axis=0).mean():.4f}"
+    assert shown["rank 2 of 2"] == f"{values.min(axis=0).mean():.4f}"
+    assert shown["mean of 2"] == f"{values.mean():.4f}"
+    code, out, _ = command(*judged, *runs, "--pick-best", "--per-query")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert [float(ap) for run, _, ap in lines[1:] if run == "best of 2"] == values.max(axis=0).round(4).tolist()
+
+
+def test_a_baseline_is_not_chosen_from(command: Command, made: Path, runs: list[Path]) -> None:
+    judged = ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
+    assert command(*judged, runs[1], "--pick-best", "--baseline", runs[0])[:2] == (2, "")
+    code, out, _ = command(*judged, *runs, "--pick-best", "--baseline", runs[0])
+    assert code == 0
+    assert re.search(r"^best of 2 +0\.\d+ +\+0\.\d+", out, re.MULTILINE)
+
+
+def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+    twice = tmp_path / "twice.run"
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    twice.write_text("".join([lines[0], *lines]))
+    words = ["evaluate", "--qrels", made / "qrels.txt", twice]
+    assert f"{twice}:2: duplicate document" in refused(*words)
+    code, out, err = command(*words, "--lenient")
+    assert code == 0
+    assert err.startswith(f"greylag: warning: {twice}:2: duplicate document")
+    assert re.search(r"twice\.run +0\.\d+", out)
+
+
+def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("999 0 d1 1\n")
+    assert "no query in common" in refused("evaluate", "--qrels", other, made / "bm25.run")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nowhere.run"], "nowhere.run: cannot be read"),
+        (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
+        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10"),
+        (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
+        (["RUN", "--baseline", "RUN"], "give another run"),
+        (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
+    ],
+)
+def test_mistakes(refused: Refused, made: Path, words: list[str], reason: str) -> None:
+    words = [word if word != "RUN" else str(made / "bm25.run") for word in words]
+    assert reason in refused("evaluate", "--qrels", made / "qrels.txt", *words)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_svmlight_file
+
+from tests.greylag.cli.conftest import Command, Refused
+
+
+def test_text_and_arrays_agree(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    for name in ("f.txt.gz", "f.npz"):
+        out = tmp_path / name
+        done = command("features", *ranked, "--pool", "fd", "--qrels", made / "qrels.txt", "--out", out)
+        assert done == (0, "", "")
+    arrays = np.load(tmp_path / "f.npz")
+    values, grades, qids = load_svmlight_file(str(tmp_path / "f.txt.gz"), query_id=True)
+    np.testing.assert_array_equal(values.toarray(), arrays["features"])
+    np.testing.assert_array_equal(grades, arrays["grades"])
+    np.testing.assert_array_equal(qids, arrays["qids"].astype(int))
+    lines = gzip.decompress((tmp_path / "f.txt.gz").read_bytes()).decode().splitlines()
+    assert " 1=FI/term/LM " in lines[0]
+    assert arrays["names"][0] == "FI/term/LM"
+    assert f"# {arrays['docids'][0]} 1=" in lines[0]
+    assert lines[1].endswith(f"# {arrays['docids'][1]}")
+
+
+def test_named_features(command: Command, ranked: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "f.npz"
+    assert command("features", *ranked, "--features", "SD/ordered/LM-O-4,FI/term/BM25", "--out", out)[0] == 0
+    assert np.load(out)["names"].tolist() == ["SD/ordered/LM-O-4", "FI/term/BM25"]
+
+
+def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[object], tmp_path: Path) -> None:
+    prior, out = tmp_path / "prior.tsv", tmp_path / "f.npz"
+    prior.write_text("demo-001 0.5\ndemo-002 2\n")
+    named = f"FI/expansion/LM,prior:{prior}:log:0.1"
+    for pool, count in ((["--pool", "sd"], 28 + 2), ([], 2)):
+        assert command("features", *ranked, *pool, "--features", named, "--fb-terms", "5", "--out", out)[0] == 0
+        names = np.load(out)["names"].tolist()
+        assert len(names) == count
+        assert names[-2:] == named.split(",")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "give --features, --pool or both"),
+        (["--features", "SD/a"], "not of the form"),
+        (["--pool", "sd", "--profile", "zettair"], "'zettair' is not one of 'indri', 'galago'"),
+        (["--pool", "half"], "'half' is not one of 'sd', 'fd', 'full'"),
+        (["--pool", "sd", "--mu", "0"], "mu is 0.0"),
+    ],
+)
+def test_mistakes(refused: Refused, ranked: list[object], tmp_path: Path, words: list[str], reason: str) -> None:
+    assert reason in refused("features", *ranked, "--out", tmp_path / "x", *words)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import greylag
+from greylag.cli import COMMANDS, MAX_MESSAGE
+from tests.greylag.cli.conftest import Command, Refused
+
+
+def test_the_list_of_commands(command: Command) -> None:
+    for words in ([], ["--help"]):
+        code, out, err = command(*words)
+        assert (code, err) == (0, "")
+        for name, summary in COMMANDS.items():
+            assert re.search(rf"^  {name} +{re.escape(summary)}$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(command: Command, name: str) -> None:
+    code, out, err = command(name, "--help")
+    assert (code, err) == (0, "")
+    assert f"{name} [OPTIONS]" in out
+    module = name.replace("-", "_")
+    function = getattr(import_module(f"greylag.cli.{module}"), module)
+    first = function.__doc__.partition("\n")[0]
+    assert " ".join(first.split()) in " ".join(out.split())
+
+
+def test_version(command: Command) -> None:
+    assert command("--version") == (0, f"greylag {greylag.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["serch"], "No such command 'serch'. Did you mean 'search'? (see greylag --help)"),
+        (["train", "--index", "x"], "Missing option '--topics'"),
+        (["--tea"], "No such option: --tea"),
+        (["search", "--tea"], "No such option: --tea"),
+    ],
+)
+def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:
+    assert reason in refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device", "big.run"), "big.run: No space left on device"),
+        (OSError("odd"), "odd"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"), r"'\udcff' is not valid UTF-8"),
+        (greylag.ParameterError("two\n lines"), "two lines"),
+        (greylag.ParameterError("9" * 3 * MAX_MESSAGE), "9" * MAX_MESSAGE + "..."),
+    ],
+)
+def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
+    def fail(path: object) -> None:
+        raise error
+
+    monkeypatch.setattr("greylag.cli.doctor.diagnose", fail)
+    assert refused("doctor") == f"greylag: error: {reason}\n"
+
+
+def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(path: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("greylag.cli.doctor.diagnose", interrupt)
+    assert command("doctor") == (130, "", "greylag: interrupted\n")
+
+
+def test_a_reader_that_stops_early() -> None:
+    """As in ``greylag ... | head``."""
+    code = (
+        "import sys; from greylag.cli import doctor, main\n"
+        "doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
+        "sys.argv = ['greylag', 'doctor']; main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def test_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "greylag", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"greylag {greylag.__version__}\n"
+    assert Path(greylag.__file__).with_name("__main__.py").exists()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from greylag import ManifoldRanker, PositionalIndex, read_qrels, read_run, read_topics
+from tests.greylag.cli.conftest import Command, Refused
+
+
+def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    model, out = tmp_path / "model.json", tmp_path / "mrf.run.gz"
+    words = ["--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
+    assert command("train", *ranked, *words)[0] == 0
+    assert command("rerank", *ranked, "--model", model, "--out", out) == (0, "", "")
+    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf\n")
+
+
+def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    words = [*ranked, "--method", "manifold", "--out"]
+    plain, tuned = tmp_path / "plain.run", tmp_path / "tuned.run"
+    assert command("rerank", *words, plain) == (0, "", "")
+    assert plain.read_text().split("\n")[0].endswith(" bm25-manifold")
+    options = ["--depth", "30", "--alpha", "0.9", "--graph", "mutual_knn", "--neighbours", "7", "--confidence", "query"]
+    assert command("rerank", *words, tuned, *options, "--feedback", made / "qrels.txt") == (0, "", "")
+    stage = ManifoldRanker(
+        PositionalIndex.from_lucene(made / "index"),
+        depth=30,
+        alpha=0.9,
+        graph="mutual_knn",
+        neighbours=7,
+        confidence="query",
+        feedback=read_qrels(made / "qrels.txt"),
+    )
+    for qid, ranking in read_run(made / "bm25.run", read_topics(made / "topics.tsv")).items():
+        assert read_run(tuned)[qid].docids == stage(ranking).docids
+    assert plain.read_text() != tuned.read_text()
+
+
+def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("999 0 d1 1\n")
+    words = [*ranked, "--method", "manifold", "--feedback", other, "--out", tmp_path / "x"]
+    assert "no query in common" in refused("rerank", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "--method mrf needs a --model"),
+        (["--model", "QRELS"], "not a model"),
+        (["--model", "QRELS", "--neighbours", "3"], "--neighbours is for --method manifold, not for mrf"),
+        (["--method", "manifold", "--model", "QRELS"], "--model is for --method mrf, not for manifold"),
+        (["--method", "manifold", "--transfer"], "--transfer is for --method mrf"),
+        (["--method", "manifold", "--graph", "ring"], "'ring' is not one of 'connecting', 'knn'"),
+        (["--method", "manifold", "--confidence", "none"], "'none' is not one of 'query', 'scores'"),
+        (["--method", "manifold", "--feedback", "RUN"], "qid iteration-or-subtopic docid grade"),
+        (["--method", "manifold", "--alpha", "1"], "alpha"),
+        (["--method", "manifold", "--depth", "0"], "depth"),
+    ],
+)
+def test_mistakes(
+    refused: Refused, made: Path, ranked: list[object], tmp_path: Path, words: list[str], reason: str
+) -> None:
+    places = {"QRELS": made / "qrels.txt", "RUN": made / "bm25.run"}
+    line = refused("rerank", *ranked, "--out", tmp_path / "x", *(places.get(word, word) for word in words))
+    assert reason in line

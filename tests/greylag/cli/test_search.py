@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greylag import LuceneIndex, read_run, read_topics
+from tests.greylag.cli.conftest import Command, Refused
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "parameters"),
+    [([], "bm25", {}), (["--k1", "2", "--b", "0"], "bm25", {"k1": 2.0, "b": 0.0}),
+     (["--model", "ql"], "ql", {}), (["--model", "ql", "--mu", "50"], "ql", {"mu": 50.0})],
+)  # fmt: skip
+def test_models_and_their_parameters(
+    command: Command, made: Path, tmp_path: Path, options: list[str], method: str, parameters: dict[str, float]
+) -> None:
+    topics, out = made / "topics.tsv", tmp_path / "out.run"
+    words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
+    assert command("search", *words, *options) == (0, "", "")
+    source = getattr(LuceneIndex(made / "index"), method)(7, **parameters)
+    expected = source.run(read_topics(topics))
+    run = read_run(out)
+    assert run.tag == method
+    assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
+
+
+def test_query_likelihood_and_cut(command: Command, collection: list[object], tmp_path: Path) -> None:
+    words = [*collection, "--out", tmp_path / "ql.run"]
+    assert command("search", *words, "--model", "ql", "--hits", "7", "--tag", "mine") == (0, "", "")
+    lines = (tmp_path / "ql.run").read_text().splitlines()
+    assert len(lines) == 24 * 7
+    assert all(line.endswith(" mine") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--b", "2"], "b is 2.0"),
+        (["--model", "ql", "--k1", "5"], "--k1 is for --model bm25, not for ql"),
+        (["--model", "ql", "--b", "0"], "--b is for --model bm25, not for ql"),
+        (["--mu", "5"], "--mu is for --model ql, not for bm25"),
+        (["--hits", "0"], "k is 0"),
+        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql'"),
+    ],
+)
+def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, words: list[str], reason: str) -> None:
+    assert reason in refused("search", *collection, "--out", tmp_path / "x", *words)
+    assert not (tmp_path / "x").exists()
+
+
+def test_files_that_cannot_be_used(refused: Refused, made: Path, collection: list[object], tmp_path: Path) -> None:
+    words = ["search", "--topics", made / "topics.tsv", "--out", tmp_path / "x"]
+    assert "is not a Lucene index" in refused(*words, "--index", tmp_path)
+    assert "cannot be written" in refused("search", *collection, "--out", tmp_path / "no" / "x")

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.greylag.cli.conftest import Command, Refused
+
+
+def test_models_have_the_same_bytes_on_any_number_of_threads(
+    command: Command, made: Path, collection: list[object], tmp_path: Path
+) -> None:
+    words = [*collection, "--qrels", made / "qrels.txt", "--max-features", "3", "--retrain"]
+    paths = [tmp_path / f"{jobs}.json" for jobs in (1, 2)]
+    for path in paths:
+        assert command("train", *words, "--jobs", path.stem, "--out", path)[0] == 0
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_what_was_learned_is_shown(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    code, told, _ = command("train", *ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", out)
+    assert code == 0
+    assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", told)
+
+
+def test_coordinate_ascent_over_named_features(
+    command: Command, made: Path, ranked: list[object], tmp_path: Path
+) -> None:
+    prior, model = tmp_path / "prior.tsv", tmp_path / "model.json"
+    prior.write_text("demo-001 0.5\ndemo-002 2\n")
+    named = f"FI/expansion/LM,prior:{prior}:log:0.1,FI/term/BM25"
+    words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--out", model]
+    code, told, _ = command("train", *words, "--learner", "coordinate-ascent", "--restarts", "2", "--seed", "7")
+    assert code == 0
+    assert [line.split()[-1] for line in told.splitlines()] == named.split(",")
+    provenance = json.loads(model.read_text())["provenance"]
+    assert (provenance["learner"], provenance["restarts"], provenance["seed"]) == ("CoordinateAscent", 2, 7)
+
+
+def test_preselection_is_recorded(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--max-features", "1", "--out", out]
+    assert command("train", *words, "--preselect", "mmr:4:0.7")[0] == 0
+    provenance = json.loads(out.read_text())["provenance"]
+    assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (28, "mmr:4:0.7", 4)
+
+
+def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("999 0 d1 1\n")
+    assert "no query in common" in refused("train", *ranked, "--qrels", other, "--out", tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--restarts", "2"], "--restarts is for --learner coordinate-ascent, not for greedy"),
+        (["--learner", "coordinate-ascent", "--max-features", "2"], "--max-features is for --learner greedy"),
+        (["--learner", "coordinate-ascent", "--retrain"], "--retrain is for --learner greedy"),
+        (["--learner", "coordinate-ascent", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["--learner", "forest"], "'forest' is not one of"),
+        (["--max-features", "0"], "max_features"),
+        (["--measure", "mapp"], "mapp"),
+        (["--preselect", "16"], "is not of the form mmr:16"),
+        (["--jobs", "0"], "0 is neither -1 nor at least 1"),
+        (["--jobs", "-2"], "-2 is neither -1 nor at least 1"),
+    ],
+)
+def test_mistakes(
+    refused: Refused, made: Path, ranked: list[object], tmp_path: Path, words: list[str], reason: str
+) -> None:
+    assert reason in refused("train", *ranked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *words)

@@ -1,0 +1,79 @@
+"""A user's mistakes, each of which type checkers reject: a line is marked with mypy's and pyright's kind of error."""
+
+import greylag
+from greylag import (
+    CSSVM,
+    MMR,
+    CoordinateAscent,
+    Coulomb,
+    CuttingPlane,
+    DiversityModel,
+    EssentialPages,
+    FeatureExtractor,
+    GreedySelection,
+    LinearModel,
+    LuceneIndex,
+    ManifoldRanker,
+    MRFRanker,
+    Objective,
+    PositionalIndex,
+    Query,
+    Run,
+    candidate_pool,
+    compare,
+    evaluate,
+    read_qrels,
+    read_run,
+    read_topics,
+    train,
+    training_data,
+    write_run,
+)
+
+index = PositionalIndex.from_lucene("index")
+model, diversity = LinearModel.load("model.json"), DiversityModel.load("div.json")
+run, qrels, topics = read_run("bm25.run"), read_qrels("qrels.txt"), read_topics("topics.tsv")
+objective, extractor = Objective.parse("AP"), FeatureExtractor(index, candidate_pool())
+data = training_data(run.rankings, qrels, extractor)
+
+greylag.MMRR(index)  # attr-defined reportAttributeAccessIssue
+LuceneIndex(3)  # arg-type reportArgumentType
+PositionalIndex.from_lucene(3)  # arg-type reportArgumentType
+Query("1")  # call-arg reportCallIssue
+Query(1, "geese")  # arg-type reportArgumentType
+run["1"].docids.append("d2")  # attr-defined reportAttributeAccessIssue
+run["1"] = run["2"]  # index reportIndexIssue
+run.tag = "other"  # misc reportAttributeAccessIssue
+MMR(index, lambd=0.5)  # call-arg reportCallIssue
+MMR(index, 20)  # call-arg reportCallIssue
+MMR("index")  # arg-type reportArgumentType
+EssentialPages(index, 20, 5)  # call-arg reportCallIssue
+ManifoldRanker(index, 30, 0.9)  # call-arg reportCallIssue
+ManifoldRanker(index, graph="ring")  # arg-type reportArgumentType
+ManifoldRanker(index, k=10)  # call-arg reportCallIssue
+MRFRanker(index, model)  # arg-type reportArgumentType
+MRFRanker(model, index, True)  # call-arg reportCallIssue
+CSSVM(model, index)  # arg-type reportArgumentType
+Coulomb(3, 0.1, 100.0)  # call-arg reportCallIssue
+Coulomb(M=3, assignment="worst")  # arg-type reportArgumentType
+CuttingPlane(slack="two")  # arg-type reportArgumentType
+GreedySelection(objective, 5)  # call-arg reportCallIssue
+GreedySelection(objective, restarts=3)  # call-arg reportCallIssue
+CoordinateAscent(3)  # arg-type reportArgumentType
+MMR(index).run(topics)  # arg-type reportArgumentType
+LuceneIndex("index").ql().run(run)  # arg-type reportArgumentType
+MMR(index).run(3)  # arg-type reportArgumentType
+MMR(index).run(run, 2)  # call-arg reportCallIssue
+MMR(index) >> LuceneIndex("index").bm25()  # operator reportOperatorIssue
+index >> MMR(index)  # operator reportOperatorIssue
+MMR(index) >> 3  # operator reportOperatorIssue
+evaluate(qrels, run, ["AP"])  # arg-type reportArgumentType
+evaluate(run, qrels, 10)  # arg-type reportArgumentType
+compare({"a": run, "b": run}, "a")  # dict-item reportArgumentType
+compare({"a": evaluate(run, qrels, ["AP"])}, "a", test="sign")  # arg-type reportArgumentType
+train(extractor, GreedySelection("AP"))  # arg-type reportArgumentType
+train(data)  # call-arg reportCallIssue
+write_run("mmr.run", run)  # arg-type reportArgumentType
+read_qrels()  # call-arg reportCallIssue
+diversity.weights = ()  # misc reportAttributeAccessIssue
+wrong: Run = MMR(index)(run["1"])  # assignment reportAssignmentType

@@ -1,0 +1,83 @@
+"""A user's code, which type checkers accept."""
+
+from pathlib import Path
+
+from greylag import (
+    CSSVM,
+    MMR,
+    CandidateMaker,
+    CoordinateAscent,
+    Coulomb,
+    CuttingPlane,
+    DiversityModel,
+    EssentialPages,
+    FeatureExtractor,
+    GreedySelection,
+    GreylagError,
+    LinearModel,
+    LuceneIndex,
+    ManifoldRanker,
+    MRFRanker,
+    Objective,
+    Pipeline,
+    PositionalIndex,
+    Query,
+    Ranking,
+    RankingData,
+    Run,
+    SVMDiv,
+    baselines,
+    build_index,
+    candidate_pool,
+    compare,
+    cross_validate,
+    evaluate,
+    read_qrels,
+    read_run,
+    read_subtopic_qrels,
+    read_topics,
+    train,
+    training_data,
+    training_examples,
+    tune,
+    write_run,
+)
+from greylag.diversity import PRESETS
+from greylag.diversity import train as train_diversity
+
+
+def reverse(ranking: Ranking) -> Ranking:
+    """A stage of the user's own."""
+    return ranking.permute(range(len(ranking))[::-1])
+
+
+n_documents: int = build_index(Path("docs.jsonl"), Path("index"))
+lucene = LuceneIndex("index")
+index = PositionalIndex.from_lucene(lucene)
+topics: dict[str, str] = read_topics("topics.tsv")
+ranking: Ranking = lucene.bm25(k=100)(Query("1", "grey goose"))
+pipeline: Pipeline[Query] = lucene.bm25() >> MMR(index, relevance_weight=0.7, k=20) >> reverse
+run: Run = pipeline.run(topics, n_jobs=2, tag="mmr")
+run = (lucene.ql(mu=500.0) >> ManifoldRanker(index, alpha=0.6, graph="mutual_knn")).run(topics)
+run = EssentialPages(index, k=5).run(read_run(Path("bm25.run")))
+write_run(run, "mmr.run")
+
+qrels = read_qrels("qrels.txt")
+extractor = FeatureExtractor(index, candidate_pool(["SD"]))
+data: RankingData = training_data(run.rankings, qrels, extractor)
+model: LinearModel = train(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
+held_out: Run = cross_validate(run, qrels, extractor, CoordinateAscent(Objective.parse("AP"), restarts=5)).run
+bm25: LinearModel = tune(baselines.BM25, {"k1": [0.9, 1.2], "b": [0.4]}, run, qrels, index, "AP")
+model.save("model.json")
+reranked: Run = MRFRanker(model, index, transfer=True).run(run)
+scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}
+p: list[float] = [comparison.p for comparison in compare(scores, "mmr", test="randomization").comparisons]
+
+learners: list[CuttingPlane | Coulomb] = [CuttingPlane(C=10.0), Coulomb(M=3, alpha=0.1, C=100.0, assignment="best")]
+make = CandidateMaker(index, PRESETS["svmdiv2"])
+examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.txt"), make, depth=50)
+diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10)
+stages = [SVMDiv(diversity, index, k=10), CSSVM(diversity, index, titles={"d1": "Geese"})]
+fused: Run = stages[0].run(run)
+members: tuple[Run, ...] = CSSVM(diversity, index).member_runs(run)
+error: type[Exception] = GreylagError
