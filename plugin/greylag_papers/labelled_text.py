@@ -3,7 +3,7 @@
 The input is a file of JSON objects, one per line, or a folder of such files. The fields of an object are
 
     id      a string or number, unique
-    label   a string or number, or a list of them; only documents with exactly one label are kept
+    label   a string or number, or a list of them; only documents with exactly one selected label are kept
     text    a string
     split   "train" or "test", in either case; optional
 
@@ -40,7 +40,7 @@ class Documents(Settings):
     text : tuple of str, default ("text",)
         Names of the fields that form the text, joined by line breaks.
     labels : tuple of str, default ()
-        Labels to keep; () keeps all.
+        The selected labels; () selects all. Labels that are not selected are ignored.
     skip_headers : bool, default False
         Keep only what follows the first blank line of a text, as in mail and news.
     """
@@ -108,11 +108,12 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
         docid = record.name(documents.id)
         if docid in kept:
             raise record.fault(f"duplicate id {docid!r}")
-        names = record.names(documents.label)
+        labels = record.names(documents.label)
+        names = [label for label in labels if not documents.labels or label in documents.labels]
         text = "\n".join(record.text(field) for field in documents.text)
         if documents.skip_headers:
             text = "".join(_BLANK_LINE.split(text, maxsplit=1)[1:])
-        if reason := _reason_to_leave_out(names, text, documents):
+        if reason := _reason_to_leave_out(labels, names, text):
             left_out[reason] += 1
         else:
             split = str(record.content.get(documents.split, "")).lower()
@@ -169,10 +170,8 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _reason_to_leave_out(labels: list[str], text: str, documents: Documents) -> str:
+def _reason_to_leave_out(labels: list[str], selected: list[str], text: str) -> str:
     """The reason for leaving a document out, or ""."""
-    if len(labels) != 1:
-        return "no label" if not labels else "several labels"
-    if documents.labels and labels[0] not in documents.labels:
-        return "another label"
+    if len(selected) != 1:
+        return "several labels" if selected else "another label" if labels else "no label"
     return "" if any(character.isalpha() for character in text) else "no word"

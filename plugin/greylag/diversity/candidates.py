@@ -99,7 +99,7 @@ def candidates_from_counts(
     document_features : array, shape (n, number of document features)
         psi.
     """
-    n, n_thresholds = frequencies.shape[0], len(features.thresholds)
+    n = frequencies.shape[0]
     words, numbers = np.unique(np.concatenate([frequencies.indices, titles.indices]), return_inverse=True)
     body, title = np.split(
         np.stack([np.concatenate([_rows(frequencies), _rows(titles)]), numbers]), [frequencies.nnz], 1
@@ -110,13 +110,24 @@ def candidates_from_counts(
         met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
         covered.append((title if kind == "title" else body)[:, met] + [[0], [level * len(words)]])
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
-    counts = np.bincount(columns, minlength=len(features.criteria) * len(words))
-    reached = np.searchsorted(features.thresholds, counts / max(n, 1), side="right")
-    pairs, kept = np.flatnonzero(reached), reached[columns] > 0
-    places = np.cumsum(reached > 0) - 1
+    counts = np.bincount(columns, minlength=len(features.criteria) * len(words)).reshape(len(features.criteria), -1)
+    steps = _steps(features, np.searchsorted(features.thresholds, counts / max(n, 1), side="right"))
+    used = (steps >= 0).any(axis=1)
+    pairs, kept = np.flatnonzero(used), used[columns]
+    places = np.cumsum(used) - 1
     entries = (np.ones(kept.sum()), (rows[kept], places[columns[kept]]))
-    steps = pairs // max(len(words), 1) * n_thresholds + reached[pairs] - 1
-    return Candidates(features, csr_matrix(entries, shape=(n, len(pairs))), steps, document_features)
+    return Candidates(features, csr_matrix(entries, shape=(n, len(pairs))), steps[pairs], document_features)
+
+
+def _steps(features: CoverageFeatures, reached: IntArray) -> IntArray:
+    """`Candidates.steps` of all pairs, from the number of thresholds that each word reaches at each level, (L, V)."""
+    n_thresholds, steps, curve = len(features.thresholds), [], 0
+    for counted in features.counted:
+        own = reached[list(counted)]
+        first = np.arange(curve, curve + len(counted))[:, None] * n_thresholds
+        steps.append(np.where(own > 0, first + own - 1, -1).T)
+        curve += len(counted)
+    return np.concatenate(steps)
 
 
 def _rows(matrix: csr_matrix) -> IntArray:

@@ -2,13 +2,16 @@
 
 A document covers a word at level l if it meets the l-th criterion for it (Table 1). V_l(y) are the words that some
 document of y covers at level l; D_l(v) are the candidates, out of n, that cover v at level l. The importance of a word
-is learned from binary features phi_l(v, x), one for each threshold on |D_l(v)| / n (Table 2). The joint features are
+is learned from binary features phi_l(v, x), one for each threshold on |D_l(v)| / n (Table 2). The paper leaves open
+whether phi_l sees D_l alone or, as the examples of Table 2 allow, all of D_1, ..., D_L. The joint features are
 
-    Psi(x, y) = 1/n (sum of phi_1(v, x) over v in V_1(y), ..., sum of phi_L(v, x) over v in V_L(y),
-                     sum of psi(d, x) over d in y)                                                      (eq. 4)
+    Psi(x, y) = (sum of phi_1(v, x) over v in V_1(y), ..., sum of phi_L(v, x) over v in V_L(y),
+                 sum of psi(d, x) over d in y)                                                      (eq. 4)
 
-with psi the optional features of single documents, which let relevance and diversity be learned together. The factor
-1/n balances queries with few and with many candidates in training and does not change predictions.
+with psi the optional features of single documents, which let relevance and diversity be learned together. Psi counts
+words, hundreds of them, so that small C already fit closely: C in `greylag.structured.CuttingPlane` weighs the mean
+loss, in [0, 1], against ||w||² / 2, where w is the worth of one word. If each Psi were divided by n, the same weights
+would need C n².
 `greylag.diversity.candidates` makes the candidates of a query from a ranking.
 
 References
@@ -19,7 +22,7 @@ Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -34,6 +37,7 @@ from greylag.greedy import Gain, greedy_picks
 from greylag.ranking import FloatArray, IntArray
 
 Kind = Literal["count", "frequency", "title", "tfidf"]
+Levels = Literal["own", "all"]
 
 
 class Criterion(NamedTuple):
@@ -62,6 +66,8 @@ class CoverageFeatures:
         The L levels, without duplicates.
     thresholds : tuple of float in (0, 1]
         Ascending thresholds on |D_l(v)| / n, shared by all levels.
+    levels : {"own", "all"}, default "own"
+        Whether phi_l has features of D_l alone, or of all of D_1, ..., D_L.
     document_features : tuple of str, default ()
         Names of the features of single documents (see `greylag.diversity.CandidateMaker`).
 
@@ -73,6 +79,8 @@ class CoverageFeatures:
 
     criteria: tuple[Criterion, ...]
     thresholds: tuple[float, ...]
+    _: KW_ONLY
+    levels: Levels = "own"
     document_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -82,6 +90,8 @@ class CoverageFeatures:
         for criterion in self.criteria:
             if criterion.kind not in get_args(Kind) or not 0 < criterion.bound < np.inf:
                 raise ParameterError(f"invalid criterion {tuple(criterion)}: see greylag.diversity.Criterion")
+        if self.levels not in get_args(Levels):
+            raise ParameterError(f"levels must be own or all, not {self.levels!r}")
         for name, values in (("criteria", self.criteria), ("document_features", self.document_features)):
             if len(set(values)) != len(values):
                 raise ParameterError(f"{name} contain duplicates: {', '.join(map(str, values))}")
@@ -90,14 +100,33 @@ class CoverageFeatures:
             raise ParameterError(f"thresholds must be ascending and in (0, 1], not {self.thresholds}")
 
     @property
+    def counted(self) -> tuple[tuple[int, ...], ...]:
+        """For each level l, the levels m whose |D_m(v)| / n are features of phi_l."""
+        every = range(len(self.criteria))
+        return tuple((level,) if self.levels == "own" else tuple(every) for level in every)
+
+    @property
+    def n_curves(self) -> int:
+        """The number of pairs of a level l and a level counted in phi_l, each of which has a weight per threshold."""
+        return sum(map(len, self.counted))
+
+    @property
     def n_features(self) -> int:
         """The length d of Psi."""
-        return len(self.criteria) * len(self.thresholds) + len(self.document_features)
+        return self.n_curves * len(self.thresholds) + len(self.document_features)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names in the order of Psi; ``count>=2 in 0.4`` refers to |D_l(v)| / n >= 0.4."""
-        words = (f"{criterion} in {threshold:.15g}" for criterion in self.criteria for threshold in self.thresholds)
+        """The names in the order of Psi.
+
+        ``count>=2 in 0.4`` is the number of words covered at level l (count>=2) with |D_l(v)| / n >= 0.4, and
+        ``count>=2, title>=1 in 0.4`` of those with |D_m(v)| / n >= 0.4 at level m (title>=1).
+        """
+        own, names = self.levels == "own", [str(criterion) for criterion in self.criteria]
+        curves = [
+            name if own else f"{name}, {names[m]}" for name, ms in zip(names, self.counted, strict=True) for m in ms
+        ]
+        words = (f"{curve} in {threshold:.15g}" for curve in curves for threshold in self.thresholds)
         return (*words, *self.document_features)
 
 
@@ -116,8 +145,21 @@ _THRESHOLDS = tuple(
 PRESETS = {
     "svmdiv": CoverageFeatures(_TERM_FREQUENCY, _THRESHOLDS),
     "svmdiv2": CoverageFeatures(_TERM_FREQUENCY + _TFIDF, _THRESHOLDS),
+    "svmdiv-all-levels": CoverageFeatures(
+        (
+            *(Criterion("count", c) for c in (1, 2, 5)),
+            Criterion("frequency", 0.05),
+            Criterion("title", 1),
+        ),
+        tuple(share / 1000 for share in (1, 50, 100, 200, 300, 400, 500, 700)),
+        levels="all",
+    ),
 }
-"""The feature spaces of the paper: term frequencies and titles (200 features), and with TF-IDF (300)."""
+"""The feature spaces of the paper: term frequencies and titles (200 features), and with TF-IDF (300).
+
+"svmdiv-all-levels" is the other reading of Table 2, in which phi_l sees every level. It has the criteria of Table 1
+without TF-IDF, and 200 features, too.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +173,9 @@ class Candidates:
     coverage : csr_matrix, shape (n, M)
         1 where a document covers one of M pairs of a level and a word. Pairs below the lowest threshold may be omitted,
         as no feature counts them.
-    steps : array, shape (M,)
-        For each pair, its level times the number of thresholds, plus the number of thresholds that it reaches, minus 1.
+    steps : array, shape (M, J)
+        For each pair of a level l and a word, and each of the J levels counted in phi_l: the number of the highest
+        threshold reached among all features of words, or -1 if none is. It belongs to all lower thresholds, too.
     document_features : array, shape (n, number of document features)
         psi.
     """
@@ -180,13 +223,14 @@ class CoverageModel:
 
     def joint_feature(self, x: Candidates, y: IntArray) -> FloatArray:
         """Psi(x, y), shape (d,)."""
-        levels, thresholds = len(x.features.criteria), len(x.features.thresholds)
+        curves, thresholds = x.features.n_curves, len(x.features.thresholds)
         covered = np.zeros(len(x.steps), dtype=bool)
         covered[covered_columns(x.coverage, y)] = True
-        reached = np.bincount(x.steps[covered], minlength=levels * thresholds).reshape(levels, thresholds)
+        steps = x.steps[covered].ravel()
+        reached = np.bincount(steps[steps >= 0], minlength=curves * thresholds).reshape(curves, thresholds)
         # A pair that reaches a threshold reaches all lower ones.
         words = np.cumsum(reached[:, ::-1], axis=1)[:, ::-1]
-        return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)]) / max(len(x), 1)
+        return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)])
 
     def loss(self, truth: Subtopics, y: IntArray) -> float:
         """The weight of the subtopics that y does not cover, in [0, 1]."""
@@ -245,7 +289,7 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
         raise ModelError(
             f"{len(weights)} weights do not match {x.features.n_features} features: the model uses another preset"
         )
-    levels, thresholds = len(x.features.criteria), len(x.features.thresholds)
-    words, documents = np.split(weights / max(len(x), 1), [levels * thresholds])
-    values = words.reshape(levels, thresholds).cumsum(axis=1).ravel()
-    return CoverageGain(x.coverage, values[x.steps], x.document_features @ documents + bonus)
+    curves, thresholds = x.features.n_curves, len(x.features.thresholds)
+    words, documents = np.split(weights, [curves * thresholds])
+    values = np.append(words.reshape(curves, thresholds).cumsum(axis=1), 0.0)  # at -1: no threshold is reached
+    return CoverageGain(x.coverage, values[x.steps].sum(axis=1), x.document_features @ documents + bonus)

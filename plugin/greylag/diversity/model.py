@@ -16,7 +16,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection, model_content, write_model
 
-SCHEMA = 2
+SCHEMA = 3
 KIND = "greylag diversity model"
 
 
@@ -106,6 +106,7 @@ class DiversityModel:
             "preset": self.preset,
             "criteria": [list(criterion) for criterion in self.features.criteria],
             "thresholds": list(self.features.thresholds),
+            "levels": self.features.levels,
             "document_features": list(self.features.document_features),
             "k": self.k,
             "titles": self.titles,
@@ -126,7 +127,12 @@ class DiversityModel:
             If the file is not a diversity model, if its schema is not supported, or if a value is outside its domain.
         """
         with model_content(path, KIND, SCHEMA, "greylag train-diversity", k=int, titles=bool) as content:
-            features = CoverageFeatures(content["criteria"], content["thresholds"], content["document_features"])
+            features = CoverageFeatures(
+                content["criteria"],
+                content["thresholds"],
+                levels=content["levels"],
+                document_features=content["document_features"],
+            )
             if tuple(content["weights"]) != features.names:
                 raise ModelError("the names of the weights do not match the criteria, thresholds and document features")
             if len({len(own) for own in content["weights"].values()}) > 1:

@@ -22,7 +22,7 @@ from greylag.structured.ensemble import Ensemble
 from greylag.trec import SubtopicQrels
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
-"""The values of C in the experiments of Yue & Joachims (2008)."""
+"""1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""
 
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
@@ -36,6 +36,8 @@ def training_examples(
     depth: int = 100,
 ) -> dict[str, Example]:
     """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
+
+    Subtopics are weighted by the number of candidates that cover them (Yue & Joachims 2008, section 6).
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def training_examples(
     without = []
     for ranking in rankings:
         candidates = ranking.head(depth)
-        truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}))
+        truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}), candidates_only=True)
         if truth.coverage.nnz:
             examples[ranking.qid] = (make(candidates), truth)
         else:

@@ -1,8 +1,9 @@
 """Subtopic coverage: the subtopics of a query, their weights, and the loss of a set of documents.
 
 A document covers a subtopic if it is relevant to it (grade 1 or more). Subtopics without a relevant document are
-ignored. The weight of a subtopic is proportional to the number of its relevant documents, retrieved or not; the weights
-of a query sum to 1 (Yue & Joachims 2008, section 3). The loss of a set of documents is the weight it leaves uncovered.
+ignored. The weight of a subtopic is proportional to the number of its relevant documents; the weights of a query sum to
+1. The loss of a set of documents is the weight it leaves uncovered. Measures count all relevant documents, retrieved or
+not; Yue & Joachims (2008, section 6) count those in a given candidate set.
 
 References
 ----------
@@ -65,7 +66,9 @@ class Subtopics:
     weights: FloatArray
 
     @classmethod
-    def from_qrels(cls, docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]]) -> Subtopics:
+    def from_qrels(
+        cls, docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]], *, candidates_only: bool = False
+    ) -> Subtopics:
         """The subtopics of candidates, from the judgements of their query.
 
         Parameters
@@ -74,10 +77,14 @@ class Subtopics:
             The candidates.
         judgements : mapping
             Grades by subtopic and docid.
+        candidates_only : bool, default False
+            Whether weights count the candidates alone, so that subtopics that none of them covers are ignored.
         """
         from scipy.sparse import csr_matrix
 
         relevant = relevant_documents(judgements)
+        if candidates_only:
+            relevant = [own for subtopic in relevant if (own := subtopic.intersection(docids))]
         counts = np.array([len(subtopic) for subtopic in relevant], dtype=np.float64)
         covered = coverage(docids, relevant).astype(np.float64)
         return cls(csr_matrix(covered), counts / max(counts.sum(), 1.0))

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from pydantic import AfterValidator, Field
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from tqdm import tqdm
 
 from greylag import CollectionError, FloatArray, IntArray
@@ -47,7 +47,7 @@ class Settings(TextSettings):
     conditioning_size : int >= 0, default 2
         Size K of Koller & Sahami's Markov blankets.
     splits : int >= 1 or "given", default 10
-        Number of random stratified splits; "given" takes the split of the files.
+        Number of random splits, which ignore the labels; "given" takes the split of the files.
     test_share : float in (0, 1), default 0.2
         Share of the test documents in a random split.
     folds : int >= 2, default 5
@@ -111,9 +111,9 @@ def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> li
             field = settings.documents.split
             raise CollectionError(f"no document's {field!r} is 'test': set splits to a number of random splits")
     else:
-        drawn = StratifiedShuffleSplit(settings.splits, test_size=settings.test_share, random_state=settings.seed)
+        drawn = ShuffleSplit(settings.splits, test_size=settings.test_share, random_state=settings.seed)
         try:
-            splits = list(drawn.split(y, y))
+            splits = list(drawn.split(y))
         except ValueError as error:
             raise CollectionError(f"the documents cannot be split at random: {error}") from None
     for train, _ in splits:

@@ -98,7 +98,10 @@ def weight_table(accuracies: Accuracies) -> Table:
 
 
 def weight_figure(accuracies: Accuracies) -> Figure:
-    """Mean accuracy over lambda: a panel for each learner, a line for each number of words (the paper's Figure 1)."""
+    """Mean accuracy over lambda: a panel for each learner, a line for each number of words (the paper's Figure 1).
+
+    Dashed lines are all words: the learner's own, and the linear support vector machine's.
+    """
     caption = "Mean accuracy in per cent on the test documents over lambda; 1 is the order of information gain"
 
     def draw(canvas: Canvas) -> None:
@@ -107,9 +110,12 @@ def weight_figure(accuracies: Accuracies) -> Figure:
             for k, name in enumerate(_size_names(accuracies)):
                 means = 100 * accuracies.mmr[:, :, k, i].mean(axis=0)
                 axes.plot(accuracies.relevance_weights, means, marker=".", color=f"C{k}", label=name)
-            everything = np.full(len(means), 100 * accuracies.all_words[:, i].mean())
-            axes.plot(accuracies.relevance_weights, everything, color="0.6", linestyle="--", label=ALL)
+            for name, values, color in ((ALL, accuracies.all_words[:, i], "0.6"), (SVM, accuracies.svm, "black")):
+                level = np.full(len(means), 100 * values.mean())
+                axes.plot(accuracies.relevance_weights, level, color=color, linestyle="--", label=name)
             axes.set_title(learner)
+        for empty in panels[len(accuracies.learners) :]:
+            empty.set_axis_off()
         canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
         canvas.supxlabel("relevance weight lambda")
         canvas.supylabel("accuracy, per cent")

@@ -61,7 +61,7 @@ def index_queries(
     makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []
     for ranking in rankings:
-        truth = Subtopics.from_qrels(ranking.docids, qrels.get(ranking.qid, {}))
+        truth = Subtopics.from_qrels(ranking.docids, qrels.get(ranking.qid, {}), candidates_only=True)
         covering = np.flatnonzero(np.diff(truth.coverage.indptr))
         if not len(covering):
             continue

@@ -45,7 +45,7 @@ def candidates(seed: int, n: int, pairs: int = 30) -> Candidates:
     rng = np.random.default_rng(seed)
     features = PRESETS["svmdiv"]
     coverage = csr_matrix((rng.random((n, pairs)) < 0.3).astype(float))
-    return Candidates(features, coverage, rng.integers(features.n_features, size=pairs), np.zeros((n, 0)))
+    return Candidates(features, coverage, rng.integers(features.n_features, size=(pairs, 1)), np.zeros((n, 0)))
 
 
 def subtopics(seed: int, n: int) -> Subtopics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -32,30 +33,34 @@ def plain_psi(
     """Eq. 4 with sets of words."""
     n_documents, vocabulary = len(contents), {word for text in contents.values() for word in text.split()}
     idf = {w: np.log(n_documents / sum(w in text.split() for text in contents.values())) for w in vocabulary}
-    psi = []
+    psi, levels = [], []
     for kind, bound in features.criteria:
         covered = [
             covers(contents.get(d, "").split(), titles.get(d, "").split(), kind, bound, idf) & vocabulary
             for d in ranking.docids
         ]
+        levels.append(covered)
+    for covered in levels:
         reached = set().union(*(covered[i] for i in picked))
-        for threshold in features.thresholds:
-            psi.append(sum(sum(word in words for words in covered) / len(covered) >= threshold for word in reached))
-    return np.array(psi) / len(ranking)
+        for counted in [covered] if features.levels == "own" else levels:
+            for threshold in features.thresholds:
+                psi.append(sum(sum(word in words for words in counted) / len(counted) >= threshold for word in reached))
+    return np.array(psi)
 
 
+@pytest.mark.parametrize("levels", ["own", "all"])
 @pytest.mark.parametrize("seed", range(30))
-def test_joint_features_are_eq_4(seed: int) -> None:
-    n = 8
+def test_joint_features_are_eq_4(seed: int, levels: Literal["own", "all"]) -> None:
+    n, features = 8, replace(samples.SMALL, levels=levels)
     contents, titles = samples.texts(seed, n)
     index = PositionalIndex.from_texts(contents)
     ranking = samples.ranking(seed, n)
     outside = Ranking("q", "", (*ranking.docids, "elsewhere"), np.arange(n + 1, 0.0, -1.0))
     rng = np.random.default_rng(seed)
     for case in (ranking, outside):
-        x = CandidateMaker(index, samples.SMALL, titles=titles)(case)
+        x = CandidateMaker(index, features, titles=titles)(case)
         picked = rng.permutation(len(case))[: rng.integers(0, 5)]
-        expected = plain_psi(case, contents, titles, samples.SMALL, picked.tolist())
+        expected = plain_psi(case, contents, titles, features, picked.tolist())
         np.testing.assert_allclose(CoverageModel().joint_feature(x, picked), expected, atol=1e-15)
 
 
@@ -81,7 +86,7 @@ def test_document_features_are_summed() -> None:
     mrf /= np.maximum(mrf.max(axis=0), 1e-300)
     picked = np.array([5, 0, 2])
     expected = [1 / 6 + 1 + 1 / 3, mrf[picked, 0].sum(), 2 / 7 + 1 + 5 / 7, mrf[picked, 1].sum()]
-    np.testing.assert_allclose(CoverageModel().joint_feature(x, picked)[-4:], np.array(expected) / 8)
+    np.testing.assert_allclose(CoverageModel().joint_feature(x, picked)[-4:], expected)
     weights = np.zeros(x.features.n_features)
     weights[-4] = 1.0
     assert CoverageModel(8).infer(x, weights).tolist() == list(range(8))

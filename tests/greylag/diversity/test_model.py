@@ -49,7 +49,7 @@ def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
     ("change", "message"),
     [
         (lambda content: {**content, "kind": "greylag linear model"}, "not a greylag diversity model"),
-        (lambda content: {**content, "schema": 1}, "schema 1, but this version reads 2: train it again"),
+        (lambda content: {**content, "schema": 2}, "schema 2, but this version reads 3: train it again"),
         (lambda content: _without(content, "thresholds"), "lacks 'thresholds'"),
         (lambda content: {**content, "thresholds": [0.5, 0.1]}, "thresholds must be ascending and in (0, 1]"),
         (

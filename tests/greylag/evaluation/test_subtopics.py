@@ -44,6 +44,13 @@ def test_weights_count_relevant_documents_outside_the_candidates():
     assert truth.loss(np.array([0])) == pytest.approx(3 / 6)
 
 
+def test_weights_can_count_the_candidates_alone():
+    judgements = {"a": {"d1": 1}, "b": {"d2": 1, "d9": 2}, "c": {"d0": 1, "d1": 1, "d9": 1}, "none": {"d8": 1}}
+    truth = Subtopics.from_qrels(["d0", "d1", "d2"], judgements, candidates_only=True)
+    assert truth.coverage.toarray().tolist() == [[0, 0, 1], [1, 0, 1], [0, 1, 0]]
+    assert truth.weights.tolist() == [1 / 4, 1 / 4, 2 / 4]
+
+
 def test_no_subtopics():
     nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
     assert nothing.coverage.shape == (2, 0)
