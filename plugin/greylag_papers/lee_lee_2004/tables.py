@@ -106,7 +106,7 @@ def weight_figure(accuracies: Accuracies) -> Figure:
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.subplots(2, -(-len(accuracies.learners) // 2), sharex=True).ravel()
-        for i, (learner, axes) in enumerate(zip(accuracies.learners, panels, strict=True)):
+        for i, (learner, axes) in enumerate(zip(accuracies.learners, panels, strict=False)):
             for k, name in enumerate(_size_names(accuracies)):
                 means = 100 * accuracies.mmr[:, :, k, i].mean(axis=0)
                 axes.plot(accuracies.relevance_weights, means, marker=".", color=f"C{k}", label=name)

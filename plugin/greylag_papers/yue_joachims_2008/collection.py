@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from greylag.diversity import C_GRID, CoverageModel, fit_grid, mean_loss
+from greylag.diversity import C_GRID
 from greylag.evaluation import Significance, to_dict
 from greylag.experiments import (
     Context,
@@ -20,16 +20,18 @@ from greylag.experiments import (
     Positive,
     Section,
     Study,
+    Table,
     comparison_table,
     line_figure,
     means_table,
 )
 from greylag_papers.yue_joachims_2008.candidate_lists import CandidateLists, CandidateSettings, open_candidates
-from greylag_papers.yue_joachims_2008.comparison import LEARNER, LOSS, METHODS, ORACLE, LossTable, measure_losses
+from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, OKAPI, ORACLE, LossTable, measure_losses
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 from greylag_papers.yue_joachims_2008.splits import rotations
 
-Space = Literal["svmdiv", "svmdiv2"]
+Space = Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"]
+COMPARED = (*METHODS, OKAPI)
 RELEVANT_ONLY = {"relevant": True, "all": False}
 _LOSSES = """\
 The loss is the weight of the subtopics that the picked documents do not cover. The weight of a subtopic is proportional
@@ -37,14 +39,18 @@ to the number of documents that cover it. Each query is tested once, by a model 
 queries, with C chosen on a third.
 
 With "relevant", candidates are the documents that cover a subtopic; with "all", the whole list. "random" is the mean
-over 20 orders. "known-subtopics" is greedy selection by the true subtopics, an oracle."""
+over 20 orders. "first-stage" is the order of the given lists, "okapi" that of BM25 (Robertson et al. 1994).
+"known-subtopics" is greedy selection by the true subtopics, an oracle. "svmdiv-all-levels" is the other reading of
+Table 2 of the paper, in which the importance of a word at a level depends on its document frequencies at all levels."""
 _TESTS = """\
 Queries on which a method loses less ("better"), as much, and more than SVM-div. A positive difference means a higher
 loss than SVM-div. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction over the comparisons with
 the same feature space."""
 _COST = """\
-"training": trained and tested on all queries, which shows how well the features can fit the subtopics. "test": tested
-on queries that were not trained on, with the same C in all rotations."""
+"training": the loss on the training queries, mean over the splits (Figure 3 of the paper). "test": the loss on the
+test queries, with the same C in all splits. The line is the loss of greedy selection by the true subtopics on the
+training queries."""
+_TIMES = """Training on the queries of one split, mean over the splits. The first feature space."""
 
 
 class Settings(CandidateSettings):
@@ -54,21 +60,24 @@ class Settings(CandidateSettings):
     ----------
     k : int >= 1, default 5
         Number of documents picked.
-    spaces : tuple of "svmdiv" or "svmdiv2", default both
+    spaces : tuple of "svmdiv", "svmdiv2" or "svmdiv-all-levels", default all
         Feature spaces of SVM-div. Figures show the first.
     grid : tuple of float, default `C_GRID`
         Values of C.
     n_training, n_validation : int >= 1, default 12 and 4
         Number of queries to train on and to choose C on.
+    n_splits : int >= 1, default: one for each query, as in the paper
+        Number of splits, each of which tests a block of queries; see `rotations`.
     training_sizes : tuple of int >= 1, default 1, 2, 4, 8, 12
         Numbers of training queries that are compared.
     """
 
     k: Positive = 5
-    spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = ("svmdiv", "svmdiv2")
+    spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = get_args(Space)
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
     n_training: Positive = 12
     n_validation: Positive = 4
+    n_splits: Positive | None = None
     training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
 
 
@@ -84,8 +93,8 @@ class Findings:
         For each feature space, all other methods compared with it.
     by_size : mapping of int to float
         Mean test loss in the first feature space by number of training queries.
-    fitted : mapping of float to float
-        Mean loss in the first feature space by C, trained and tested on all queries.
+    fitted : mapping of float to mapping
+        `LossTable.fitted` in the first feature space by C.
     tested : mapping of float to float
         Mean test loss in the first feature space by C.
     """
@@ -93,7 +102,7 @@ class Findings:
     table: LossTable
     tests: tuple[Significance, ...]
     by_size: Mapping[int, float]
-    fitted: Mapping[float, float]
+    fitted: Mapping[float, Mapping[str, float]]
     tested: Mapping[float, float]
 
 
@@ -105,7 +114,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
         n_candidates = sum(len(query.relevance) for query in queries)
         context.progress(f"{name}: {len(queries)} queries, {n_candidates} candidates")
         found[name] = find(queries, settings, context.n_jobs)
-    k, methods = settings.k, (*METHODS, *settings.spaces)
+    k, methods = settings.k, (*COMPARED, *settings.spaces)
     scores = {method: {name: part.table.mean(method, k) for name, part in found.items()} for method in methods}
     means = means_table(f"Mean weighted subtopic loss, {k} documents picked", scores)
     tests = [comparison_table(f"Comparison on {name} candidates", *part.tests) for name, part in found.items()]
@@ -119,7 +128,9 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
             Section("Comparisons", _TESTS, tests),
             Section("Number of training queries", parts=[size_figure(found, settings)]),
             Section("C", _COST, [cost_figure(found, settings)]),
+            Section("Running time", _TIMES, [time_table(found)]),
         ],
+        seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in found.items()},
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
@@ -129,17 +140,16 @@ def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int) -> Find
     k, first = settings.k, settings.spaces[0]
 
     def losses(n_training: int, spaces: Sequence[str]) -> LossTable:
-        splits = rotations(queries, n_training, settings.n_validation)
+        splits = rotations(queries, n_training, settings.n_validation, settings.n_splits)
         return measure_losses(splits, [k], spaces=spaces, grid=settings.grid, n_jobs=n_jobs)
 
     table = losses(settings.n_training, settings.spaces)
-    model, examples = CoverageModel(k), [(query.candidates[first], query.truth) for query in queries]
-    solutions = fit_grid(model, examples, LEARNER, settings.grid)
+    sizes = {n: table if n == settings.n_training else losses(n, [first]) for n in settings.training_sizes}
     return Findings(
         table,
-        tests=tuple(table.compare(space, (*METHODS, *settings.spaces), k) for space in settings.spaces),
-        by_size={n: losses(n, [first]).mean(first, k) for n in settings.training_sizes},
-        fitted={C: mean_loss(model, examples, solution.weights) for C, solution in solutions.items()},
+        tests=tuple(table.compare(space, (*COMPARED, *settings.spaces), k) for space in settings.spaces),
+        by_size={n: part.mean(first, k) for n, part in sizes.items()},
+        fitted={C: table.fitted(first, k, C) for C in sorted(settings.grid)},
         tested={C: table.mean(first, k, C) for C in sorted(settings.grid)},
     )
 
@@ -147,10 +157,11 @@ def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int) -> Find
 def results(found: Findings, settings: Settings) -> dict[str, Any]:
     """All losses and comparisons, JSON-serialisable."""
     return {
-        **to_dict(found.table.scores((*METHODS, *settings.spaces), settings.k)),
+        **to_dict(found.table.scores((*COMPARED, *settings.spaces), settings.k)),
         "tests": [to_dict({}, test)["significance"] for test in found.tests],
         "loss by training queries": found.by_size,
-        "training loss by C": found.fitted,
+        "training loss by C": {C: fit["loss"] for C, fit in found.fitted.items()},
+        "greedy loss on training queries": next(iter(found.fitted.values()))["greedy"],
         "test loss by C": found.tested,
     }
 
@@ -171,12 +182,22 @@ def cost_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
     """The loss by C, and the loss of the oracle (Figure 3 of the paper)."""
     panels = {
         name: (
-            {"training": part.fitted, "test": part.tested},
-            {ORACLE: part.table.mean(ORACLE, settings.k)},
+            {"training": {C: fit["loss"] for C, fit in part.fitted.items()}, "test": part.tested},
+            {ORACLE: next(iter(part.fitted.values()))["greedy"]},
         )
         for name, part in found.items()
     }
     return line_figure(f"Loss of {settings.spaces[0]} by C", "C", LOSS, panels, log=True)
+
+
+def time_table(found: Mapping[str, Findings]) -> Table:
+    """The loss, the iterations and the seconds of training by C (section 7.3 of the paper)."""
+    rows = [
+        [name, f"{C:g}", f"{fit['loss']:.4f}", f"{fit['iterations']:.0f}", f"{fit['seconds']:.2f}"]
+        for name, part in found.items()
+        for C, fit in part.fitted.items()
+    ]
+    return Table("Training by C", ("candidates", "C", "training loss", "iterations", "seconds"), rows)
 
 
 STUDY = Study(Settings, open_candidates, run)

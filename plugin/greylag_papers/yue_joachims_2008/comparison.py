@@ -1,9 +1,11 @@
-"""SVM-div compared with its baselines (Yue & Joachims 2008, section 7): losses by method, k, C and query."""
+"""SVM-div compared with its baselines (Yue & Joachims 2008, section 7): losses by method, k, C and query, and times."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from greylag.diversity import (
     EssentialPagesGain,
     MarginalRelevance,
     choose_cost,
-    fit_grid,
+    mean_loss,
     random_gain,
     subtopic_gain,
     unweighted_coverage,
@@ -38,7 +40,9 @@ BASELINES: Mapping[str, Callable[[StudyQuery], Gain]] = {
     ORACLE: lambda query: subtopic_gain(query.truth),
 }
 METHODS = ("random", *BASELINES)
-"""The methods that learn nothing."""
+"""The methods that learn nothing and need no query."""
+OKAPI = "okapi"
+"""The documents in the order of BM25, for queries with BM25 scores (Robertson et al. 1994)."""
 
 
 class Loss(NamedTuple):
@@ -54,11 +58,36 @@ class Loss(NamedTuple):
     loss: float
 
 
+class Fit(NamedTuple):
+    """A training of SVM-div on the training queries of a split.
+
+    Parameters
+    ----------
+    method, k, C
+        As in `Loss`.
+    loss, greedy : float
+        Mean losses on the training queries: of SVM-div, and of greedy selection by the true subtopics.
+    iterations : int
+        Iterations of the cutting plane.
+    seconds : float
+        Time of training.
+    """
+
+    method: str
+    k: int
+    C: float
+    loss: float
+    greedy: float
+    iterations: int
+    seconds: float
+
+
 @dataclass(frozen=True)
 class LossTable:
-    """Losses by method, k, C and query."""
+    """Losses by method, k, C and query, and the trainings behind them."""
 
     rows: tuple[Loss, ...]
+    fits: tuple[Fit, ...] = field(default=(), compare=False)
 
     def losses(self, method: str, k: int, C: float | None = None) -> dict[str, float]:
         """The losses of a method by query, in the order of the rows.
@@ -76,6 +105,11 @@ class LossTable:
     def mean(self, method: str, k: int, C: float | None = None) -> float:
         """The mean of `losses`."""
         return float(np.mean(list(self.losses(method, k, C).values())))
+
+    def fitted(self, method: str, k: int, C: float) -> dict[str, float]:
+        """The means over the splits of the numbers of `Fit`."""
+        fits = [fit[3:] for fit in self.fits if fit[:3] == (method, k, C)]
+        return dict(zip(Fit._fields[3:], np.mean(fits, axis=0).tolist(), strict=True))
 
     def scores(self, methods: Sequence[str], k: int) -> dict[str, Scores]:
         """The losses of several methods as scores by ``subtopic-loss@k``."""
@@ -113,29 +147,42 @@ def measure_losses(
     rows = [row for k in ks for query in tested for row in baseline_losses(query, k)]
     tasks = [(split, space, k) for k in ks for space in spaces for split in splits]
     learned = Parallel(n_jobs=n_jobs)(delayed(svmdiv_losses)(*task, grid) for task in tasks)
-    return LossTable((*rows, *(row for part in learned for row in part)))
+    losses, fits = zip(*learned, strict=True)
+    return LossTable((*rows, *chain.from_iterable(losses)), tuple(chain.from_iterable(fits)))
 
 
 def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
-    """The losses of `METHODS`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
+    """The losses of `METHODS` and `OKAPI`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
     n = len(query.relevance)
     orders = (random_gain(n, np.random.default_rng(seed)) for seed in range(RANDOM_SEEDS))
     expected = float(np.mean([query.truth.loss(greedy_picks(order, k)) for order in orders]))
     greedy = {name: query.truth.loss(greedy_picks(gain(query), k)) for name, gain in BASELINES.items()}
+    if query.okapi is not None:
+        greedy[OKAPI] = query.truth.loss(greedy_picks(ModularGain(query.okapi), k))
     return [Loss(method, k, None, query.qid, loss) for method, loss in {"random": expected, **greedy}.items()]
 
 
-def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> list[Loss]:
-    """The losses of SVM-div on the test queries of a split, for each C of `grid` and for the C chosen by validation."""
+def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> tuple[list[Loss], list[Fit]]:
+    """SVM-div on a split, trained with each C of `grid`.
+
+    Returns
+    -------
+    list of Loss
+        The losses on the test queries, for each C and for the C chosen by validation.
+    list of Fit
+        One for each C.
+    """
     model = CoverageModel(k)
-    training, validation = (
-        [(query.candidates[space], query.truth) for query in queries] for queries in (split.training, split.validation)
-    )
-    solutions = fit_grid(model, training, LEARNER, grid)
-    rows = []
-    for C, solution in solutions.items():
-        for query in split.test:
-            picked = model.infer(query.candidates[space], solution.weights)
-            rows.append(Loss(space, k, C, query.qid, query.truth.loss(picked)))
+    training, validation, test = ([(query.candidates[space], query.truth) for query in queries] for queries in split)
+    greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))
+    solutions, rows, fits = {}, [], []
+    for C in sorted(grid):
+        start = time.perf_counter()
+        solution = solutions[C] = replace(LEARNER, C=C).fit(model, training)
+        seconds = time.perf_counter() - start
+        fitted = mean_loss(model, training, solution.weights)
+        fits.append(Fit(space, k, C, fitted, greedy, solution.iterations, seconds))
+        for query, (x, truth) in zip(split.test, test, strict=True):
+            rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
     chosen = choose_cost(model, solutions, validation)
-    return rows + [row._replace(C=None) for row in rows if chosen == row.C]
+    return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

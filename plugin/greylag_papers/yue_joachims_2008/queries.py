@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 from greylag import FloatArray, Ranking, unit_range
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
 from greylag.evaluation import Subtopics
+from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.trec import SubtopicQrels
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
@@ -31,6 +32,8 @@ class StudyQuery:
         Unit vectors, for MMR.
     relevance : array of shape (n,), in [0, 1]
         For MMR.
+    okapi : array of shape (n,), optional
+        BM25 scores; None if there is no query to score documents for.
     candidates : mapping of feature space to Candidates
         For SVM-div.
     """
@@ -41,6 +44,7 @@ class StudyQuery:
     vectors: csr_matrix
     relevance: FloatArray
     candidates: Mapping[str, Candidates]
+    okapi: FloatArray | None = None
 
 
 def index_queries(
@@ -58,6 +62,7 @@ def index_queries(
     relevant_only : bool, default True
         Whether candidates are only the documents that cover a subtopic, as in the paper, or the whole ranking.
     """
+    okapi = FeatureExtractor(index, (FeatureSpec.parse("FI/term/BM25"),))
     makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []
     for ranking in rankings:
@@ -78,6 +83,7 @@ def index_queries(
                 vectors=index.tfidf(documents),
                 relevance=unit_range(ranking.scores),
                 candidates={name: make(ranking) for name, make in makers.items()},
+                okapi=okapi(ranking)[:, 0],
             )
         )
     return queries

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag import ParameterError
+from greylag import IntArray, ParameterError
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 
 
@@ -31,45 +31,43 @@ def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: in
     return Split(tuple(queries[:n_training]), tuple(queries[n_training:end]), tuple(queries[end:]))
 
 
-def rotations(queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4) -> list[Split]:
-    """One split per query: test on the query, validate on the next ones, and train on those after them.
-
-    Raises
-    ------
-    ParameterError
-        If there are too few queries.
-    """
-    end = _held_out(queries, n_training, n_validation)
-    splits = []
-    for first in range(len(queries)):
-        test, *rest = _rotate(queries, first)
-        splits.append(Split(tuple(rest[n_validation:end]), tuple(rest[:n_validation]), (test,)))
-    return splits
-
-
-def folds(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> list[Split]:
-    """As few splits as possible that together test each query once.
+def rotations(
+    queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4, n_splits: int | None = None
+) -> list[Split]:
+    """Splits that together test each query once (Yue & Joachims 2008, section 6).
 
     Each split tests a block of consecutive queries, trains on the queries after the block and validates on those after
     the training queries. The first query follows the last.
 
+    Parameters
+    ----------
+    n_splits : int, optional
+        Number of blocks; by default, one for each query, as in the paper.
+
     Raises
     ------
     ParameterError
-        If there are too few queries.
+        If there are too few queries, or too few splits to leave enough queries for training and validation.
     """
-    end = _held_out(queries, n_training, n_validation)
-    n_folds = -(-len(queries) // (len(queries) - end))
-    splits = []
-    for block in np.array_split(np.arange(len(queries)), n_folds):
-        order = _rotate(queries, block[0])
-        test, rest = order[: len(block)], order[len(block) :]
-        splits.append(Split(rest[:n_training], rest[n_training:end], test))
+    end, splits = _held_out(queries, n_training, n_validation), []
+    for block in np.array_split(np.arange(len(queries)), n_splits or len(queries)):
+        test, *rest = _rotate(queries, block)
+        if len(rest) < end:
+            raise ParameterError(f"{n_splits} splits of {len(queries)} queries leave {len(rest)}, fewer than {end}")
+        splits.append(Split(tuple(rest[:n_training]), tuple(rest[n_training:end]), test))
     return splits
 
 
-def _rotate(queries: Sequence[StudyQuery], first: int) -> tuple[StudyQuery, ...]:
-    return (*queries[first:], *queries[:first])
+def folds(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> list[Split]:
+    """The smallest number of `rotations`."""
+    end = _held_out(queries, n_training, n_validation)
+    return rotations(queries, n_training, n_validation, -(-len(queries) // (len(queries) - end)))
+
+
+def _rotate(queries: Sequence[StudyQuery], block: IntArray) -> tuple[Any, ...]:
+    """A block of queries, then each of the queries after it, and then before it."""
+    first, end = int(block[0]), int(block[-1]) + 1
+    return (tuple(queries[first:end]), *queries[end:], *queries[:first])
 
 
 def _held_out(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> int:
