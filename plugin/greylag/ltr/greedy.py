@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from greylag.errors import ParameterError
 from greylag.ltr.coordinate_ascent import coordinate_ascent
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection
-from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare
+from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
 
@@ -63,8 +64,6 @@ class GreedySelection:
         ParameterError
             If no feature raises the objective above 0.
         """
-        from joblib import Parallel, delayed
-
         objective = Objective.parse(self.objective)
         problem = prepare(data, objective)
         columns: list[int] = []
@@ -76,8 +75,11 @@ class GreedySelection:
             while len(columns) < self.max_features:
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.specs)) if column not in columns]
-                search = partial(line_search, problem, scores) if columns else partial(_better_sign, problem)
-                optima = parallel(delayed(search)(data.columns[column]) for column in candidates)
+                directions = [data.columns[column] for column in candidates]
+                if columns:
+                    optima = best_steps(problem, scores, directions, parallel)
+                else:
+                    optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
                 if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
                     break
@@ -93,6 +95,26 @@ class GreedySelection:
                 f"no feature raises {objective} above 0 on the training data: is a relevant document ranked?"
             )
         return Selection(tuple(columns), tuple(history), tuple(training_scores))
+
+
+def best_steps(
+    problem: Problem, scores: FloatArray, directions: Sequence[FloatArray], parallel: Parallel
+) -> list[Optimum]:
+    """`line_search` along each direction; directions that cannot hold the best of all optima may have -infinity.
+
+    All directions are surveyed first. The highest value that one of them reaches then rules out buckets of the others.
+    """
+    surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
+    floor = max((found.reached for found in surveys), default=-np.inf)
+    while True:
+        optima: list[Optimum] = parallel(
+            delayed(line_search)(problem, scores, direction, first=found, floor=floor)
+            for direction, found in zip(directions, surveys, strict=True)
+        )
+        best = max((optimum.value for optimum in optima), default=-np.inf)
+        if best >= floor - EQUAL:
+            return optima
+        floor = best  # what was reached was reached on an interval that is too narrow for a step
 
 
 def _better_sign(problem: Problem, column: FloatArray) -> Optimum:

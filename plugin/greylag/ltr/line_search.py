@@ -84,8 +84,6 @@ class Survey(NamedTuple):
 
     Parameters
     ----------
-    lines : tuple
-        See `greylag.ltr.kernels`.
     grid : tuple of float
         See `kernels.survey`.
     bucket : int array, shape (CELLS,)
@@ -98,7 +96,6 @@ class Survey(NamedTuple):
         The swaps in each bucket, at most.
     """
 
-    lines: Any
     grid: tuple[float, float, float]
     bucket: IntArray
     values: FloatArray
@@ -158,7 +155,8 @@ def line_search(
     floor : float, optional
         Values below it are of no interest. If there are no others, the result is (0, -infinity).
     """
-    found = first or survey(problem, scores, direction)
+    lines = _lines(problem, scores, direction)
+    found = first or _survey(problem, lines, *_whole(problem, lines))
     if not found.numbers.any():
         return Optimum(0.0, mean(problem, scores))
     reached = max(floor, found.reached)
@@ -166,23 +164,34 @@ def line_search(
         left = found.left(reached)
         if found.numbers[left].sum() <= ROOM or not left.any():
             break
-        found = refine(problem, found, left)
+        found = refine(problem, lines, found, left)
         reached = max(reached, found.reached)
-    step, value = _search(problem, found, reached)
+    step, value = _search(problem, lines, found, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
-        step, value = _search(problem, survey(problem, scores, direction), max(floor, value))
+        whole = _survey(problem, lines, *_whole(problem, lines))
+        step, value = _search(problem, lines, whole, max(floor, value))
     return Optimum(step, mean(problem, scores + step * direction)) if value > -np.inf else Optimum(0.0, -np.inf)
 
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket."""
-    s, v = scores[problem.rows], direction[problem.rows]
-    lines = s, v, problem.rows, problem.offsets, problem.relevant_offsets
+    lines = _lines(problem, scores, direction)
+    return _survey(problem, lines, *_whole(problem, lines))
+
+
+def _lines(problem: Problem, scores: FloatArray, direction: FloatArray) -> Any:
+    """What `greylag.ltr.kernels` calls lines."""
+    rows = problem.rows
+    return scores[rows], direction[rows], rows, problem.offsets, problem.relevant_offsets
+
+
+def _whole(problem: Problem, lines: Any) -> tuple[tuple[float, float, float], IntArray, Any]:
+    """The grid, buckets and cells of a survey of the whole x axis."""
     bucket = np.arange(CELLS) * (BUCKETS if problem.pairs > ROOM else 1) // CELLS
-    return _survey(problem, lines, (_scale(problem, s, v), -1.0, CELLS / 2.0), bucket, bucket >= 0)
+    return (_scale(problem, lines[0], lines[1]), -1.0, CELLS / 2.0), bucket, bucket >= 0
 
 
-def refine(problem: Problem, found: Survey, left: Any) -> Survey:
+def refine(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
     """Divide the buckets in `left`, shape (B,), and survey again; what lies between them is ruled out."""
     scale, low, per_cell = found.grid
     kept = np.flatnonzero(left[found.bucket])
@@ -198,7 +207,7 @@ def refine(problem: Problem, found: Survey, left: Any) -> Survey:
     own[1:-1] = inside[:-2] | inside[1:-1] | inside[2:]
     label = np.where(own, np.cumsum(own) // max(1, -(-int(own.sum()) // BUCKETS)), -1)
     bucket = np.cumsum(np.concatenate([[0], np.diff(label) != 0]))
-    return _survey(problem, found.lines, grid, bucket, own)
+    return _survey(problem, lines, grid, bucket, own)
 
 
 def _survey(problem: Problem, lines: Any, grid: tuple[float, float, float], bucket: IntArray, own: Any) -> Survey:
@@ -208,7 +217,7 @@ def _survey(problem: Problem, lines: Any, grid: tuple[float, float, float], buck
     )
     values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
     bounds = np.where(np.bincount(bucket, weights=own) > 0, np.maximum(values, values + change) + slack, -np.inf)
-    return Survey(lines, grid, bucket, values, bounds, numbers)
+    return Survey(grid, bucket, values, bounds, numbers)
 
 
 def _slots(bucket: IntArray, buckets: int) -> IntArray:
@@ -229,31 +238,31 @@ def _scale(problem: Problem, s: FloatArray, v: FloatArray) -> float:
     return float(np.median(distances)) if len(distances) else 1.0
 
 
-def _search(problem: Problem, found: Survey, reached: float) -> tuple[float, float]:
+def _search(problem: Problem, lines: Any, found: Survey, reached: float) -> tuple[float, float]:
     """The middle of the best interval, and the measure on it, among all that may reach a value."""
     todo = found.left(reached)
-    best = _leftmost(found, reached)
+    best = _leftmost(lines, found, reached)
     while todo.any():
         order = np.flatnonzero(todo)[np.argsort(-found.bounds[todo], kind="stable")]
         fitting = max(1, int(np.searchsorted(np.cumsum(found.numbers[order]), ROOM, side="right")))
         chosen = np.zeros(len(todo), dtype=bool)
         chosen[order[:fitting]] = True
-        best = _sweep(problem, found, chosen, best)
+        best = _sweep(problem, lines, found, chosen, best)
         todo &= ~chosen & (found.bounds >= best[1] - ROUNDING)
     return best[0], best[1]
 
 
-def _leftmost(found: Survey, reached: float) -> tuple[float, float, float]:
+def _leftmost(lines: Any, found: Survey, reached: float) -> tuple[float, float, float]:
     """The interval from -infinity to the first crossing: its middle, the measure on it, its width."""
     if found.values[0] < reached - ROUNDING:
         return 0.0, -np.inf, 0.0
-    first = kernels.crossing_after(found.lines, -np.inf, found.grid[0])
+    first = kernels.crossing_after(lines, -np.inf, found.grid[0])
     half = max(1.0, abs(first))
     return first - half, float(found.values[0]), 2.0 * half
 
 
 def _sweep(
-    problem: Problem, found: Survey, chosen: Any, best: tuple[float, float, float]
+    problem: Problem, lines: Any, found: Survey, chosen: Any, best: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """`best`, or the best interval that begins in one of the `chosen` buckets, shape (B,)."""
     inside = chosen[found.bucket]
@@ -261,7 +270,7 @@ def _sweep(
     runs = (int(part[-1]) + 1) // 2
     state, jumps, steps, events, numbers = kernels.collect(
         problem.code,
-        found.lines,
+        lines,
         problem.gains[problem.rows],
         found.grid,
         _slots(part, 2 * runs + 1),
@@ -274,7 +283,7 @@ def _sweep(
     swept: tuple[float, float, float] = kernels.sweep(
         problem.code,
         problem.divisor,
-        found.lines,
+        lines,
         gains[owners],
         np.repeat(problem.weights, relevant),
         state,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import greylag.diversity
-from greylag.cli.options import Method
 from greylag.diversity import DIVERSIFIERS, DiversityStage, diversifier
 
 
@@ -11,7 +10,3 @@ def test_methods_are_public_stages() -> None:
     for method, name in DIVERSIFIERS.items():
         assert diversifier(method) is getattr(greylag.diversity, name)
         assert issubclass(diversifier(method), DiversityStage)
-
-
-def test_command_line_offers_every_method() -> None:
-    assert {method.value for method in Method} == set(DIVERSIFIERS)

@@ -14,7 +14,8 @@ def test_measures_are_sums_of_terms(code: int, depth: int) -> None:
     rng = np.random.default_rng(code)
     scores, gains = rng.integers(4, size=30).astype(float), np.maximum(0, rng.integers(-2, 3, size=30)) / 4
     normalisers = np.array([0.5, 2.0])
-    found = kernels.evaluate(code, depth, np.array([0, 12, 30]), scores, gains, normalisers)
+    divisors = kernels.divisors(code, depth, 30)
+    found = kernels.evaluate(code, divisors, np.array([0, 12, 30]), scores, gains, normalisers)
     for q, rows in enumerate((range(12), range(12, 30))):
         ranked = sorted(rows, key=lambda row: -scores[row])
         relevant = [(rank, gains[row]) for rank, row in enumerate(ranked, 1) if gains[row] > 0]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from greylag.ltr import line_search as module
 from greylag.ltr.data import RankingData
-from greylag.ltr.line_search import line_search, mean, prepare
+from greylag.ltr.line_search import Optimum, Survey, line_search, mean, prepare, refine, survey
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
 
@@ -66,3 +69,79 @@ def test_a_direction_that_changes_nothing() -> None:
     found = line_search(prepare(data, Objective("AP")), data.columns[0], np.zeros(len(data.docids)))
     assert found.step == 0.0
     assert found.value == pytest.approx(np.mean(Objective("AP").evaluate(data, data.columns[0])))
+
+
+def sorted_sweep(data: RankingData, objective: Objective, scores: np.ndarray, direction: np.ndarray) -> Optimum:
+    """The documented rule, by evaluating the measure in the middle of every interval between sorted crossings."""
+    crossings = set()
+    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        for i in range(first, end):
+            for j in range(first, end):
+                if data.grades[i] > 0 and direction[i] != direction[j]:
+                    crossings.add((scores[j] - scores[i]) / (direction[i] - direction[j]))
+    if not crossings:
+        return Optimum(0.0, float(np.mean(objective.evaluate(data, scores))))
+    places = sorted(crossings)
+    outer = [max(1.0, abs(places[0])), max(1.0, abs(places[-1]))]
+    best = (-np.inf, 0.0, 0.0)  # value, width, middle
+    for a, b in zip([places[0] - 2 * outer[0], *places], [*places, places[-1] + 2 * outer[1]], strict=True):
+        middle, width = a + 0.5 * (b - a), b - a
+        value = float(np.mean(objective.evaluate(data, scores + middle * direction)))
+        wide = width > 1e-10 * max(1.0, abs(a)) or a < places[0]
+        if wide and (value > best[0] + 1e-12 or (value > best[0] - 1e-12 and width > best[1])):
+            best = max(value, best[0]), width, middle
+    return Optimum(best[2], best[0])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("room", [1 << 20, 40, 3])
+def test_equals_a_sweep_over_all_sorted_crossings(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little room the x axis is divided and swept in parts."""
+    monkeypatch.setattr(module, "ROOM", room)
+    objective = Objective.parse(name)
+    for seed in range(12):
+        data = random_data(seed, queries=5, documents=16, levels=None if seed % 2 else 4)
+        scores, direction = data.columns[0], data.columns[1]
+        found = line_search(prepare(data, objective), scores, direction)
+        expected = sorted_sweep(data, objective, scores, direction)
+        assert found.value == pytest.approx(expected.value, abs=1e-12)
+        assert found.step == pytest.approx(expected.step, rel=1e-9)
+
+
+def left_end(found: Survey, bucket: int) -> float:
+    """Where a bucket begins on the x axis."""
+    scale, low, per_cell = found.grid
+    u = low + int(np.flatnonzero(found.bucket == bucket)[0]) / per_cell
+    return float(np.sign(u) * scale * abs(u) / (1 - abs(u))) if abs(u) < 1 else -np.inf
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROOM", 3)
+    data = random_data(5, queries=6, documents=30)
+    problem = prepare(data, Objective.parse(name))
+    scores, direction = data.columns[0], data.columns[1]
+    whole = survey(problem, scores, direction)
+    left = whole.left(whole.reached)
+    parts = refine(problem, module._lines(problem, scores, direction), whole, left)
+    for found in (whole, parts):
+        edges = [left_end(found, bucket) for bucket in range(1, len(found.values))]
+        for bucket, (start, end) in enumerate(pairwise(edges), 1):
+            if not np.isfinite([start, end]).all():
+                continue
+            assert found.values[bucket] == pytest.approx(mean(problem, scores + start * direction), abs=1e-12)
+            inside = [mean(problem, scores + x * direction) for x in np.linspace(start, end, 7)]
+            assert max(inside) <= found.bounds[bucket] + 1e-12 or found.bounds[bucket] == -np.inf
+
+
+def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random_data(7, queries=6, documents=30)
+    problem = prepare(data, Objective("AP"))
+    best = line_search(problem, data.columns[0], data.columns[1])
+    for room in (1 << 20, 3):
+        monkeypatch.setattr(module, "ROOM", room)
+        assert line_search(problem, data.columns[0], data.columns[1], floor=best.value + 0.1).value in (
+            -np.inf,
+            best.value,
+        )
+        assert line_search(problem, data.columns[0], data.columns[1], floor=best.value - 1e-9) == best
