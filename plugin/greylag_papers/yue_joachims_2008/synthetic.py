@@ -28,17 +28,24 @@ class SyntheticSettings(Experiment):
 
     Parameters
     ----------
-    synthetic_seed, n_sets : int, default 0 and 100
+    synthetic_seed, n_sets, exponent, concentration : int or float, default 0, 100, 1 and 250
         Parameters of `SyntheticSubtopics`; its other parameters keep their defaults.
     """
 
     synthetic_seed: Annotated[int, Field(ge=0)] = 0
     n_sets: Positive = 100
+    exponent: Annotated[float, Field(ge=0)] = 1.0
+    concentration: Annotated[float, Field(gt=0)] = 250.0
 
     @property
     def sets(self) -> SyntheticSubtopics:
         """How the sets are drawn."""
-        return SyntheticSubtopics(n_sets=self.n_sets, seed=self.synthetic_seed)
+        return SyntheticSubtopics(
+            n_sets=self.n_sets,
+            exponent=self.exponent,
+            concentration=self.concentration,
+            seed=self.synthetic_seed,
+        )
 
 
 class Settings(SyntheticSettings):

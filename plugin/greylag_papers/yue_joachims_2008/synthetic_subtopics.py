@@ -15,10 +15,11 @@ from greylag.evaluation import Subtopics
 class SyntheticSubtopics:
     """How candidate sets are drawn. The default sizes are the paper's, which leaves the rest open.
 
-    Word frequencies fall as 1, 1/2, 1/3, ... The word distribution of a subtopic is a draw from a Dirichlet
-    distribution around these, and is shared by all sets. A set has between 2 and `n_subtopics` subtopics, uniformly,
-    whose popularities fall in the same way. A document covers between 1 and `per_document` of them, uniformly, drawn by
-    popularity. Each of its words comes from one of these subtopics, uniformly.
+    The paper draws the words of a document from a mixture of its subtopics' distributions; how these and the subtopics
+    are drawn is open. Here, word frequencies fall as 1, 2^-a, 3^-a, ... with a the `exponent`. The word distribution of
+    a subtopic is a draw from a Dirichlet distribution around these, and is shared by all sets. A set has between 2 and
+    `n_subtopics` subtopics, uniformly, whose popularities fall in the same way. A document covers between 1 and
+    `per_document` of them, uniformly, drawn by popularity. Each of its words comes from one of these, uniformly.
 
     Parameters
     ----------
@@ -33,6 +34,8 @@ class SyntheticSubtopics:
         Distinct words.
     per_document : int >= 1, default 4
         Maximum number of subtopics of a document.
+    exponent : float >= 0, default 1
+        How fast frequencies and popularities fall; with 0, both are uniform.
     concentration : float > 0, default 250
         Sum of the Dirichlet parameters. The larger it is, the more alike the subtopics are.
     seed : int >= 0, default 0
@@ -49,6 +52,7 @@ class SyntheticSubtopics:
     n_words: int = 300
     n_vocabulary: int = 5000
     per_document: int = 4
+    exponent: float = 1.0
     concentration: float = 250.0
     seed: int = 0
 
@@ -61,13 +65,13 @@ class SyntheticSubtopics:
             self.n_vocabulary,
             self.per_document,
         )
-        if min(sizes) < 1 or not 0 < self.concentration < np.inf or self.seed < 0:
+        if min(sizes) < 1 or not 0 < self.concentration < np.inf or not 0 <= self.exponent < np.inf or self.seed < 0:
             raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[tuple[csr_matrix, Subtopics]]:
         """The sets: term frequencies, shape (n_documents, n_vocabulary), and subtopics."""
         rng = np.random.default_rng(self.seed)
-        parameters = self.concentration * falling(self.n_vocabulary)
+        parameters = self.concentration * falling(self.n_vocabulary, self.exponent)
         cumulative = np.cumsum(rng.dirichlet(parameters, self.n_subtopics), axis=1)
         return [self._draw_set(rng, cumulative) for _ in range(self.n_sets)]
 
@@ -78,7 +82,7 @@ class SyntheticSubtopics:
         sources = np.empty((n, self.n_words), dtype=np.int64)
         for document in range(n):
             size = rng.integers(1, min(self.per_document, n_subtopics) + 1)
-            subtopics = rng.choice(n_subtopics, size, replace=False, p=falling(n_subtopics))
+            subtopics = rng.choice(n_subtopics, size, replace=False, p=falling(n_subtopics, self.exponent))
             covered[document, subtopics] = 1.0
             sources[document] = rng.choice(subtopics, self.n_words)
         points, words = rng.random(sources.shape), np.empty(sources.shape, dtype=np.int64)
@@ -92,7 +96,7 @@ class SyntheticSubtopics:
         return frequencies, Subtopics(csr_matrix(covered[:, seen]), counts[seen] / counts.sum())
 
 
-def falling(n: int) -> FloatArray:
-    """Shares proportional to 1, 1/2, ..., 1/n; they sum to 1."""
-    shares = 1.0 / np.arange(1, n + 1)
+def falling(n: int, exponent: float) -> FloatArray:
+    """Shares proportional to 1, 2^-exponent, ..., n^-exponent; they sum to 1."""
+    shares = 1.0 / np.arange(1, n + 1) ** exponent
     return np.asarray(shares / shares.sum())

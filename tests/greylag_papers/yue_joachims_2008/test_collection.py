@@ -30,8 +30,13 @@ def test_study(tmp_path: Path) -> None:
         assert list(found["training loss by C"]) == list(found["test loss by C"]) == ["1.0", "10.0"]
         assert scores[ORACLE][name] < scores["svmdiv"][name]
         assert found["runs"]["svmdiv"]["means"]["subtopic-loss@3"] == scores["svmdiv"][name]
+        assert 0 <= found["greedy loss on training queries"] <= min(found["training loss by C"].values())
     assert scores["random"]["relevant"] < scores["random"]["all"]
-    assert (tmp_path / "report.html").read_text().count("<svg") == 2
+    report = (tmp_path / "report.html").read_text()
+    assert report.count("<svg") == 2
+    assert "Training by C" in report
+    times = json.loads((tmp_path / "times.json").read_text())
+    assert all(seconds > 0 for part in times.values() for seconds in part.values())
 
 
 @pytest.mark.parametrize("name", ["demo", "ambient", "div400"])

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.diversity import Coverage, EssentialPages, SubtopicOracle
+from greylag.diversity import Coverage, CoverageModel, EssentialPages, SubtopicOracle, mean_loss
 from greylag.errors import ParameterError
+from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     METHODS,
+    OKAPI,
     ORACLE,
     Loss,
     LossTable,
@@ -51,7 +53,8 @@ def test_baselines_pick_what_the_stages_pick() -> None:
     rankings = [ranking, samples.ranking(2, n, "none")]
     (query,) = index_queries(index, rankings, qrels, relevant_only=False)
     losses = {row.method: row.loss for row in baseline_losses(query, 4)}
-    assert set(losses) == {"random", *BASELINES}
+    assert set(losses) == {"random", OKAPI, *BASELINES}
+    assert losses[OKAPI] == query.truth.loss(np.argsort(-query.okapi, kind="stable")[:4])
     stages = {
         "coverage": Coverage(index, k=4),
         "essential-pages": EssentialPages(index, k=4),
@@ -83,7 +86,7 @@ def test_losses_are_complete_and_independent_of_the_number_of_processes() -> Non
 
 def test_validation_chooses_the_best_cost() -> None:
     queries = tuple(synthetic_queries(SETS))
-    rows = svmdiv_losses(Split(queries[:3], queries[3:], queries[3:]), "svmdiv", 2, (1e-3, 1.0, 1e3))
+    rows, _ = svmdiv_losses(Split(queries[:3], queries[3:], queries[3:]), "svmdiv", 2, (1e-3, 1.0, 1e3))
     means = {C: np.mean([row.loss for row in rows if row.C == C]) for C in (None, 1e-3, 1.0, 1e3)}
     chosen = means.pop(None)
     assert chosen == min(means.values()) < means[1e3]
@@ -93,7 +96,42 @@ def test_learning_beats_essential_pages_on_synthetic_sets() -> None:
     queries = tuple(synthetic_queries(replace(SETS, n_sets=40, n_documents=40, n_words=200, n_vocabulary=2000)))
     split = Split(queries[:10], queries[10:15], queries[15:])
     for k in (1, 3):
-        learned = [row.loss for row in svmdiv_losses(split, "svmdiv", k, (1.0, 100.0)) if row.C is None]
+        learned = [row.loss for row in svmdiv_losses(split, "svmdiv", k, (1.0, 100.0))[0] if row.C is None]
         losses = [row for query in split.test for row in baseline_losses(query, k)]
         for method in ("essential-pages", "random"):
             assert np.mean(learned) < np.mean([row.loss for row in losses if row.method == method])
+
+
+def test_fits_are_of_the_training_queries_of_each_split() -> None:
+    queries = synthetic_queries(SETS)
+    splits = rotations(queries, n_training=3, n_validation=2, n_splits=4)
+    table = measure_losses(splits, [2], spaces=["svmdiv"], grid=(10.0, 1e-3))
+    assert [fit.C for fit in table.fits] == [1e-3, 10.0] * 4
+    model = CoverageModel(2)
+    for split, fit in zip(splits, table.fits[1::2], strict=True):
+        examples = [(query.candidates["svmdiv"], query.truth) for query in split.training]
+        solution = CuttingPlane(10.0).fit(model, examples)
+        assert fit.loss == mean_loss(model, examples, solution.weights)
+        assert fit.greedy == pytest.approx(np.mean([t.loss(model.target(x, t)) for x, t in examples]))
+        assert fit.iterations == solution.iterations
+        assert fit.seconds > 0
+    assert table.fitted("svmdiv", 2, 10.0)["loss"] == pytest.approx(np.mean([fit.loss for fit in table.fits[1::2]]))
+
+
+def test_without_the_factor_1_over_n_the_same_weights_need_n_squared_times_smaller_costs() -> None:
+    model, C, n = CoverageModel(2), 1e-3, 20
+    examples = [(query.candidates["svmdiv"], query.truth) for query in synthetic_queries(SETS)[:4]]
+
+    class Divided(CoverageModel):
+        """Psi / n."""
+
+        def joint_feature(self, x, y):
+            return super().joint_feature(x, y) / n
+
+        def infer_augmented(self, x, truth, weights):
+            return super().infer_augmented(x, truth, weights / n)
+
+    plain = CuttingPlane(C, epsilon=1e-6).fit(model, examples)
+    divided = CuttingPlane(C * n**2, epsilon=1e-6).fit(Divided(2), examples)
+    np.testing.assert_allclose(divided.weights / n, plain.weights, rtol=1e-3, atol=1e-6)
+    assert divided.objective == pytest.approx(plain.objective * n**2, rel=1e-4)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from greylag.diversity import PRESETS
+from greylag.features import FeatureExtractor, FeatureSpec
 from greylag_papers.yue_joachims_2008.queries import index_queries, synthetic_queries
 from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
@@ -17,6 +18,8 @@ def test_irrelevant_documents_are_candidates_on_request_only() -> None:
     assert 0 < len(relevant.relevance) < n == len(query.relevance)
     assert (np.diff(relevant.truth.coverage.indptr) > 0).all()
     assert relevant.truth.weights.tolist() == query.truth.weights.tolist()
+    covering = np.flatnonzero(np.diff(query.truth.coverage.indptr))
+    assert relevant.okapi.tolist() == query.okapi[covering].tolist()
     assert len(relevant.candidates["svmdiv2"]) == relevant.frequencies.shape[0] == len(relevant.relevance)
 
 
@@ -31,3 +34,18 @@ def test_synthetic_sets_become_queries() -> None:
         # A word that occurs in every document has an idf of 0.
         everywhere = (frequencies.toarray() > 0).all(axis=0)
         assert not query.vectors.toarray()[:, everywhere].any()
+
+
+def test_okapi_is_bm25_of_the_query() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    (query,) = index_queries(index, [ranking], {"q": samples.judgements(0, 15)}, relevant_only=False)
+    extract = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
+    assert query.okapi.tolist() == extract(ranking)[:, 0].tolist()
+    assert np.ptp(query.okapi) > 0
+
+
+def test_weights_count_the_candidates_alone() -> None:
+    index, ranking, qrels = samples.index(1, 15), samples.ranking(2, 15).head(6), {"q": samples.judgements(0, 15)}
+    (query,) = index_queries(index, [ranking], qrels, relevant_only=False)
+    counts = query.truth.coverage.toarray().sum(axis=0)
+    np.testing.assert_allclose(query.truth.weights, counts / counts.sum())

@@ -19,10 +19,19 @@ def test_rotations_test_each_query_once() -> None:
     given = queries(8)
     splits = rotations(given, n_training=4, n_validation=2)
     assert [split.test[0].qid for split in splits] == [query.qid for query in given]
-    assert qids(splits[5]) == [["0", "1", "2", "3"], ["6", "7"], ["5"]]
+    assert qids(splits[5]) == [["6", "7", "0", "1"], ["2", "3"], ["5"]]
     for split in splits:
         assert (len(split.training), len(split.validation), len(split.test)) == (4, 2, 1)
         assert len({query.qid for part in split for query in part}) == 7
+
+
+def test_rotations_can_test_blocks() -> None:
+    splits = rotations(queries(8), n_training=3, n_validation=2, n_splits=3)
+    assert qids(splits[0]) == [["3", "4", "5"], ["6", "7"], ["0", "1", "2"]]
+    assert qids(splits[1]) == [["6", "7", "0"], ["1", "2"], ["3", "4", "5"]]
+    assert qids(splits[2]) == [["0", "1", "2"], ["3", "4"], ["6", "7"]]
+    with pytest.raises(ParameterError, match="2 splits of 8 queries leave 4, fewer than 5"):
+        rotations(queries(8), n_training=3, n_validation=2, n_splits=2)
 
 
 @pytest.mark.parametrize(("n", "blocks"), [(44, [22, 22]), (25, [9, 8, 8]), (17, [1] * 17), (40, [20, 20])])

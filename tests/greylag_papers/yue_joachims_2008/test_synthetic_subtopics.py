@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
+from greylag_papers.yue_joachims_2008.synthetic_subtopics import falling
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
 
 
@@ -42,7 +43,29 @@ def test_sets_depend_on_the_seed_alone() -> None:
     assert all((a != b).nnz > 0 for (a, _), (b, _) in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("options", [{"n_subtopics": 1}, {"n_words": 0}, {"concentration": 0.0}, {"seed": -1}])
+def test_exponent_0_makes_subtopics_and_words_uniform() -> None:
+    data = replace(SETS, n_sets=50, n_subtopics=2, per_document=1, n_words=500, concentration=1e6)
+    for exponent, shares in ((0.0, (1 / 2, 1 / 2)), (1.0, (1 / 3, 2 / 3)), (2.0, (1 / 5, 4 / 5))):
+        drawn = replace(data, exponent=exponent).draw()
+        # The less popular subtopic is the second one if both occur.
+        smaller = [truth.coverage.sum(axis=0).tolist()[0][-1] / 20 for _, truth in drawn if len(truth.weights) == 2]
+        assert np.mean(smaller) == pytest.approx(shares[0], abs=0.03)
+        words = sum(frequencies.sum(axis=0) for frequencies, _ in drawn).A1
+        assert words[0] / words.sum() == pytest.approx(falling(400, exponent)[0], rel=0.1)
+    np.testing.assert_allclose(falling(3, 2.0), [36 / 49, 9 / 49, 4 / 49])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_subtopics": 1},
+        {"n_words": 0},
+        {"concentration": 0.0},
+        {"exponent": -1.0},
+        {"exponent": np.inf},
+        {"seed": -1},
+    ],
+)
 def test_size_out_of_range(options: dict[str, float]) -> None:
     with pytest.raises(ParameterError, match="size out of range in SyntheticSubtopics"):
         replace(SETS, **options)  # type: ignore[arg-type]
