@@ -57,8 +57,9 @@ def test_documents_are_left_out_for_a_reason(tmp_path):
         {"id": i, "label": label, "text": text} for i, (label, text) in enumerate(zip(labels, texts, strict=True))
     ]
     found = read(tmp_path, *records, labels=("a", "b"))
-    assert found.ids == ("0", "1", "7")
-    assert found.left_out == {"another label": 1, "no label": 1, "no word": 1, "several labels": 2}
+    assert found.ids == ("0", "1", "5", "7")
+    assert found.labels == ("a", "a", "b", "a")
+    assert found.left_out == {"another label": 1, "no label": 1, "no word": 1, "several labels": 1}
     assert read(tmp_path, *records).ids == ("0", "1", "4", "7")
 
 
@@ -109,7 +110,8 @@ def test_reuters_subset(data):
         labels=("coffee", "iron-steel", "livestock"),
     )
     texts = read_labelled_texts(data("reuters21578") / "reuters.jsonl.gz", documents)
-    assert Counter(texts.labels) == {"coffee": 116, "iron-steel": 47, "livestock": 20}
+    assert Counter(texts.labels) == {"coffee": 143, "iron-steel": 65, "livestock": 114}
+    assert texts.left_out["several labels"] == 2
     assert sum(texts.left_out.values()) + len(texts.ids) == 21578
 
 

@@ -63,7 +63,7 @@ def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     assert page.count("<svg") == 1
     for text in ("Koller-Sahami", "Nadeau &amp; Bengio", f"{100 * one.scores['PrTFIDF']['IG@9']:.2f} ±"):
         assert text in page
-    assert "Of 8 cases (learner and number of words) MMR is at or above IG in" in one.summary
+    assert "Of 10 cases (learner and number of words) MMR is at or above IG in" in one.summary
 
 
 @pytest.mark.parametrize("options", [{"splits": 2}, {"splits": "given", "folds": 2}])
@@ -137,12 +137,17 @@ def test_lambda_does_not_see_the_test_documents(tmp_path):
     assert (changed.mmr[0] != found.mmr[0]).any()
 
 
-def test_splits_are_stratified_and_depend_on_the_seed(tmp_path):
-    *_, y, splits, _ = measured(small_collection(tmp_path))
+def test_splits_ignore_the_labels_and_depend_on_the_seed(tmp_path):
+    *_, y, splits = prepared(small_collection(tmp_path, splits=200))
+    shares = []
     for training, test in splits:
-        assert np.bincount(y[training]).tolist() == [16] * 3
-        assert np.bincount(y[test]).tolist() == [4] * 3
-    *_, other, _ = measured(small_collection(tmp_path, seed=1))
+        assert sorted([*training, *test]) == list(range(60))
+        assert len(test) == 12
+        shares.append(np.bincount(y[test], minlength=3))
+    # Hypergeometric: 12 of 60 documents, 20 of each label.
+    np.testing.assert_allclose(np.mean(shares, axis=0), 4, atol=0.35)
+    np.testing.assert_allclose(np.var(shares, axis=0), 12 * (1 / 3) * (2 / 3) * 48 / 59, rtol=0.35)
+    *_, other = prepared(small_collection(tmp_path, seed=1))
     assert not np.array_equal(splits[0][0], other[0][0])
 
 
@@ -160,8 +165,8 @@ def test_given_split(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"folds": 17}, CollectionError, "label 'x' has 16 training documents, fewer than the 17 folds"),
-        ({"test_share": 0.01}, CollectionError, "cannot be split at random: The test_size = 1"),
+        ({"folds": 21}, CollectionError, "label '.' has 1. training documents, fewer than the 21 folds"),
+        ({"test_share": 0.999}, CollectionError, "cannot be split at random: With n_samples=60, test_size=0.999"),
         ({"sizes": [101], "preselect": 200}, ParameterError, "n_features must be an integer from 1 to"),
         ({"preselect": 5}, ParameterError, "preselect must be an integer of at least n_features = 9, not 5"),
         ({"relevance_weights": [2]}, ParameterError, r"relevance_weight must be a number in \[0, 1\], not 2"),
@@ -173,6 +178,41 @@ def test_given_split(tmp_path):
 def test_invalid_settings(tmp_path, options, error, reason):
     with pytest.raises(error, match=reason):
         run(small_collection(tmp_path, **options), tmp_path / "out")
+
+
+def webkb_shaped(path, n_documents=2000):
+    """Write pages of four labels with given splits, each of 200 words of 4000; the matrix exceeds 1 MB."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"{a}{b}{c}" for a in "bcdfghjklm" for b in letters(20) for c in letters(20)])
+    labels, shares = ("course", "faculty", "project", "student"), rng.dirichlet(np.full(len(words), 0.3), 4)
+    with path.open("w") as file:
+        for number in range(n_documents):
+            label = number % 4
+            text = " ".join(rng.choice(words, 200, p=(shares[label] + shares.mean(axis=0)) / 2))
+            split = "test" if number % 5 == 0 else "train"
+            file.write(json.dumps({"id": number, "label": labels[label], "text": text, "split": split}) + "\n")
+
+
+def letters(n):
+    return [chr(97 + i) for i in range(n)]
+
+
+def test_webkb_shaped_data_above_the_memory_map_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("GREYLAG_DATA", str(tmp_path))
+    (tmp_path / "webkb").mkdir()
+    webkb_shaped(tmp_path / "webkb" / "pages.jsonl")
+    _, settings = load(CONFIGS / "webkb.mmr.yaml")
+    texts = STUDY.open(settings, Context(tmp_path))
+    X, y = count_words(texts)
+    assert X.data.nbytes > 1_000_000  # joblib's default limit
+    assert settings.splits == "given"
+    small = settings.model_copy(update={"sizes": (10,), "preselect": 20, "relevance_weights": (0.5, 1.0), "folds": 2})
+    splits = split_documents(texts, y, small)
+    assert [len(part) for part in splits[0]] == [1600, 400]
+    found = measure(X, y, splits * 2, small, n_jobs=2)
+    once = measure(X, y, splits, small)
+    np.testing.assert_array_equal(found.mmr, np.repeat(once.mmr, 2, axis=0))
+    assert once.svm.item() > 0.9
 
 
 @pytest.mark.slow

@@ -63,8 +63,9 @@ def test_weight_table_has_chosen_and_best_lambda():
 
 
 def test_weight_figure_has_a_panel_for_each_learner():
-    svg = weight_figure(accuracies(learners=("one", "two", "three", "four"))).svg
-    assert all(f">{name}<" in svg for name in ("one", "two", "three", "four", "5 words", "all words"))
+    names = ("one", "two", "three", "four", "five")
+    svg = weight_figure(accuracies(learners=names)).svg
+    assert all(f">{name}<" in svg for name in (*names, "5 words", "all words", "SVM"))
 
 
 def test_one_split_has_no_deviations_and_no_tests():

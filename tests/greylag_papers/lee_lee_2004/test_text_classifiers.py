@@ -1,4 +1,4 @@
-"""Joachims's two classifiers against his formulas, computed word by word."""
+"""Joachims's two classifiers and Rainbow's against their formulas, computed word by word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrTFIDF, Rocchio
+from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrInd, PrTFIDF, Rocchio
 
 
 def random_counts(seed, n_documents=30, n_words=12, n_classes=3):
@@ -111,7 +111,38 @@ def test_rocchio_equals_the_formula(seed):
     np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(expected, axis=1)])
 
 
-@pytest.mark.parametrize("classifier", [Rocchio(), PrTFIDF()])
+def test_prind_worked_example():
+    # Class a: 3 occurrences of the first word in 2 of 4 documents, 1 of the second in 1 of 4. Class b: 4 occurrences,
+    # 1 and 3, each in 1 of 2 documents. Pr(w) = 1/2 for both. Weights: a: 3/4 2 2 log2(4/2) = 3, 1/4 2 1 log2(4) = 1;
+    # b: 1/4 2 1 log2(2) = 1/2, 3/4 2 1 log2(2) = 3/2. Normalised: (3/4, 1/4) and (1/4, 3/4).
+    X, y = [[2, 0], [1, 0], [0, 1], [0, 0], [1, 0], [0, 3]], ["a", "a", "a", "a", "b", "b"]
+    classifier = PrInd().fit(X, y)
+    np.testing.assert_allclose(classifier.weights_, [[3 / 4, 1 / 4], [1 / 4, 3 / 4]])
+    assert classifier.predict([[3, 1], [1, 3], [0, 1]]).tolist() == ["a", "b", "b"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prind_equals_the_formula(seed):
+    X, y = random_counts(seed)
+    n_words, total = X.shape[1], X.sum()
+    weights = []
+    for c in sorted(set(y)):
+        inside = X[y == c]
+        own = []
+        for w in range(n_words):
+            containing = np.count_nonzero(inside[:, w])
+            if containing:
+                ratio = (inside[:, w].sum() / inside.sum()) / (X[:, w].sum() / total)
+                own.append(ratio * containing * math.log2(len(inside) / containing))
+            else:
+                own.append(0.0)
+        weights.append([value / sum(own) for value in own])
+    found = PrInd().fit(X, y)
+    np.testing.assert_allclose(found.weights_, weights, atol=1e-14)
+    np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(X @ np.transpose(weights), axis=1)])
+
+
+@pytest.mark.parametrize("classifier", [Rocchio(), PrTFIDF(), PrInd()])
 def test_sparse_and_dense_input_agree(classifier):
     X, y = random_counts(7)
     dense = clone(classifier).fit(X, y).predict(X)
@@ -119,7 +150,7 @@ def test_sparse_and_dense_input_agree(classifier):
     assert np.mean(dense == y) > 0.5
 
 
-@parametrize_with_checks([Rocchio(), PrTFIDF()])
+@parametrize_with_checks([Rocchio(), PrTFIDF(), PrInd()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
