@@ -108,16 +108,16 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
         docid = record.name(documents.id)
         if docid in kept:
             raise record.fault(f"duplicate id {docid!r}")
-        labels = record.names(documents.label)
-        names = [label for label in labels if not documents.labels or label in documents.labels]
+        names = record.names(documents.label)
+        selected = [name for name in names if not documents.labels or name in documents.labels]
         text = "\n".join(record.text(field) for field in documents.text)
         if documents.skip_headers:
             text = "".join(_BLANK_LINE.split(text, maxsplit=1)[1:])
-        if reason := _reason_to_leave_out(labels, names, text):
+        if reason := _reason_to_leave_out(names, selected, text):
             left_out[reason] += 1
         else:
             split = str(record.content.get(documents.split, "")).lower()
-            kept[docid] = names[0], text, split if split in ("train", "test") else ""
+            kept[docid] = selected[0], text, split if split in ("train", "test") else ""
     if not kept:
         raise CollectionError(f"{path}: no documents left; left out: {dict(left_out)}; check label, labels and text")
     labels, texts, splits = zip(*kept.values(), strict=True)
@@ -170,8 +170,8 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _reason_to_leave_out(labels: list[str], selected: list[str], text: str) -> str:
+def _reason_to_leave_out(names: list[str], selected: list[str], text: str) -> str:
     """The reason for leaving a document out, or ""."""
     if len(selected) != 1:
-        return "several labels" if selected else "another label" if labels else "no label"
+        return "several labels" if selected else "another label" if names else "no label"
     return "" if any(character.isalpha() for character in text) else "no word"

@@ -52,8 +52,11 @@ class FeatureSpace:
     """What a model covers documents by."""
 
     preset: Annotated[
-        Literal["svmdiv", "svmdiv2"],
-        typer.Option("--preset", help="Words by frequency and in titles; svmdiv2: by TF-IDF, too."),
+        Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"],
+        typer.Option(
+            "--preset",
+            help="Words by frequency and in titles; svmdiv2: by TF-IDF, too; svmdiv-all-levels: words by all criteria.",
+        ),
     ] = "svmdiv"
     document_features: Annotated[
         str | None,

@@ -110,9 +110,10 @@ def candidates_from_counts(
         met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
         covered.append((title if kind == "title" else body)[:, met] + [[0], [level * len(words)]])
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
-    counts = np.bincount(columns, minlength=len(features.criteria) * len(words)).reshape(len(features.criteria), -1)
+    shape = len(features.criteria), len(words)
+    counts = np.bincount(columns, minlength=shape[0] * shape[1]).reshape(shape)
     steps = _steps(features, np.searchsorted(features.thresholds, counts / max(n, 1), side="right"))
-    used = (steps >= 0).any(axis=1)
+    used = np.any(steps >= 0, axis=1)
     pairs, kept = np.flatnonzero(used), used[columns]
     places = np.cumsum(used) - 1
     entries = (np.ones(kept.sum()), (rows[kept], places[columns[kept]]))
@@ -127,7 +128,7 @@ def _steps(features: CoverageFeatures, reached: IntArray) -> IntArray:
         first = np.arange(curve, curve + len(counted))[:, None] * n_thresholds
         steps.append(np.where(own > 0, first + own - 1, -1).T)
         curve += len(counted)
-    return np.concatenate(steps)
+    return np.concatenate(steps) if steps else np.empty((0, 1), dtype=np.int64)
 
 
 def _rows(matrix: csr_matrix) -> IntArray:

@@ -97,3 +97,10 @@ def test_empty_documents_come_last() -> None:
     x = CandidateMaker(index, PRESETS["svmdiv"])(Ranking("q", "", ("a", "b", "c"), np.array([3.0, 2.0, 1.0])))
     weights = np.ones(x.features.n_features)
     assert CoverageModel(3).infer(x, weights).tolist() == [2, 0, 1]
+
+
+def test_document_features_alone() -> None:
+    features = CoverageFeatures((), (0.5,), document_features=("reciprocal-rank",))
+    x = CandidateMaker(samples.index(4, 8), features)(samples.ranking(4, 8))
+    np.testing.assert_allclose(CoverageModel().joint_feature(x, np.array([0, 3])), [1 + 1 / 4])
+    assert CoverageModel(2).infer(x, np.ones(1)).tolist() == [0, 1]
