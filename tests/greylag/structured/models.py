@@ -77,12 +77,13 @@ def optimum_around(
             rows.append(np.concatenate([x[target] - features, np.eye(n)[i]]))
             bounds.append(loss)
     A, b, weight = np.array(rows), np.array(bounds), np.concatenate([np.zeros(d), np.full(n, C / n)])
+    scale = max(1.0, C)
     least = np.full(d + n, -np.inf)
     least[list(nonnegative)] = 0.0
     found = minimize(
-        lambda v: (v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v,
+        lambda v: ((v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v) / scale,
         np.concatenate([np.maximum(centre, least[:d]), np.full(n, b.max() + np.abs(A).sum())]),
-        jac=lambda v: np.concatenate([v[:d] - centre, np.zeros(n)]) + weight,
+        jac=lambda v: (np.concatenate([v[:d] - centre, np.zeros(n)]) + weight) / scale,
         bounds=[(bound, None) for bound in least],
         constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
         method="SLSQP",

@@ -73,8 +73,8 @@ def test_descent_is_the_negative_gradient_by_the_weights(seed: int, s: float) ->
     np.testing.assert_allclose(descent, -gradient, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(np.einsum("md,md->m", descent, weights), 0.0, atol=1e-12 * np.abs(descent).max())
     # To first order in alpha, displacements are the descent in units of the squared lengths.
-    small = displacements(weights, 1e-8, s)
-    np.testing.assert_allclose(small, 1e-8 / 0.7 * lengths(weights)[:, None] ** 2 * descent, rtol=1e-5, atol=1e-13)
+    small = displacements(weights, 1e-9, s)
+    np.testing.assert_allclose(small, 1e-9 / 0.7 * lengths(weights)[:, None] ** 2 * descent, rtol=1e-5, atol=1e-14)
 
 
 def test_coulomb_is_the_default() -> None:

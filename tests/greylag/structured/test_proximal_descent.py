@@ -77,7 +77,7 @@ def test_no_local_search_lowers_the_objective_much(seed: int) -> None:
 @pytest.mark.parametrize("m", THOMSON)
 def test_at_vanishing_risk_members_solve_the_thomson_problem(m: int) -> None:
     examples = random_tables(5, n=2, outputs=4, d=3)
-    ensemble = descended(Table(), examples, m, C=1e-6, alpha=1.0, epochs=100)
+    ensemble = descended(Table(), examples, m, C=1e-6, alpha=1.0, epochs=4)
     assert riesz_energy(ensemble.weights) == pytest.approx(THOMSON[m], rel=1e-4)
 
 
