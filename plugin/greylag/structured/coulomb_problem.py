@@ -57,7 +57,7 @@ class CoulombProblem:
         if self.assignment == "all":
             return np.ones_like(before)
         if self.assignment == "stochastic":
-            return draw_examples(*before.shape, rng)
+            return draw_examples(len(before), before.shape[1], rng)
         if self.assignment == "best":
             return best_shares(self._losses(weights), before, rng)
         return draw_members(sampling_shares(self._losses(weights)), rng)

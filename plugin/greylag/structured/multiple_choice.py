@@ -39,9 +39,9 @@ _log = logging.getLogger("greylag")
 class MultipleChoice:
     """A learner of M members by multiple choice; with M = 1, the structured SVM.
 
-    An example goes to the member of lowest task loss; ties go to the lower hinge loss, then to the first. A member
-    without examples keeps its weights. Training stops when an assignment (with diversity, an assignment and the outputs
-    of all members) recurs.
+    An example goes to the member of lowest task loss; ties go to the hinge loss that is lower by more than
+    epsilon, then to the first. A member without examples keeps its weights. Training stops when an assignment (with
+    diversity, an assignment and the outputs of all members) recurs.
 
     With `diversity` > 0 (DivMCL), the loss of an output increases by `diversity` times its mean similarity to the
     outputs of the other members, so that the required margin grows with the similarity. A member also learns from the
@@ -105,7 +105,7 @@ class MultipleChoice:
             weights = training.project(weights + perturbations(optimum, self.M, rng))
         outputs = [[model.infer(x, member) for x, _ in examples] for member in weights]
         if self.start == "perturbed":
-            assigned = _choices(training, weights, outputs)
+            assigned = _choices(training, weights, outputs, self.epsilon)
         else:
             assigned = rng.permutation(len(examples)) % self.M
         met: set[bytes] = set()
@@ -115,7 +115,7 @@ class MultipleChoice:
                     model, examples, (assigned == m).tolist(), outputs[:m] + outputs[m + 1 :], weights[m]
                 )
                 outputs[m] = [model.infer(x, weights[m]) for x, _ in examples]
-            assigned = _choices(training, weights, outputs)
+            assigned = _choices(training, weights, outputs, self.epsilon)
             state = b"".join(np.asarray(y).tobytes() for row in outputs for y in row) if self.diversity else b""
             if (state := assigned.tobytes() + state) in met:
                 return Ensemble(weights, made, converged=True)
@@ -143,12 +143,18 @@ class MultipleChoice:
         return CuttingPlane(self.C * len(chosen) / len(examples), epsilon=self.epsilon).fit(model, chosen).weights
 
 
-def _choices(training: TrainingSet[Any, Any, Any], weights: FloatArray, outputs: Sequence[Sequence[Any]]) -> IntArray:
-    """The member of lowest task loss for each example; ties go to the lower hinge loss, then to the first."""
+def _choices(
+    training: TrainingSet[Any, Any, Any], weights: FloatArray, outputs: Sequence[Sequence[Any]], epsilon: float
+) -> IntArray:
+    """The member of lowest task loss for each example; ties go to the lower hinge loss, then to the first.
+
+    Hinge losses within epsilon of the lowest tie, as training finds them no better.
+    """
     truths = [truth for _, truth in training.examples]
     losses = np.array([[training.model.loss(t, y) for t, y in zip(truths, row, strict=True)] for row in outputs])
     hinges = np.array([training.hinge_losses(member) for member in weights])
-    return np.asarray(np.where(losses == losses.min(axis=0), hinges, np.inf).argmin(axis=0))
+    tied = np.where(losses == losses.min(axis=0), hinges, np.inf)
+    return np.asarray((tied <= tied.min(axis=0) + epsilon).argmax(axis=0))
 
 
 class _Case(NamedTuple):
