@@ -23,19 +23,24 @@ def random_image(seed: int) -> tuple[Superpixels, IntArray]:
 MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
     "coverage": (CoverageModel(3), [(samples.candidates(s, 9 + s), samples.subtopics(s, 9 + s)) for s in range(4)]),
     "table": (Table(), random_tables(0, n=5, outputs=6, d=7)),
+    "signed table": (Table(nonnegative=(0, -1)), random_tables(0, n=5, outputs=6, d=7)),
     "potts": (PottsModel(), [random_image(0), random_image(1)]),
 }
 COMPARING: dict[str, tuple[ComparingModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
     "coverage": (CoverageModel(3), MODELS["coverage"][1]),
     "table": (ComparingTable(6), MODELS["table"][1]),
+    "signed table": (ComparingTable(6, nonnegative=(0, -1)), MODELS["table"][1]),
     "potts": (PottsModel(), MODELS["potts"][1]),
 }
 LEARNERS = {"one-slack": CuttingPlane(C=10.0), "n-slack": CuttingPlane(C=10.0, slack="n")}
 ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
     "exact": Coulomb(3),
-    "subgradient": Coulomb(3, update="subgradient", epochs=10),
-    "stochastic": Coulomb(3, assignment="sampled", update="stochastic", epochs=10),
+    "gradient": Coulomb(3, repulsion="gradient"),
+    "best": Coulomb(3, assignment="best"),
+    "subgradient": Coulomb(3, assignment="sampled", update="subgradient", epochs=10),
+    "stochastic": Coulomb(3, assignment="stochastic", update="subgradient", epochs=10),
     "multiple choice": MultipleChoice(3),
+    "perturbed multiple choice": MultipleChoice(3, start="perturbed"),
     "diverse multiple choice": MultipleChoice(3, diversity=0.5, rounds=2),
 }
 
@@ -80,6 +85,7 @@ def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) 
 def test_learner_converges_on_every_model(learner: CuttingPlane, training: TrainingSet[Any, Any, Any]) -> None:
     solution = learner.fit(training.model, training.examples)
     assert solution.converged
+    np.testing.assert_array_equal(training.project(solution.weights), solution.weights)
     assert -1e-9 <= solution.gap <= learner.C * learner.epsilon + 1e-6
     assert solution.objective < training.objective(np.zeros_like(solution.weights), learner.C)
     # Approximate inference may miss constraints that the learner has cached.
@@ -110,7 +116,9 @@ def test_comparing_model_follows_the_protocol(name: str) -> None:
 def test_ensemble_learner_works_with_every_model(name: str, learner: Coulomb | MultipleChoice) -> None:
     model, examples = COMPARING[name]
     ensemble = learner.fit(model, examples)
-    d = TrainingSet(model, examples).target_features.shape[1]
+    training = TrainingSet(model, examples)
+    d = training.target_features.shape[1]
+    np.testing.assert_array_equal(training.project(ensemble.weights), ensemble.weights)
     assert ensemble.weights.shape == (len(ensemble), d) == (3, d)
     assert np.isfinite(ensemble.weights).all()
     losses = ensemble.losses(model, examples)

@@ -17,7 +17,8 @@ from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.structured.coulomb import Assignment, Coulomb
+from greylag.structured.assignment import Assignment
+from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import has_subtopics, read_subtopic_qrels
 

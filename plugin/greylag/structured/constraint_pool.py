@@ -9,17 +9,20 @@ import numpy as np
 from greylag.ranking import FloatArray
 from greylag.structured.model import Constraint, TrainingSet
 
-IDLE_LIMIT = 20  # a constraint is dropped after this many solutions in which no member gives it weight
+IDLE_LIMIT = 20  # a constraint is dropped if no member gives it weight in this many successive searches
 MAX_PASSES = 5000  # a solution may be left unfinished and resumed after the next constraints
 
 
 class ConstraintPool:
     """Constraints w' a_p >= b_p - xi_i of n examples, with a problem for each of M members:
 
-        min over w_m:  ||w_m - c_m||² / 2 + sum_i C_mi max over example i's constraints p of (b_p - a_p' w_m).
+        min over w_m:  ||w_m - c_m||² / 2 + sum_i C_mi max over example i's constraints p of (b_p - a_p' w_m),
+
+    and w_mj >= 0 for the weights j that the model declares non-negative.
 
     The problems are solved by their duals: weights alpha_mp >= 0, which sum to C_mi over the constraints of example i,
-    with w_m = c_m + sum_p alpha_mp a_p. Each example starts with the constraint of its target: a = 0, b = its loss.
+    with w_m = c_m + sum_p alpha_mp a_p. Each example starts with the constraint of its target: a = 0, b = its loss. The
+    sign constraints follow: a = a unit vector, b = 0, with any alpha_mp >= 0.
 
     Parameters
     ----------
@@ -32,21 +35,23 @@ class ConstraintPool:
     def __init__(self, training: TrainingSet[Any, Any, Any], members: int) -> None:
         self._training = training
         n, d = training.target_features.shape
-        self._normals = np.zeros((n, d))
-        self._losses = training.target_losses.copy()
-        self._owners = np.arange(n)
-        self._gram = np.zeros((n, n))
-        self._alpha = np.zeros((members, n))
-        self._idle = np.zeros(n, dtype=np.int64)
+        signs = np.eye(d)[training.nonnegative]
+        self._normals = np.vstack([np.zeros((n, d)), signs])
+        self._losses = np.append(training.target_losses, np.zeros(len(signs)))
+        self._owners = np.append(np.arange(n), np.full(len(signs), n))  # sign constraints belong to no example
+        self._gram = np.einsum("pd,qd->pq", self._normals, self._normals)
+        self._alpha = np.zeros((members, len(self._owners)))
+        self._idle = np.zeros(len(self._owners), dtype=np.int64)
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """H_i(w_m) under the known constraints, shape (M, n), for weights of shape (M, d)."""
-        hinges = np.full((len(weights), len(self._training.examples)), -np.inf)
+        n = len(self._training.examples)
+        hinges = np.full((len(weights), n + 1), -np.inf)
         np.maximum.at(hinges.T, self._owners, self._violations(weights).T)
-        return hinges
+        return hinges[:, :n]
 
-    def extend(self, weights: FloatArray, epsilon: float) -> bool:
-        """Add the most violated constraint of each member and example.
+    def extend(self, weights: FloatArray, costs: FloatArray, epsilon: float) -> bool:
+        """Add the most violated constraint of each member and example with a positive cost.
 
         Only constraints violated by more than `epsilon` beyond the known ones are added.
 
@@ -56,11 +61,12 @@ class ConstraintPool:
             Whether any constraint was added.
         """
         found: dict[tuple[int, bytes], Constraint] = {}
-        for member, known in zip(weights, self.hinge_losses(weights), strict=True):
-            for example, hinge in enumerate(known):
-                constraint = self._training.most_violated(example, member)
-                if constraint.violation(member) > hinge + epsilon:
-                    found[example, constraint.normal.tobytes()] = constraint
+        self._drop_idle()
+        known = self.hinge_losses(weights)
+        for m, example in np.argwhere(costs > 0).tolist():
+            constraint = self._training.most_violated(example, weights[m])
+            if constraint.violation(weights[m]) > known[m, example] + epsilon:
+                found[example, constraint.normal.tobytes()] = constraint
         if found:
             self._add([example for example, _ in found], list(found.values()))
         return bool(found)
@@ -85,9 +91,7 @@ class ConstraintPool:
         violations = self._violations(centres + self._combined())
         for alpha, found in zip(self._alpha, violations, strict=True):
             climb(self._gram, found, order, starts, alpha, tolerance, MAX_PASSES)
-        weights = centres + self._combined()
-        self._drop_idle()
-        return weights
+        return self._training.project(centres + self._combined())
 
     def _violations(self, weights: FloatArray) -> FloatArray:
         """b_p - a_p' w_m, shape (M, K)."""
@@ -110,15 +114,16 @@ class ConstraintPool:
     def _share_out(self, costs: FloatArray) -> None:
         """Scale alpha to sum to the cost of each example; without any weight, all goes to the target's constraint."""
         for member, cost in enumerate(costs):
-            sums = np.bincount(self._owners, weights=self._alpha[member], minlength=len(cost))
-            self._alpha[member] *= np.divide(cost, sums, out=np.zeros_like(cost), where=sums > 0)[self._owners]
+            sums = np.bincount(self._owners, weights=self._alpha[member], minlength=len(cost))[: len(cost)]
+            factors = np.divide(cost, sums, out=np.zeros_like(cost), where=sums > 0)
+            self._alpha[member] *= np.append(factors, 1.0)[self._owners]  # multipliers of signs stay
             self._alpha[member, : len(cost)] += np.where(sums > 0, 0.0, cost)
 
     def _drop_idle(self) -> None:
-        """Drop constraints that have had no weight for long, except those of the targets."""
+        """Drop constraints that have had no weight for long, except those of the targets and signs."""
         self._idle = np.where(self._alpha.any(axis=0), 0, self._idle + 1)
         kept = self._idle < IDLE_LIMIT
-        kept[: len(self._training.examples)] = True
+        kept[: len(self._training.examples) + len(self._training.nonnegative)] = True
         if not kept.all():
             self._normals, self._losses, self._owners = self._normals[kept], self._losses[kept], self._owners[kept]
             self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])

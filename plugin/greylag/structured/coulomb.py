@@ -1,15 +1,16 @@
 """The Coulomb structured SVM (Schiegg, Diego & Hamprecht 2016): M structured SVMs that repel each other.
 
-    min over w_1, ..., w_M:  sum_m (||w_m||² / 2 + C / n sum_i sigma_mi H_i(w_m)) + alpha E(w_1, ..., w_M)  (eq. 1, 10)
+    min over w_1, ..., w_M:  alpha E_s(w_1, ..., w_M) + sum_m (||w_m||² / 2 + C mean over i of H_i(w_m))         (eq. 1)
 
-H_i is the hinge loss of example i, E the Coulomb energy of the directions of the weights, and sigma assigns examples
-to members. E acts through the displacements G of `greylag.structured.electrostatics`. With a_mi the normal of the
-constraint of example i that w_m violates most, the subgradient step of the paper is
+H_i is the hinge loss of example i, E_s the Riesz energy of the directions of the weights (eq. 3), and the mean is over
+the examples that are assigned to member m (eq. 10). With a_mi the normal of the constraint of example i that w_m
+violates most, the subgradient step is
 
-    w_m <- w_m + eta ( G_m - w_m + C / n sum_i sigma_mi a_mi ),                                             (eq. 8)
+    w_m <- w_m + eta (T_m - w_m + C mean over i of a_mi),                                                    (eq. 8, 10)
 
-or the same with a single example in place of the mean (eq. 9). The fixed point w_m = G_m + C / n sum_i sigma_mi a_mi is
-where w_m is optimal for ||w - G_m||² / 2 in place of ||w||² / 2. The exact update solves that problem.
+or the same with one random example for each member in place of the mean (eq. 9). T is the effect of the repulsion. The
+paper replaces minus the gradient of alpha E_s by a displacement of the weights along their spheres (eq. 6, Figure 2).
+A fixed point w_m = T_m + C mean a_mi is optimal for ||w - T_m||² / 2 in place of ||w||² / 2.
 
 References
 ----------
@@ -21,32 +22,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
-from greylag.ranking import FloatArray, IntArray
-from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative
-from greylag.structured.constraint_pool import ConstraintPool
+from greylag.structured.assignment import Assignment
+from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
+from greylag.structured.coulomb_problem import CoulombProblem, Repulsion
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.structured.electrostatics import directions, displacements, lengths
-from greylag.structured.ensemble import Ensemble
+from greylag.structured.electrostatics import lengths
+from greylag.structured.ensemble import Ensemble, perturbations
 from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
+from greylag.structured.proximal_descent import descend
+from greylag.structured.relaxation import relax
+from greylag.structured.subgradient import walk
 
-Assignment = Literal["all", "best", "sampled", "stochastic"]
-Update = Literal["exact", "subgradient", "stochastic"]
-
-PERTURBATION = 0.1  # length of the random vectors relative to the single optimum
-LONGEST_STEP = 0.5  # of the distance of a centre from G
-DRAWS = 10  # epochs after which random assignments are frozen by the exact update
-SETTLED = 1e-2  # relative to the mean length of the weights: half a degree
+Update = Literal["exact", "subgradient"]
 
 _log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
 class Coulomb:
-    """A learner of M diverse members; with M = 1 or alpha = 0, each is the structured SVM.
+    """A learner of M diverse members; with M = 1 or alpha = 0 and all examples, each is the structured SVM.
 
     Members start from the optimum w* of the structured SVM (`CuttingPlane`) plus a random vector of a tenth of its
     length (of length 0.1 if w* is 0).
@@ -56,31 +54,41 @@ class Coulomb:
     M : int >= 1, default 5
         Number of members.
     alpha : float >= 0, default 0.1
-        Strength of the repulsion between directions, which have length 1. G is bounded for any alpha, and so are the
-        angles between members that learn from the same examples: 45 degrees on average in our experiments.
+        Strength of the repulsion.
     C : float > 0, default 1.0
-        Weight of the mean hinge loss relative to ||w||² / 2.
+        Weight of the mean hinge loss of a member over its examples relative to ||w||² / 2.
+    s : float > 0, default 1.0
+        Exponent of the Riesz energy, the sum over pairs of ||u_m - u_k||^-s (eq. 3). 1 is the Coulomb energy of the
+        paper; larger exponents repel close members more and distant ones less.
+    repulsion : {"displacement", "gradient"}, default "displacement"
+        T, with u_m the direction of w_m, F_m the force on it (eq. 4), and P(v) = v / ||v||.
+
+        - "displacement": ||w_m|| (P(u_m + alpha F_m) - u_m), the paper's (eq. 6, Figure 2). It is bounded for any
+          alpha, and so are the angles between members that learn from the same examples: about 45 degrees on average
+          in our experiments. It is not a gradient, and no objective is tracked.
+        - "gradient": (alpha / ||w_m||) (I - u_m u_m') F_m, minus the gradient of alpha E_s (eq. 1). It is not bounded;
+          useful values of alpha grow with the squared length of the weights. If it outweighs the risk, the lengths of
+          the weights go to 0, where eq. 1 has no minimum.
     assignment : {"all", "best", "sampled", "stochastic"}, default "all"
-        The members that learn from an example (sigma), decided anew in each epoch (section 3.4). The names are those of
-        Table 1; their definitions are our interpretation.
+        The members that learn from an example, decided after each step or epoch by the task losses of their predictions
+        (section 3.4, Table 1). The cost of a member is C times the mean over its own examples. A member without
+        examples is only repelled; its length does not change.
 
         - "all": every member.
-        - "best": the member of lowest hinge loss; ties go to the first.
-        - "sampled": one member, drawn with probability proportional to exp(-hinge loss).
-        - "stochastic": one member, drawn uniformly.
-    update : {"exact", "subgradient", "stochastic"}, default "exact"
+        - "best": the member of lowest loss. Ties are drawn at random, but an example stays with its member while no
+          other has a lower loss.
+        - "sampled": one member, drawn with probabilities q that fall with the member's share of the sum of losses.
+        - "stochastic": every member, but each takes its steps on an example that it draws for itself (eq. 9).
+    update : {"exact", "subgradient"}, default "exact"
         How the weights move.
 
-        - "exact": w_m is the optimum for ||w - c_m||² / 2 in place of ||w||² / 2. The centre c_m starts at the random
-          vector and moves half the distance to G_m after each epoch, or less if it oscillates. Random assignments are
-          frozen after `DRAWS` epochs. Training stops if no constraint is violated by more than epsilon beyond the known
-          ones, no assignment changes, and no centre is further from G_m than 0.01 of the mean length of the weights.
-        - "subgradient": eq. 8, once per epoch.
-        - "stochastic": eq. 9, once for each example in random order per epoch.
-
-        Subgradient steps use eta = 1 / (t + t_0) at step t, with t_0 such that the first step is no longer than the
-        random vector. The result is the mean over the second half of the steps (suffix averaging). They always run for
-        `epochs`, of which hundreds may be needed, and never report convergence.
+        - "exact": to the fixed point. Random assignments have their expected costs: "sampled" uses the mean of q over
+          the epochs so far, and "stochastic" equals "all". "best" is frozen after half the epochs. Training stops if no
+          constraint is violated by more than epsilon beyond the known ones, no share of an example changes by more than
+          0.01, and no member is further from being optimal around T_m than 0.01 of the mean length of the weights.
+        - "subgradient": the paper's steps, one in each epoch, or n for "stochastic", with new draws at each step. The
+          result is the mean over the second half of the steps. They always run for `epochs`, of which hundreds may be
+          needed, and never report convergence.
     epochs : int >= 1, default 100
         Maximum number of passes over the examples.
     epsilon : float > 0, default 1e-3
@@ -98,6 +106,8 @@ class Coulomb:
     _: KW_ONLY
     alpha: float = 0.1
     C: float = 1.0
+    s: float = 1.0
+    repulsion: Repulsion = "displacement"
     assignment: Assignment = "all"
     update: Update = "exact"
     epochs: int = 100
@@ -107,12 +117,16 @@ class Coulomb:
     def __post_init__(self) -> None:
         check_counts(M=self.M, epochs=self.epochs)
         check_non_negative(alpha=self.alpha, seed=self.seed)
+        check_positive(s=self.s)
+        check_choice("repulsion", self.repulsion, get_args(Repulsion))
         check_choice("assignment", self.assignment, get_args(Assignment))
         check_choice("update", self.update, get_args(Update))
         CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
         """Train the members on pairs of input and truth.
+
+        With the "exact" update of "gradient" repulsion, the result has the objective after each epoch.
 
         Raises
         ------
@@ -123,80 +137,19 @@ class Coulomb:
         training = TrainingSet(model, examples)
         optimum = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
         rng = np.random.default_rng(self.seed)
-        reach = PERTURBATION * (float(lengths(optimum)) or 1.0)
-        away = reach * directions(rng.standard_normal((self.M, len(optimum))))
-        if self.update == "exact":
-            return self._exact(training, optimum, away, rng)
-        return self._subgradient(training, optimum + away, reach, rng)
-
-    def _exact(
-        self, training: TrainingSet[Any, Any, Any], optimum: FloatArray, centres: FloatArray, rng: np.random.Generator
-    ) -> Ensemble:
-        pool, steps, pull = ConstraintPool(training, self.M), np.full(self.M, LONGEST_STEP), np.zeros_like(centres)
-        weights, assigned = optimum + centres, np.zeros((self.M, len(training.examples)))
-        for epoch in range(1, self.epochs + 1):
-            found = pool.extend(weights, self.epsilon)
-            last = assigned
-            if self.assignment in ("all", "best") or epoch <= DRAWS:
-                assigned = self.assign(pool.hinge_losses(weights), rng)
-            weights = pool.solve(centres, self.C * assigned / len(training.examples), self.epsilon / 10)
-            before, pull = pull, displacements(weights, self.alpha) - centres
-            distance = float(lengths(pull).max() / max(lengths(weights).mean(), 1e-300))
-            if not found and distance <= SETTLED and np.array_equal(assigned, last):
-                return Ensemble(weights, epoch, converged=True)
-            steps = _adapt(steps, pull, before)
-            centres = centres + steps[:, None] * pull
-        _log.warning(
-            "the Coulomb structured SVM stopped at its limit of %d epochs, at %.2g of the length of the weights from a "
-            "fixed point (alpha %g, C %g, assignment %s)", self.epochs, distance, self.alpha, self.C, self.assignment,
-        )  # fmt: skip
-        return Ensemble(weights, self.epochs, converged=False)
-
-    def _subgradient(
-        self, training: TrainingSet[Any, Any, Any], weights: FloatArray, reach: float, rng: np.random.Generator
-    ) -> Ensemble:
-        n, step, delay = len(training.examples), 0, 0.0
-        visits = self.epochs * (n if self.update == "stochastic" else 1)
-        total = np.zeros_like(weights)
-        for _ in range(self.epochs):
-            for batch in rng.permutation(n)[:, None] if self.update == "stochastic" else [np.arange(n)]:
-                slope = self._slope(training, weights, batch, rng) + displacements(weights, self.alpha) - weights
-                delay = delay or max(1.0, float(lengths(slope).max()) / reach)
-                weights = weights + slope / (step + delay)
-                step += 1
-                if 2 * step > visits:
-                    total += weights
-        return Ensemble(total / (visits - visits // 2), self.epochs, converged=False)
-
-    def _slope(
-        self, training: TrainingSet[Any, Any, Any], weights: FloatArray, batch: IntArray, rng: np.random.Generator
-    ) -> FloatArray:
-        """C times the mean over the batch of sigma_mi a_mi, shape (M, d)."""
-        found = [[training.most_violated(example, member) for example in batch] for member in weights]
-        pairs = zip(found, weights, strict=True)
-        hinges = np.array([[constraint.violation(member) for constraint in row] for row, member in pairs])
-        normals = np.array([[constraint.normal for constraint in row] for row in found])
-        return np.asarray(self.C / len(batch) * np.einsum("mi,mid->md", self.assign(hinges, rng), normals))
-
-    def assign(self, hinges: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """The assignment sigma, 0 or 1, given hinge losses; both of shape (M, n)."""
-        members, n = hinges.shape
-        if self.assignment == "all":
-            return np.ones((members, n))
-        if self.assignment == "best":
-            chosen = hinges.argmin(axis=0)
-        elif self.assignment == "stochastic":
-            chosen = rng.integers(members, size=n)
+        away = perturbations(optimum, self.M, rng)
+        start = training.project(optimum + away)
+        problem = CoulombProblem(training, self.C, self.alpha, self.s, self.repulsion, self.assignment)
+        if self.update == "subgradient":
+            return walk(problem, start, float(lengths(away).max()), epochs=self.epochs, rng=rng)
+        if self.repulsion == "gradient":
+            ensemble = descend(problem, start, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
         else:
-            shares = np.exp(hinges.min(axis=0) - hinges).cumsum(axis=0)
-            chosen = (shares <= rng.random(n) * shares[-1]).sum(axis=0)
-        return np.asarray(np.arange(members)[:, None] == chosen, dtype=np.float64)
-
-
-def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArray:
-    """Adapt the steps of the centres: halved if the pull reversed without weakening, else up to 1.2 times as long.
-
-    At a kink of the hinge losses, two members can share an optimum until their centres have moved far apart.
-    """
-    swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
-    return np.where(swings, steps / 2, np.minimum(LONGEST_STEP, 1.2 * steps))
+            ensemble = relax(problem, start, away, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
+        if not ensemble.converged:
+            _log.warning(
+                "the Coulomb structured SVM stopped at its limit of %d epochs before it converged (alpha %g, C %g, "
+                "repulsion %s, assignment %s): raise epochs or lower alpha",
+                self.epochs, self.alpha, self.C, self.repulsion, self.assignment,
+            )  # fmt: skip
+        return ensemble

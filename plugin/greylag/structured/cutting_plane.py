@@ -3,10 +3,11 @@
 The problem is that of Tsochantaridis et al. (2005) with margin rescaling, OP 1 of Yue & Joachims (2008):
 
     min over w and xi >= 0:  ||w||² / 2 + C / n sum_i xi_i
-    such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i.
+    such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i,
 
-There are too many constraints to enumerate. The algorithm solves the problem under a working set of constraints, adds
-the ones that the solution violates most, and repeats until none is violated by more than epsilon.
+and w_j >= 0 for the weights j that a `greylag.structured.SignedModel` declares non-negative. There are too many
+constraints to enumerate. The algorithm solves the problem under a working set of constraints, adds the ones that the
+solution violates most, and repeats until none is violated by more than epsilon.
 
 References
 ----------
@@ -126,7 +127,7 @@ class CuttingPlane:
 
     def _one_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         cache = _Cache(training)
-        working = _WorkingSet(training.target_features.shape[1], np.array([self.C]))
+        working = _WorkingSet(training, np.array([self.C]))
         last = np.inf  # violation beyond the slack of the last constraint from the model
         for iteration in range(1, self.max_iterations + 1):
             weights, lower = working.solve()
@@ -146,7 +147,7 @@ class CuttingPlane:
 
     def _n_slack(self, training: TrainingSet[Any, Any, Any]) -> Solution:
         n = len(training.examples)
-        working = _WorkingSet(training.target_features.shape[1], np.full(n, self.C / n))
+        working = _WorkingSet(training, np.full(n, self.C / n))
         weights, lower = working.solve()
         iteration, changed = 0, True
         while changed and iteration < self.max_iterations:
@@ -194,12 +195,15 @@ class _Cache:
 class _WorkingSet:
     """Constraints w' a_j >= b_j - xi_g(j), and the problem under them: min ||w||² / 2 + sum_g C_g xi_g, by its dual
 
-    max over alpha >= 0:  b' alpha - ||sum_j alpha_j a_j||² / 2,   sum of group g's alpha <= C_g.
+    max over alpha >= 0:  b' alpha - ||P(sum_j alpha_j a_j)||² / 2,   sum of group g's alpha <= C_g,
+
+    with P the projection to the weights of the required signs, and w = P(sum_j alpha_j a_j).
     """
 
-    def __init__(self, n_features: int, costs: FloatArray) -> None:
+    def __init__(self, training: TrainingSet[Any, Any, Any], costs: FloatArray) -> None:
+        self._training = training
         self._costs = costs
-        self._normals = np.zeros((0, n_features))
+        self._normals = np.zeros((0, training.target_features.shape[1]))
         self._losses = np.zeros(0)
         self._groups = np.zeros(0, dtype=np.int64)
         self._gram = np.zeros((0, 0))
@@ -224,10 +228,11 @@ class _WorkingSet:
         """The optimal w and the value of the dual, a lower bound of the problem under any further constraints."""
         if not len(self._losses):
             return np.zeros(self._normals.shape[1]), 0.0
-        shares = _solve_dual(self._gram, self._losses, self._groups, self._costs)
+        signed = self._normals[:, self._training.nonnegative]
+        shares = _solve_dual(self._gram, self._losses, self._groups, self._costs, signed)
         self._idle = np.where(shares > _NO_SHARE, 0, self._idle + 1)
         alpha = shares * self._costs[self._groups]
-        weights = inner(self._normals.T, alpha)
+        weights = self._training.project(inner(self._normals.T, alpha))
         return weights, float(inner(self._losses, alpha) - inner(weights, weights) / 2)
 
     def drop_idle(self) -> None:
@@ -238,24 +243,34 @@ class _WorkingSet:
             self._gram, self._idle = self._gram[np.ix_(kept, kept)], self._idle[kept]
 
 
-def _solve_dual(gram: FloatArray, losses: FloatArray, groups: IntArray, costs: FloatArray) -> FloatArray:
-    """The optimum of the dual as shares alpha_j / C_g(j), non-negative and summing to at most 1 in each group."""
+def _solve_dual(
+    gram: FloatArray, losses: FloatArray, groups: IntArray, costs: FloatArray, signed: FloatArray
+) -> FloatArray:
+    """The optimum of the dual as shares alpha_j / C_g(j), non-negative and summing to at most 1 in each group.
+
+    The projection of the dual is the addition of a multiplier for each non-negative weight, the components of which in
+    the normals are `signed`, shape (m, n_signed).
+    """
     import clarabel
     from scipy.sparse import csc_matrix
 
-    m, total, scale = len(losses), costs.sum(), costs[groups]
+    (m, n_signed), total, scale = signed.shape, costs.sum(), costs[groups]
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads, settings.direct_solve_method = False, 1, "qdldl"
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
-    quadratic = csc_matrix(np.triu(gram * np.outer(scale, scale) / total))
-    places = np.arange(m)
-    entries = (np.repeat([-1.0, 1.0], m), (np.concatenate([places, m + groups]), np.concatenate([places, places])))
-    rows = csc_matrix(entries, shape=(m + len(costs), m))
-    bounds = np.concatenate([np.zeros(m), np.ones(len(costs))])
+    products = np.block([[gram, signed], [signed.T, np.eye(n_signed)]])
+    scales = np.concatenate([scale, np.full(n_signed, total)])
+    quadratic = csc_matrix(np.triu(products * np.outer(scales, scales) / total))
+    places, variables = np.arange(m), np.arange(m + n_signed)
+    signs = np.concatenate([np.full(len(variables), -1.0), np.ones(m)])
+    entries = (signs, (np.concatenate([variables, len(variables) + groups]), np.concatenate([variables, places])))
+    rows = csc_matrix(entries, shape=(len(variables) + len(costs), len(variables)))
+    bounds = np.concatenate([np.zeros(len(variables)), np.ones(len(costs))])
+    linear = np.concatenate([-losses * scale / total, np.zeros(n_signed)])
     cones = [clarabel.NonnegativeConeT(len(bounds))]
     # If the solver misses its tolerances, its result is made feasible anyway, and the duality gap shows it.
-    found = clarabel.DefaultSolver(quadratic, -losses * scale / total, rows, bounds, cones, settings).solve().x
-    shares = np.clip(np.asarray(found), 0.0, 1.0)
+    found = clarabel.DefaultSolver(quadratic, linear, rows, bounds, cones, settings).solve().x
+    shares = np.clip(np.asarray(found)[:m], 0.0, 1.0)
     if not np.isfinite(shares).all():
         raise ModelError(
             f"the quadratic programme with {m} constraints has no finite solution: scale the features down"

@@ -4,7 +4,8 @@ Only directions u_m = w_m / ||w_m|| count, since predictions do not depend on th
 
 References
 ----------
-Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016.
+Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016,
+sections 3.2 and 3.3.
 """
 
 from __future__ import annotations
@@ -27,34 +28,56 @@ def directions(weights: FloatArray) -> FloatArray:
     return np.asarray(np.divide(scaled, divisors, out=np.zeros_like(weights), where=divisors > 0))
 
 
-def coulomb_energy(weights: FloatArray) -> float:
-    """The sum over pairs m < k of 1 / ||u_m - u_k|| (eq. 3 on the sphere, eq. 5); infinite if two coincide."""
+def riesz_energy(weights: FloatArray, s: float = 1.0) -> float:
+    """E_s, the sum over pairs m < k of 1 / ||u_m - u_k||^s (eq. 3, 5), infinite if two directions coincide.
+
+    Eq. 3 counts each pair twice, eq. 4 once; the strength of the repulsion absorbs the factor.
+
+    Parameters
+    ----------
+    weights : array, shape (M, d)
+        Weights of any length.
+    s : float > 0, default 1.0
+        The exponent; 1 gives the Coulomb energy.
+    """
     _, distances = _pairs(weights)
     with np.errstate(divide="ignore"):
-        return float((1.0 / distances[np.triu_indices(len(weights), 1)]).sum())
+        return float((1.0 / distances[np.triu_indices(len(weights), 1)] ** s).sum())
 
 
-def coulomb_forces(weights: FloatArray) -> FloatArray:
-    """F, shape (M, d), minus the energy's gradient by u: F_m = sum over k of (u_m - u_k) / ||u_m - u_k||³ (eq. 4).
+def riesz_forces(weights: FloatArray, s: float = 1.0) -> FloatArray:
+    """F, shape (M, d), minus the gradient of E_s by u: F_m = s sum over k of (u_m - u_k) / ||u_m - u_k||^(s + 2).
 
-    The forces sum to 0. Coinciding directions exert no force on each other, as it would have no direction.
+    With s = 1, this is eq. 4. The forces sum to 0. Coinciding directions exert no force on each other, as it would have
+    no direction.
     """
     differences, distances = _pairs(weights)
-    inverse = np.divide(1.0, distances**3, out=np.zeros_like(distances), where=distances > 0)
+    inverse = np.divide(s, distances ** (s + 2), out=np.zeros_like(distances), where=distances > 0)
     return np.asarray(np.einsum("mkd,mk->md", differences, inverse))
 
 
-def displacements(weights: FloatArray, alpha: float) -> FloatArray:
+def displacements(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatArray:
     """G, shape (M, d): the displacement of each weight vector along its sphere by the forces,
 
         G_m = ||w_m|| (P(u_m + alpha F_m) - u_m),    P(v) = v / ||v||.
 
-    Eq. 6 as printed does not vanish at alpha = 0, although the paper states that the ensemble is a standard structured
-    SVM there. This is the displacement of the direction, scaled to the length of the weights, as the text describes.
+    This is eq. 6 as Figure 2 draws it: the moved direction, projected back to the weight vector by similar triangles.
+    The printed formula, ||w_m||² P(u_m + alpha F_m), does not vanish at alpha = 0, where the paper has the structured
+    SVM. G is bounded: as alpha grows, it approaches ||w_m|| (P(F_m) - u_m).
     """
     units = directions(weights)
-    moved = directions(units + alpha * coulomb_forces(weights)) - units
+    moved = directions(units + alpha * riesz_forces(weights, s)) - units
     return np.asarray(lengths(weights)[:, None] * moved)
+
+
+def energy_descent(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatArray:
+    """Minus the gradient of alpha E_s by the weights, shape (M, d): alpha / ||w_m|| (I - u_m u_m') F_m.
+
+    Orthogonal to the weights; 0 for a zero vector.
+    """
+    units, forces, sizes = directions(weights), riesz_forces(weights, s), lengths(weights)[:, None]
+    tangential = forces - np.einsum("md,md->m", units, forces)[:, None] * units
+    return np.asarray(np.divide(alpha * tangential, sizes, out=np.zeros_like(weights), where=sizes > 0))
 
 
 def mean_angle(weights: FloatArray) -> float:

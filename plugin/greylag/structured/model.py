@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from greylag.errors import ModelError, ParameterError
-from greylag.ranking import FloatArray
+from greylag.ranking import FloatArray, IntArray
 
 Input = TypeVar("Input")
 Truth = TypeVar("Truth")
@@ -43,6 +43,17 @@ class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
         """The y that maximises w' Psi(x, y) + Delta(t, y), exactly or approximately."""
 
 
+class SignedModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
+    """A structured model that constrains the signs of weights; every learner honours it.
+
+    Submodular pairwise terms are the common case: an exact minimum cut requires that their weights are non-negative.
+    """
+
+    @property
+    def nonnegative(self) -> Sequence[int]:
+        """Positions in [-d, d) of the weights that must be at least 0; negative positions count from the end."""
+
+
 class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
     """A structured model that can compare outputs."""
 
@@ -60,6 +71,14 @@ class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protoc
         similarity: float,
     ) -> Output:
         """The y that maximises w' Psi(x, y) + task Delta(t, y) + similarity times its mean similarity to `others`."""
+
+
+def task_losses(
+    model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]], weights: FloatArray
+) -> FloatArray:
+    """Delta(t_i, y), shape (M, n), of the prediction y for each of n examples by each row of weights, shape (M, d)."""
+    found = [[model.loss(truth, model.infer(x, member)) for x, truth in examples] for member in weights]
+    return np.array(found).reshape(len(weights), len(examples))
 
 
 def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
@@ -135,6 +154,26 @@ class TrainingSet(Generic[Input, Truth, Output]):
                 f"joint feature {feature} of example {example} is {features[example][feature]}, not finite"
             )
         return np.array(features)
+
+    @cached_property
+    def nonnegative(self) -> IntArray:
+        """Ascending positions of the weights that must be at least 0; empty unless the model is a `SignedModel`.
+
+        Raises
+        ------
+        ModelError
+            If a position is outside [-d, d).
+        """
+        places, d = np.array(getattr(self.model, "nonnegative", ()), dtype=np.int64), self.target_features.shape[1]
+        for place in places[(places < -d) | (places >= d)]:
+            raise ModelError(f"nonnegative weight {place} does not exist: the model has {d} joint features")
+        return np.unique(places % d)
+
+    def project(self, weights: FloatArray) -> FloatArray:
+        """The closest feasible weights, shape (..., d): 0 in place of negative weights that must be at least 0."""
+        projected = weights.copy()
+        projected[..., self.nonnegative] = np.maximum(projected[..., self.nonnegative], 0.0)
+        return projected
 
     def most_violated(self, example: int, weights: FloatArray) -> Constraint:
         """The most violated constraint that inference finds, or that of the target if it is violated more."""

@@ -1,17 +1,18 @@
 """Multiple choice learning (MCL) and its diverse variant (DivMCL): ensembles whose members specialise.
 
-MCL minimises
+MCL alternates between assigning each example to the member whose prediction has the lowest task loss, and training each
+member on its own examples:
 
-    min over w_1, ..., w_M:  sum_m ||w_m||² / 2 + C / n sum_i min over m of H_i(w_m)
+    min over w_m:  ||w_m||² / 2 + C / n sum over member m's examples i of H_i(w_m),
 
-by alternating between assigning each example to the member of lowest hinge loss H_i and training each member on its own
-examples. DivMCL adds a reward for outputs that differ from those of the other members.
+with H_i the hinge loss. DivMCL adds a reward for outputs that differ from those of the other members.
 
 References
 ----------
 Guzman-Rivera, Batra and Kohli, Multiple choice learning: learning to produce multiple structured outputs, NIPS 2012.
 Guzman-Rivera, Kohli, Batra and Rutenbar, Efficiently enforcing diversity in multi-output structured prediction,
-AISTATS 2014.
+AISTATS 2014. Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV
+2016, section 2 (assignment by task loss) and section 3.3 (perturbed start).
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from greylag.ranking import FloatArray
-from greylag.structured.checks import check_counts, check_model, check_non_negative
+from greylag.ranking import FloatArray, IntArray
+from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.structured.ensemble import Ensemble
+from greylag.structured.ensemble import Ensemble, perturbations
 from greylag.structured.model import ComparingModel, Input, Output, StructuredModel, TrainingSet, Truth
+
+Start = Literal["svm", "perturbed"]
 
 _log = logging.getLogger("greylag")
 
@@ -36,9 +39,9 @@ _log = logging.getLogger("greylag")
 class MultipleChoice:
     """A learner of M members by multiple choice; with M = 1, the structured SVM.
 
-    All members start from the structured SVM of all examples. The first assignment is random, in equal parts. A member
-    without examples keeps its weights. Training stops when an assignment (with diversity, an assignment and the outputs
-    of all members) recurs.
+    An example goes to the member of lowest task loss; ties go to the hinge loss that is lower by more than
+    epsilon, then to the first. A member without examples keeps its weights. Training stops when an assignment (with
+    diversity, an assignment and the outputs of all members) recurs.
 
     With `diversity` > 0 (DivMCL), the loss of an output increases by `diversity` times its mean similarity to the
     outputs of the other members, so that the required margin grows with the similarity. A member also learns from the
@@ -52,12 +55,18 @@ class MultipleChoice:
         Weight of the mean hinge loss relative to ||w||² / 2.
     diversity : float >= 0, default 0.0
         0 is MCL. A positive value requires a `ComparingModel`.
+    start : {"svm", "perturbed"}, default "svm"
+        The first weights and assignment.
+
+        - "svm": copies of the structured SVM of all examples, which are assigned at random in equal parts.
+        - "perturbed": the structured SVM plus random vectors of a tenth of its length, as in `Coulomb`. These members
+          have the first choice of examples.
     rounds : int >= 1, default 10
         Maximum number of rounds.
     epsilon : float > 0, default 1e-3
         See `CuttingPlane`.
     seed : int >= 0, default 0
-        Seed of the first assignment.
+        Seed of the first assignment or the random vectors.
 
     Raises
     ------
@@ -69,6 +78,7 @@ class MultipleChoice:
     _: KW_ONLY
     C: float = 1.0
     diversity: float = 0.0
+    start: Start = "svm"
     rounds: int = 10
     epsilon: float = 1e-3
     seed: int = 0
@@ -76,6 +86,7 @@ class MultipleChoice:
     def __post_init__(self) -> None:
         check_counts(M=self.M, rounds=self.rounds)
         check_non_negative(diversity=self.diversity, seed=self.seed)
+        check_choice("start", self.start, get_args(Start))
         CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
@@ -88,10 +99,15 @@ class MultipleChoice:
         """
         check_model(model, ComparingModel if self.diversity else StructuredModel, self)
         training = TrainingSet(model, examples)
-        start = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
-        weights = np.tile(start, (self.M, 1))
-        assigned = np.random.default_rng(self.seed).permutation(len(examples)) % self.M
-        outputs = [[model.infer(x, start) for x, _ in examples] for _ in weights]
+        optimum = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
+        rng, weights = np.random.default_rng(self.seed), np.tile(optimum, (self.M, 1))
+        if self.start == "perturbed":
+            weights = training.project(weights + perturbations(optimum, self.M, rng))
+        outputs = [[model.infer(x, member) for x, _ in examples] for member in weights]
+        if self.start == "perturbed":
+            assigned = _choices(training, weights, outputs, self.epsilon)
+        else:
+            assigned = rng.permutation(len(examples)) % self.M
         met: set[bytes] = set()
         for made in range(1, self.rounds + 1):
             for m in range(self.M):
@@ -99,7 +115,7 @@ class MultipleChoice:
                     model, examples, (assigned == m).tolist(), outputs[:m] + outputs[m + 1 :], weights[m]
                 )
                 outputs[m] = [model.infer(x, weights[m]) for x, _ in examples]
-            assigned = np.array([training.hinge_losses(member) for member in weights]).argmin(axis=0)
+            assigned = _choices(training, weights, outputs, self.epsilon)
             state = b"".join(np.asarray(y).tobytes() for row in outputs for y in row) if self.diversity else b""
             if (state := assigned.tobytes() + state) in met:
                 return Ensemble(weights, made, converged=True)
@@ -127,6 +143,20 @@ class MultipleChoice:
         return CuttingPlane(self.C * len(chosen) / len(examples), epsilon=self.epsilon).fit(model, chosen).weights
 
 
+def _choices(
+    training: TrainingSet[Any, Any, Any], weights: FloatArray, outputs: Sequence[Sequence[Any]], epsilon: float
+) -> IntArray:
+    """The member of lowest task loss for each example; ties go to the lower hinge loss, then to the first.
+
+    Hinge losses within epsilon of the lowest tie, as training finds them no better.
+    """
+    truths = [truth for _, truth in training.examples]
+    losses = np.array([[training.model.loss(t, y) for t, y in zip(truths, row, strict=True)] for row in outputs])
+    hinges = np.array([training.hinge_losses(member) for member in weights])
+    tied = np.where(losses == losses.min(axis=0), hinges, np.inf)
+    return np.asarray((tied <= tied.min(axis=0) + epsilon).argmax(axis=0))
+
+
 class _Case(NamedTuple):
     """An example from the point of view of a member of DivMCL."""
 
@@ -142,6 +172,10 @@ class _Apart:
 
     model: ComparingModel[Any, Any, Any]
     diversity: float
+
+    @property
+    def nonnegative(self) -> Sequence[int]:
+        return getattr(self.model, "nonnegative", ())
 
     def joint_feature(self, case: _Case, y: Any) -> FloatArray:
         return self._weight(case) * self.model.joint_feature(case.x, y)

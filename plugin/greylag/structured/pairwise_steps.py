@@ -9,6 +9,21 @@ from greylag.ranking import FloatArray, IntArray
 
 
 @numba.njit(cache=True, nogil=True)
+def _sign_steps(gram: FloatArray, violations: FloatArray, signs: IntArray, alpha: FloatArray) -> float:
+    """Optimise the multipliers of sign constraints one by one; returns the greatest change of any other violation."""
+    greatest = 0.0
+    for p in signs:
+        step = max(violations[p], -alpha[p])
+        alpha[p] += step
+        for q in range(len(violations)):
+            change = step * gram[p, q]
+            violations[q] -= change
+            if q != p:
+                greatest = max(greatest, abs(change))
+    return greatest
+
+
+@numba.njit(cache=True, nogil=True)
 def climb(
     gram: FloatArray,
     violations: FloatArray,
@@ -18,10 +33,11 @@ def climb(
     tolerance: float,
     max_passes: int,
 ) -> None:
-    """Maximise the dual of one member by pairwise steps; updates `alpha` and `violations` in place.
+    """Maximise the dual of one member by coordinate steps; updates `alpha` and `violations` in place.
 
     A step moves weight between two constraints of an example: from the least violated one with positive weight to the
     one that raises the dual most by second-order information, by the optimal amount (Fan, Chen & Lin, JMLR 6, 2005).
+    The multipliers of sign constraints, which have no sum, take single steps.
 
     Parameters
     ----------
@@ -30,11 +46,13 @@ def climb(
     violations : array, shape (K,)
         b_p - a_p' w.
     order, starts : int arrays
-        The constraints of example i, at least one, are ``order[starts[i]:starts[i + 1]]``.
+        The constraints of example i, at least one, are ``order[starts[i]:starts[i + 1]]``; those after the last start
+        are sign constraints, with normals of length 1.
     alpha : array, shape (K,)
         Dual weights, whose sum over an example does not change.
     tolerance : float
-        Stop when the violations of the two constraints of any step differ by at most this, in units of the loss.
+        Stop when the violations of the two constraints of any step differ by at most this, and no step of a multiplier
+        changes a violation by more than this, in units of the loss.
     max_passes : int
         Maximum number of passes over the examples.
     """
@@ -63,5 +81,6 @@ def climb(
             alpha[worst] -= step
             for p in range(len(violations)):
                 violations[p] -= step * (gram[best, p] - gram[worst, p])
+        widest = max(widest, _sign_steps(gram, violations, order[starts[-1] :], alpha))
         if widest <= tolerance:
             break

@@ -24,20 +24,21 @@ from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, Trial
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"
-ENSEMBLES = ("perturbed", "mcl", "divmcl", CSSVM)
+ENSEMBLES = ("perturbed", "mcl", "mcl-perturbed", "divmcl", CSSVM)
 METHODS = (SSVM, *ENSEMBLES)
 ALONE, TOGETHER = "category 1", "all categories"
 UNIT = "share of wrong labels"
 _LOSS = """\
-The loss is the share of superpixels with a wrong label. Each image of a category is trained on once, alone. The images
-that follow it choose the parameters, by pick-best loss, and all others are tested. All methods choose from the same
-number of candidates, for each training image and each M. "ssvm" is a single structured SVM, and "perturbed" are random
-vectors around it. Only one member of "mcl" learns; the others remain at the structured SVM."""
+The loss is the share of superpixels with a wrong label. Each image of a category is trained on once, alone. The
+images that follow it choose the parameters, by pick-best loss, and all others are tested. All methods choose from
+the same number of candidates, for each training image and each M. "ssvm" is a single structured SVM, and
+"perturbed" are random vectors around it. Only one member of "mcl" learns; the others remain at the structured SVM.
+"mcl-perturbed" starts from random vectors around it instead."""
 _MEMBERS = """\
-"mean" is over all members. Columns 1, 2, ... of the ordered losses are pick-best, second best and so on, averaged over
-the test images. The angle is the mean over pairs of members. For shares of wins, the members of each ensemble are
-ordered by how often they are best, so that the first share exceeds 1 / M even if all members are equally good. Angles
-by alpha include ensembles that were not chosen."""
+"mean" is over all members. Columns 1, 2, ... of the ordered losses are pick-best, second best and so on, averaged
+over the test images. The angle is the mean over pairs of members, and "training" the mean loss on the training
+image. For shares of wins, the members of each ensemble are ordered by how often they are best, so that the first
+share exceeds 1 / M even if all members are equally good. Angles by alpha include ensembles that were not chosen."""
 _TESTS = """\
 Training images with a lower ("better"), equal and higher mean loss on their test images than with the Coulomb
 structured SVM. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction. The test treats training

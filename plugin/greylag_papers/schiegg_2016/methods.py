@@ -19,6 +19,7 @@ from greylag.structured import (
     CuttingPlane,
     Ensemble,
     MultipleChoice,
+    Update,
     directions,
     lengths,
 )
@@ -26,7 +27,7 @@ from greylag.structured import (
 Example = tuple[Any, Any]
 SSVM = "ssvm"
 COULOMB = tuple(f"cssvm-{assignment}" for assignment in get_args(Assignment))
-METHODS = (SSVM, "perturbed", "mcl", "divmcl", *COULOMB)
+METHODS = (SSVM, "perturbed", "mcl", "mcl-perturbed", "divmcl", *COULOMB)
 
 
 class EnsembleLearner(Protocol):
@@ -112,14 +113,17 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
         SSVM: [Perturbed(1, C, 0.0) for C in costs],
         "perturbed": [Perturbed(M, C, spread, seed) for C, spread in grid(settings.spreads)],
         "mcl": [MultipleChoice(M, C=C, seed=seed) for C in costs],
+        "mcl-perturbed": [MultipleChoice(M, C=C, start="perturbed", seed=seed) for C in costs],
         "divmcl": [
             MultipleChoice(M, C=C, diversity=diversity, rounds=settings.rounds, seed=seed)
             for C, diversity in grid(settings.diversities)
         ],
     }
     for assignment in get_args(Assignment):
+        update: Update = "subgradient" if assignment == "stochastic" else "exact"  # eq. 9 is a kind of step
         found[f"cssvm-{assignment}"] = [
-            Coulomb(M, alpha=alpha, C=C, assignment=assignment, seed=seed) for C, alpha in grid(settings.alphas)
+            Coulomb(M, alpha=alpha, C=C, assignment=assignment, update=update, seed=seed)
+            for C, alpha in grid(settings.alphas)
         ]
     if len(set(map(len, found.values()))) > 1:
         counts = ", ".join(f"{method} {len(learners)}" for method, learners in found.items())

@@ -47,7 +47,7 @@ def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list
 
 
 def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """For each method at its largest M: mean loss, pick-best, second best and so on, and mean angle."""
+    """For each method at its largest M: mean and ordered losses, mean angle, and mean loss on the training examples."""
     rows: dict[str, dict[str, float]] = {}
     for method in methods:
         M = table.largest(method)
@@ -55,6 +55,8 @@ def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table
         rows[method] = {"mean": float(ordered.mean()), **_by_rank(ordered)}
         if angle := float(np.mean([trial.mean_angle for trial in table.chosen(method, M)])):
             rows[method]["angle"] = angle
+        if np.isfinite(training := float(np.mean([trial.training for trial in table.chosen(method, M)]))):
+            rows[method]["training"] = training
     return means_table(caption, rows, decimals=3)
 
 
@@ -69,18 +71,18 @@ def _by_rank(values: FloatArray) -> dict[str, float]:
 
 
 def angle_table(table: TrialTable, M: int, caption: str) -> Table:
-    """For each assignment, C and alpha of `Coulomb`: mean angle, pick-best and mean test loss over all tasks."""
-    found: dict[tuple[str, float, float], list[tuple[float, float, float]]] = {}
+    """For each assignment, C and alpha of `Coulomb`: mean angle, training loss, pick-best and mean test loss."""
+    found: dict[tuple[str, float, float], list[tuple[float, ...]]] = {}
     for trial in table.trials:
         if isinstance(trial.learner, Coulomb) and trial.M == M:
             key = trial.method, trial.learner.C, trial.learner.alpha
             losses = trial.losses
-            found.setdefault(key, []).append((trial.mean_angle, losses.min(axis=0).mean(), losses.mean()))
+            values = trial.mean_angle, trial.training, losses.min(axis=0).mean(), losses.mean()
+            found.setdefault(key, []).append(values)
     rows = [
-        (method, f"{C:g}", f"{alpha:g}", *np.mean(values, axis=0).tolist())
-        for (method, C, alpha), values in found.items()
+        (method, f"{C:g}", f"{alpha:g}", *np.mean(own, axis=0).tolist()) for (method, C, alpha), own in found.items()
     ]
-    return Table(caption, ("", "C", "alpha", "mean angle", "pick-best", "mean"), rows)
+    return Table(caption, ("", "C", "alpha", "mean angle", "training", "pick-best", "mean"), rows)
 
 
 def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:

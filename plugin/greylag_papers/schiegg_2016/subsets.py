@@ -35,12 +35,13 @@ SPACE = "svmdiv"  # the feature space without TF-IDF
 RANDOM = "random"
 ENSEMBLES = (RANDOM, *(method for method in METHODS if method != SSVM))
 SHOWN = (SSVM, *ENSEMBLES)
-BASELINES = (SSVM, RANDOM, "perturbed", "mcl", "divmcl")
+BASELINES = (SSVM, RANDOM, "perturbed", "mcl", "mcl-perturbed", "divmcl")
 _METHODS = """\
-Each member of an ensemble picks documents; its loss is the weight of the subtopics that they do not cover. Pick-best is
-the lowest loss of the members on a query, an oracle. Candidates are the documents that cover a subtopic. "cssvm" is the
-Coulomb structured SVM, by its assignment of examples to members. "mcl" and "divmcl" are multiple choice learning
-without and with a reward for dissimilar outputs. The dashed line is the structured SVM. For each M, the parameters of
+Each member of an ensemble picks documents; its loss is the weight of the subtopics that they do not cover. Pick-
+best is the lowest loss of the members on a query, an oracle. Candidates are the documents that cover a subtopic.
+"cssvm" is the Coulomb structured SVM, by its assignment of examples to members. "mcl" and "divmcl" are multiple
+choice learning without and with a reward for dissimilar outputs; "mcl-perturbed" starts from random vectors around
+the structured SVM and not from copies of it. The dashed line is the structured SVM. For each M, the parameters of
 each method are chosen by pick-best loss on validation queries, from the same number of candidates. A member without
 examples keeps the weights of the structured SVM in "mcl", so that training on one query gives M equal members; in
 "cssvm" the other members repel it.
@@ -49,14 +50,14 @@ Pick-best loss improves by chance alone. Two controls show by how much: "random"
 draws), and "perturbed" has M random weight vectors around the structured SVM, at a distance that is chosen like the
 parameters of the other methods."""
 _TABLES = """\
-Wilcoxon's signed-rank test over test queries, two-sided, without and with Holm's correction over the comparisons with
-the same baseline. "better" counts the queries on which the first method loses less. The losses of a query are means
-over the ensembles that are tested on it. The tests take the trained models as given: they generalise to other test
-queries, not to other training queries.
+Wilcoxon's signed-rank test over test queries, two-sided, without and with Holm's correction over the comparisons
+with the same baseline. "better" counts the queries on which the first method loses less. The losses of a query are
+means over the ensembles that are tested on it. The tests take the trained models as given: they generalise to other
+test queries, not to other training queries.
 
-Columns 1, 2, ... of the ordered losses are pick-best, second best and so on. Shares of wins are in descending order
-within each ensemble, and so decrease even if all members are equally good. Angles by alpha include ensembles that were
-not chosen."""
+"training" is the mean loss of the members on what they were trained on. Columns 1, 2, ... of the ordered losses are
+pick-best, second best and so on. Shares of wins are in descending order within each ensemble, and so decrease even
+if all members are equally good. Angles by alpha include ensembles that were not chosen."""
 _ALPHA = """\
 Trained on all training queries, with the assignment "all", and tested as above, but not chosen from."""
 
@@ -163,7 +164,7 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
             [query.truth.loss(greedy_picks(random_gain(len(query.relevance), rng), k)) for query in queries]
             for _ in range(max(sizes))
         ]
-        trials += [Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, ids, np.array(losses[:M])) for M in sizes]
+        trials += [Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, ids, np.array(losses[:M])) for M in sizes]
     return trials
 
 

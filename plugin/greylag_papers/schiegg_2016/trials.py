@@ -63,6 +63,8 @@ class Trial:
         Whether the learner converged before it reached its limit.
     mean_angle : float
         Mean angle between two members, in degrees; 0 for one member.
+    training : float
+        Mean loss of the members on the training examples; NaN if nothing is learned.
     ids : tuple of str
         The n test examples.
     losses : array of shape (M, n)
@@ -76,6 +78,7 @@ class Trial:
     validation: float
     converged: bool
     mean_angle: float
+    training: float
     ids: tuple[str, ...]
     losses: FloatArray
 
@@ -121,6 +124,7 @@ def run_trial(model: ComparingModel[Any, Any, Any], task: Task, method: str, M: 
         pick_best(ensemble.losses(model, task.validation), larger=False).at(1),
         ensemble.converged,
         ensemble.mean_angle,
+        float(ensemble.mean_losses(model, task.training).mean()),
         tuple(task.test),
         ensemble.losses(model, list(task.test.values())),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import minimize
@@ -14,6 +14,8 @@ from greylag.ranking import FloatArray
 @dataclass(frozen=True)
 class Table:
     """Inputs are tables of joint features with a row for each output; truths are the losses of the outputs."""
+
+    nonnegative: tuple[int, ...] = field(default=(), kw_only=True)
 
     def joint_feature(self, x: FloatArray, y: int) -> FloatArray:
         return x[y]
@@ -61,7 +63,11 @@ def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatAr
 
 
 def optimum_around(
-    centre: FloatArray, examples: Sequence[tuple[FloatArray, FloatArray]], C: float, targets: Sequence[int]
+    centre: FloatArray,
+    examples: Sequence[tuple[FloatArray, FloatArray]],
+    C: float,
+    targets: Sequence[int],
+    nonnegative: Sequence[int] = (),
 ) -> FloatArray:
     """The w that minimises ||w - centre||² / 2 + C times the mean hinge loss under all constraints, by SLSQP."""
     n, d = len(examples), len(centre)
@@ -71,10 +77,14 @@ def optimum_around(
             rows.append(np.concatenate([x[target] - features, np.eye(n)[i]]))
             bounds.append(loss)
     A, b, weight = np.array(rows), np.array(bounds), np.concatenate([np.zeros(d), np.full(n, C / n)])
+    scale = max(1.0, C)
+    least = np.full(d + n, -np.inf)
+    least[list(nonnegative)] = 0.0
     found = minimize(
-        lambda v: (v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v,
-        np.concatenate([centre, np.full(n, b.max() + np.abs(A).sum())]),
-        jac=lambda v: np.concatenate([v[:d] - centre, np.zeros(n)]) + weight,
+        lambda v: ((v[:d] - centre) @ (v[:d] - centre) / 2 + weight @ v) / scale,
+        np.concatenate([np.maximum(centre, least[:d]), np.full(n, b.max() + np.abs(A).sum())]),
+        jac=lambda v: (np.concatenate([v[:d] - centre, np.zeros(n)]) + weight) / scale,
+        bounds=[(bound, None) for bound in least],
         constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 1000},

@@ -7,7 +7,7 @@ import pytest
 
 from greylag.structured import CuttingPlane, TrainingSet
 from greylag.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
-from tests.greylag.structured.models import Table, random_tables
+from tests.greylag.structured.models import Table, optimum_around, random_tables
 
 
 def test_hinge_losses_are_exact_after_the_search_for_constraints() -> None:
@@ -15,9 +15,36 @@ def test_hinge_losses_are_exact_after_the_search_for_constraints() -> None:
     pool, weights = ConstraintPool(training, 3), np.random.default_rng(0).standard_normal((3, 5))
     expected = np.array([training.hinge_losses(member) for member in weights])
     assert (pool.hinge_losses(weights) == training.target_losses).all()
-    assert pool.extend(weights, 1e-9)
+    costs = np.ones((3, 4))
+    assert pool.extend(weights, costs, 1e-9)
     np.testing.assert_allclose(pool.hinge_losses(weights), expected, rtol=1e-12)
-    assert not pool.extend(weights, 1e-9)
+    assert not pool.extend(weights, costs, 1e-9)
+
+
+def test_only_examples_with_costs_are_searched() -> None:
+    training = TrainingSet(Table(), random_tables(0, n=4, outputs=6, d=5))
+    pool, weights = ConstraintPool(training, 1), np.random.default_rng(0).standard_normal((1, 5))
+    assert not pool.extend(weights, np.zeros((1, 4)), 1e-9)
+    assert pool.extend(weights, np.array([[0.0, 2.0, 0.0, 0.0]]), 1e-9)
+    found, expected = pool.hinge_losses(weights)[0], training.hinge_losses(weights[0])
+    assert found[1] == pytest.approx(expected[1])
+    assert found[[0, 2, 3]].tolist() == training.target_losses[[0, 2, 3]].tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_optimum_with_signs_is_that_of_another_solver(seed: int) -> None:
+    examples, signs = random_tables(seed, n=4, outputs=6, d=5), (0, 2, 3)
+    training = TrainingSet(Table(nonnegative=signs), examples)
+    pool, rng, C = ConstraintPool(training, 3), np.random.default_rng(seed), np.array([0.1, 3.0, 30.0])
+    centres, costs = rng.standard_normal((3, 5)), np.tile(C[:, None] / 4, (1, 4))
+    weights = pool.solve(centres, costs, 1e-9)
+    while pool.extend(weights, costs, 1e-9):
+        weights = pool.solve(centres, costs, 1e-9)
+    for member, centre, cost in zip(weights, centres, C, strict=True):
+        expected = optimum_around(centre, examples, cost, training.targets, signs)
+        np.testing.assert_allclose(member, expected, atol=1e-5)
+    assert (weights[:, signs] == 0.0).any()
+    assert (weights[:, signs] >= 0.0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -27,13 +54,13 @@ def test_members_without_examples_for_long_still_reach_the_optimum(seed: int) ->
     alone = C * np.array([[1.0], [0.0]])
     weights = pool.solve(centres, alone, 1e-9)
     for _ in range(IDLE_LIMIT + 10):
-        pool.extend(weights, 1e-9)
+        pool.extend(weights, C, 1e-9)
         weights = pool.solve(centres, alone, 1e-9)
     np.testing.assert_array_equal(weights[1], 0.0)
     best = CuttingPlane(10.0, epsilon=1e-8).fit(Table(), training.examples)
     np.testing.assert_allclose(weights[0], best.weights, atol=1e-4)
     for _ in range(IDLE_LIMIT):
-        pool.extend(weights, 1e-9)
+        pool.extend(weights, C, 1e-9)
         weights = pool.solve(centres, C, 1e-9)
     np.testing.assert_allclose(weights, [best.weights, best.weights], atol=1e-4)
     assert training.objective(weights[1], 10.0) == pytest.approx(best.objective, rel=1e-6)

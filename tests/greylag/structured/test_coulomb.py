@@ -1,4 +1,4 @@
-"""The Coulomb structured SVM: its limit cases, fixed points and assignments."""
+"""The Coulomb structured SVM: its limit cases, for each update, repulsion and assignment."""
 
 from __future__ import annotations
 
@@ -8,38 +8,46 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from greylag.errors import ParameterError
-from greylag.ranking import FloatArray
-from greylag.structured import Coulomb, CuttingPlane, TrainingSet
-from greylag.structured.coulomb import SETTLED, Assignment, Update
-from greylag.structured.electrostatics import coulomb_energy, displacements
-from tests.greylag.structured.models import Table, optimum_around, random_tables
+from greylag.structured import Assignment, Coulomb, CuttingPlane, Repulsion, TrainingSet, Update, riesz_energy
+from tests.greylag.structured.models import Table, random_tables
 
-UPDATES: tuple[Update, ...] = ("exact", "subgradient", "stochastic")
+UPDATES: tuple[Update, ...] = ("exact", "subgradient")
+REPULSIONS: tuple[Repulsion, ...] = ("displacement", "gradient")
 ASSIGNMENTS: tuple[Assignment, ...] = ("all", "best", "sampled", "stochastic")
 THOMSON = {2: 0.5, 4: 3.674235, 6: 9.985281, 12: 49.165253}  # known minima on the sphere in three dimensions
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("assignment", ["all", "stochastic"])
+@pytest.mark.parametrize(
+    ("update", "repulsion"), [("exact", "displacement"), ("exact", "gradient"), ("subgradient", "displacement")]
+)
 @pytest.mark.parametrize("C", [0.5, 20.0])
-def test_without_alpha_every_member_is_the_structured_svm(update: Update, C: float) -> None:
+def test_without_alpha_every_member_is_the_structured_svm(
+    update: Update, repulsion: Repulsion, assignment: Assignment, C: float
+) -> None:
     examples = random_tables(0, n=6, outputs=8, d=5)
     best = CuttingPlane(C, epsilon=1e-8).fit(Table(), examples).objective
-    epochs = 100 if update == "exact" else 3000
-    ensemble = Coulomb(3, alpha=0.0, C=C, update=update, epochs=epochs).fit(Table(), examples)
+    learner = Coulomb(3, alpha=0.0, C=C, repulsion=repulsion, assignment=assignment, update=update)
+    steps = {"exact": 100, "subgradient": 600 if assignment == "stochastic" else 3000}
+    ensemble = replace(learner, epochs=steps[update]).fit(Table(), examples)
     training = TrainingSet(Table(), examples)
     for member in ensemble.weights:
         assert best - 1e-9 <= training.objective(member, C) <= 1.01 * best
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-@pytest.mark.parametrize("update", UPDATES)
-def test_one_member_is_the_structured_svm(update: Update, assignment: Assignment) -> None:
+@pytest.mark.parametrize(
+    ("update", "repulsion"), [("exact", "displacement"), ("exact", "gradient"), ("subgradient", "displacement")]
+)
+def test_one_member_is_the_structured_svm(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
     examples = random_tables(1, n=6, outputs=8, d=5)
     best = CuttingPlane(2.0, epsilon=1e-8).fit(Table(), examples).objective
-    epochs = 100 if update == "exact" else 2000
-    ensemble = Coulomb(1, alpha=1.0, C=2.0, assignment=assignment, update=update, epochs=epochs).fit(Table(), examples)
+    epochs = 100 if update == "exact" else 500 if assignment == "stochastic" else 2000
+    learner = Coulomb(1, alpha=1.0, C=2.0, repulsion=repulsion, assignment=assignment, update=update, epochs=epochs)
+    ensemble = learner.fit(Table(), examples)
     assert TrainingSet(Table(), examples).objective(ensemble.weights[0], 2.0) == pytest.approx(best, rel=0.01)
 
 
@@ -49,95 +57,108 @@ def test_without_risk_members_solve_the_thomson_problem(m: int) -> None:
     examples = [(np.ones((2, 3)), np.zeros(2))]
     ensemble = Coulomb(m, alpha=2.0, epochs=2000).fit(Table(), examples)
     assert ensemble.weights.shape == (m, 3)
-    assert coulomb_energy(ensemble.weights) == pytest.approx(THOMSON[m], rel=1e-6)
+    assert riesz_energy(ensemble.weights) == pytest.approx(THOMSON[m], rel=1e-6)
 
 
+@pytest.mark.parametrize("assignment", ["all", "stochastic"])
+@pytest.mark.parametrize("repulsion", REPULSIONS)
 @pytest.mark.parametrize("update", UPDATES)
-def test_larger_alpha_makes_larger_angles(update: Update) -> None:
+def test_larger_alpha_makes_larger_angles(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
     examples = random_tables(2, n=5, outputs=6, d=12)
-    learners = [Coulomb(4, alpha=alpha, C=5.0, update=update) for alpha in (0.0, 1e-3, 1e-2, 1e-1, 1.0)]
+    learners = [
+        Coulomb(4, alpha=alpha, C=5.0, update=update, repulsion=repulsion, assignment=assignment)
+        for alpha in (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+    ]
     angles = [learner.fit(Table(), examples).mean_angle for learner in learners]
     assert angles == sorted(angles)
     assert angles[-1] > angles[1] + 10.0
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.3])
-def test_members_converge_to_the_fixed_point_of_the_steps(alpha: float) -> None:
-    """The fixed point of eq. 8, by another solver: each member is the optimum around its displacement."""
-    C, examples = 5.0, random_tables(3, n=5, outputs=6, d=8)
-    ensemble = Coulomb(4, alpha=alpha, C=C, epsilon=1e-6).fit(Table(), examples)
-    assert ensemble.converged
-    for member, centre in zip(ensemble.weights, displacements(ensemble.weights, alpha), strict=True):
-        expected = optimum_around(centre, examples, C, [int(np.argmin(truth)) for _, truth in examples])
-        assert np.linalg.norm(member - expected) <= 2 * SETTLED * np.linalg.norm(member)
+def test_only_the_gradient_form_passes_the_angle_of_displacements() -> None:
+    examples = random_tables(2, n=5, outputs=6, d=12)
+    bounded, free = (
+        [Coulomb(4, alpha=alpha, C=20.0, repulsion=form).fit(Table(), examples).mean_angle for alpha in (1.0, 10.0)]
+        for form in REPULSIONS
+    )
+    assert abs(bounded[1] - bounded[0]) < 2.0
+    assert bounded[1] < 60.0 < free[0] < free[1]
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("repulsion", REPULSIONS)
 @pytest.mark.parametrize("update", UPDATES)
-def test_same_seed_same_bytes(update: Update, assignment: Assignment) -> None:
+def test_same_seed_same_bytes(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
     examples = random_tables(4, n=5, outputs=6, d=8)
-    learner = Coulomb(3, alpha=0.1, C=2.0, assignment=assignment, update=update, epochs=15, seed=5)
-    first, second = (learner.fit(Table(), examples).weights for _ in range(2))
+    learner = Coulomb(3, alpha=0.1, C=2.0, repulsion=repulsion, assignment=assignment, update=update, epochs=15, seed=5)
+    with threadpool_limits(1):
+        first = learner.fit(Table(), examples).weights
+    second = learner.fit(Table(), examples).weights
     assert first.tobytes() == second.tobytes()
     other = replace(learner, seed=6).fit(Table(), examples).weights
     assert not np.array_equal(first, other)
 
 
-def test_assignments() -> None:
-    hinges, rng = np.array([[0.0, 3.0, 1.0, 1.0], [5.0, 0.0, 1.0, 1.0 + np.log(3)]]), np.random.default_rng(0)
-    np.testing.assert_array_equal(Coulomb(assignment="all").assign(hinges, rng), np.ones((2, 4)))
-    np.testing.assert_array_equal(Coulomb(assignment="best").assign(hinges, rng), [[1, 0, 1, 1], [0, 1, 0, 0]])
-    shares: dict[Assignment, FloatArray] = {
-        "sampled": np.exp(-hinges) / np.exp(-hinges).sum(axis=0),
-        "stochastic": np.full((2, 4), 0.5),
-    }
-    for assignment, expected in shares.items():
-        drawn = np.array([Coulomb(assignment=assignment).assign(hinges, rng) for _ in range(20_000)])
-        assert (drawn.sum(axis=1) == 1).all()
-        np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.015)
-    assert shares["sampled"][0, 3] == pytest.approx(0.75)
+def test_the_exact_update_expects_all_examples_of_stochastic_steps() -> None:
+    examples = random_tables(4, n=5, outputs=6, d=8)
+    first, second = (Coulomb(3, assignment=a).fit(Table(), examples).weights for a in ("all", "stochastic"))
+    assert first.tobytes() == second.tobytes()
 
 
-def test_best_makes_members_specialise() -> None:
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("repulsion", REPULSIONS)
+def test_best_makes_members_specialise(repulsion: Repulsion, update: Update) -> None:
     # Two kinds of examples that no single weight vector can fit.
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
-    ensemble = Coulomb(2, alpha=0.1, C=10.0, assignment="best").fit(Table(), examples)
+    learner = Coulomb(2, alpha=0.1, C=10.0, repulsion=repulsion, assignment="best", update=update)
+    ensemble = learner.fit(Table(), examples)
     losses = ensemble.losses(Table(), examples)
     assert losses.min(axis=0).max() == 0.0
     assert losses.mean() == 0.5
     assert losses.shape == (2, 6)
 
 
-def test_best_converges_to_the_optimum_of_the_examples_of_each_member() -> None:
+@pytest.mark.parametrize("repulsion", REPULSIONS)
+def test_best_converges_to_the_optimum_of_the_examples_of_each_member(repulsion: Repulsion) -> None:
+    """The cost of a member's examples is C for any number of them (eq. 10)."""
     C, examples = 5.0, random_tables(9, n=9, outputs=6, d=5)
-    ensemble = Coulomb(3, alpha=0.0, C=C, assignment="best", epsilon=1e-6, seed=1).fit(Table(), examples)
+    learner = Coulomb(3, alpha=0.0, C=C, repulsion=repulsion, assignment="best", epsilon=1e-6, seed=1)
+    ensemble = learner.fit(Table(), examples)
     assert ensemble.converged
-    training = TrainingSet(Table(), examples)
-    owner = np.array([training.hinge_losses(member) for member in ensemble.weights]).argmin(axis=0)
-    assert len(set(owner)) > 1
-    for m in set(owner):
-        own = [example for example, o in zip(examples, owner, strict=True) if o == m]
-        alone = CuttingPlane(C * len(own) / len(examples), epsilon=1e-8).fit(Table(), own).weights
-        np.testing.assert_allclose(ensemble.weights[m], alone, atol=5e-3 * np.linalg.norm(alone))
+    losses = ensemble.losses(Table(), examples)
+    tied = losses == losses.min(axis=0)
+    assert (tied.sum(axis=0) == 1).sum() >= 3
+    for m, member in enumerate(ensemble.weights):
+        sure = [example for example, own in zip(examples, tied[m] & (tied.sum(axis=0) == 1), strict=True) if own]
+        maybe = [example for example, own in zip(examples, tied[m] & (tied.sum(axis=0) > 1), strict=True) if own]
+        parts = [
+            sure + [example for i, example in enumerate(maybe) if bits >> i & 1] for bits in range(2 ** len(maybe))
+        ]
+        optima = [CuttingPlane(C, epsilon=1e-8).fit(Table(), part).weights for part in parts if part]
+        assert min(np.linalg.norm(member - optimum) for optimum in optima) <= 2e-2 * np.linalg.norm(member)
 
 
-@pytest.mark.parametrize("assignment", ["best", "sampled", "stochastic"])
-def test_one_example_goes_to_one_member(assignment: Assignment) -> None:
-    # Random assignments are frozen after the first epochs.
+@pytest.mark.parametrize("update", UPDATES)
+def test_one_example_goes_to_one_member_and_the_others_keep_their_lengths(update: Update) -> None:
     examples = random_tables(6, n=1, outputs=10, d=6)
-    weights = Coulomb(3, alpha=0.0, C=5.0, assignment=assignment).fit(Table(), examples).weights
-    lengths = np.linalg.norm(weights, axis=1)
-    assert np.sort(lengths)[1] <= 3 * SETTLED * lengths.max()
+    C = 50.0
+    optimum = CuttingPlane(C).fit(Table(), examples).weights
+    start = np.random.default_rng(0).standard_normal((3, 6))
+    start *= 0.1 * np.linalg.norm(optimum) / np.linalg.norm(start, axis=1, keepdims=True)
+    expected = np.linalg.norm(optimum + start, axis=1)
+    learner = Coulomb(3, alpha=0.0, C=C, assignment="best", update=update, epochs=1000)
+    lengths = np.linalg.norm(learner.fit(Table(), examples).weights, axis=1)
+    assert np.isclose(lengths, expected).sum() == 2
 
 
-@pytest.mark.parametrize("update", ["subgradient", "stochastic"])
-def test_steps_with_random_assignments_reach_the_optimum_of_each_share(update: Update) -> None:
-    examples = random_tables(6, n=4, outputs=10, d=6)
-    training, share = TrainingSet(Table(), examples), 5.0 / 3
-    best = CuttingPlane(share, epsilon=1e-8).fit(Table(), examples).objective
-    ensemble = Coulomb(3, alpha=0.0, C=5.0, assignment="stochastic", update=update, epochs=2000).fit(Table(), examples)
-    assert max(training.objective(member, share) for member in ensemble.weights) == pytest.approx(best, rel=0.02)
+def test_sampled_costs_do_not_shrink_with_the_number_of_members() -> None:
+    # All members predict alike, so that each learns from all examples at the full cost.
+    C, examples = 5.0, random_tables(6, n=4, outputs=10, d=6)
+    best = CuttingPlane(C, epsilon=1e-8).fit(Table(), examples).objective
+    training = TrainingSet(Table(), examples)
+    for M in (2, 6):
+        ensemble = Coulomb(M, alpha=0.0, C=C, assignment="sampled").fit(Table(), examples)
+        assert max(training.objective(member, C) for member in ensemble.weights) == pytest.approx(best, rel=0.01)
 
 
 def test_one_example_is_enough_for_different_members() -> None:
@@ -147,9 +168,23 @@ def test_one_example_is_enough_for_different_members() -> None:
     assert len(ensemble) == 5
 
 
-def test_more_members_than_directions() -> None:
-    weights = Coulomb(5, alpha=1.0).fit(Table(), random_tables(7, n=2, outputs=3, d=1)).weights
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("repulsion", REPULSIONS)
+def test_more_members_than_directions(repulsion: Repulsion, update: Update) -> None:
+    learner = Coulomb(5, alpha=1.0, repulsion=repulsion, update=update)
+    weights = learner.fit(Table(), random_tables(7, n=2, outputs=3, d=1)).weights
     assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("repulsion", REPULSIONS)
+@pytest.mark.parametrize("update", UPDATES)
+def test_signs_are_honoured(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
+    examples, model = random_tables(2, n=5, outputs=6, d=6), Table(nonnegative=(0, 2, -1))
+    learner = Coulomb(4, alpha=1.0, C=5.0, repulsion=repulsion, assignment=assignment, update=update, epochs=50)
+    weights = learner.fit(model, examples).weights
+    assert (weights[:, [0, 2, 5]] >= 0.0).all()
+    assert (weights[:, [1, 3, 4]] < 0.0).any()
 
 
 def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
@@ -166,9 +201,13 @@ def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
         {"alpha": -1.0},
         {"alpha": np.nan},
         {"alpha": np.inf},
+        {"s": 0.0},
+        {"s": np.inf},
+        {"repulsion": "magnetic"},
         {"C": 0.0},
         {"assignment": "none"},
         {"update": "newton"},
+        {"update": "stochastic"},
         {"epochs": 0},
         {"epsilon": 0.0},
         {"seed": -1},

@@ -6,13 +6,13 @@ import logging
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from threadpoolctl import threadpool_limits
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray
 from greylag.structured import CuttingPlane, TrainingSet
-from tests.greylag.structured.models import Table, random_tables
+from tests.greylag.structured.models import Table, optimum_around, random_tables
 
 Examples = list[tuple[FloatArray, FloatArray]]
 
@@ -48,6 +48,48 @@ def test_reaches_the_optimum_of_an_independent_solver(slack: str, seed: int, C: 
     assert solution.converged
     assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-9)
     assert TrainingSet(Table(), examples).objective(solution.weights, C) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("slack", ["one", "n"])
+@pytest.mark.parametrize(("seed", "C"), [(0, 0.01), (1, 1.0), (2, 30.0), (3, 1000.0)])
+def test_optimum_with_signs_is_that_of_another_solver(slack: str, seed: int, C: float) -> None:
+    examples, signs = random_tables(seed, n=4, outputs=5, d=4), (0, -1)
+    model = Table(nonnegative=signs)
+    training = TrainingSet(model, examples)
+    solution = CuttingPlane(C=C, epsilon=1e-8, slack=slack).fit(model, examples)  # type: ignore[arg-type]
+    assert solution.converged
+    assert (solution.weights[[0, 3]] >= 0.0).all()
+    assert -1e-9 <= solution.gap <= 1e-7 * max(1.0, solution.objective)
+    expected = optimum_around(np.zeros(4), examples, C, training.targets, (0, 3))
+    assert solution.objective == pytest.approx(training.objective(expected, C), rel=1e-5)
+    free = CuttingPlane(C=C, epsilon=1e-8).fit(Table(), examples)
+    assert free.objective <= solution.objective + 1e-6
+    assert solution.objective <= training.objective(training.project(free.weights), C) + 1e-6
+
+
+@pytest.mark.parametrize("slack", ["one", "n"])
+def test_optimum_with_signs_meets_the_kkt_conditions(slack: str) -> None:
+    """Multipliers alpha of active constraints exist, with A' alpha = w where w > 0, and A' alpha <= 0 where w = 0."""
+    examples, C = random_tables(5, n=3, outputs=6, d=6), 5.0
+    model = Table(nonnegative=tuple(range(6)))
+    weights = CuttingPlane(C=C, epsilon=1e-9, slack=slack).fit(model, examples).weights  # type: ignore[arg-type]
+    training = TrainingSet(model, examples)
+    normals, owners = [], []
+    for i, ((x, truth), hinge) in enumerate(zip(examples, training.hinge_losses(weights), strict=True)):
+        active = truth - (x[training.targets[i]] - x) @ weights >= hinge - 1e-5
+        normals.append((x[training.targets[i]] - x)[active])
+        owners += [i] * int(active.sum())
+    A, positive = np.vstack(normals), weights > 1e-6
+    assert 0 < positive.sum() < 6
+    found = linprog(
+        np.zeros(len(A)),
+        A_ub=A.T[~positive],
+        b_ub=np.zeros((~positive).sum()),
+        A_eq=np.vstack([np.array(owners) == np.arange(3)[:, None], A.T[positive]]),
+        b_eq=np.concatenate([np.full(3, C / 3), weights[positive]]),
+        options={"primal_feasibility_tolerance": 1e-4},
+    )
+    assert found.status == 0
 
 
 def test_equals_the_multiclass_svm_of_liblinear() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from greylag.errors import ModelError, ParameterError
 from greylag.structured import TrainingSet, inner
+from greylag.structured.model import task_losses
 from tests.greylag.structured.models import Table, random_tables
 
 
@@ -18,6 +19,23 @@ def test_targets_constraints_and_objective_are_the_definitions() -> None:
     hinges = [(x @ weights + truth).max() - x[np.argmin(truth)] @ weights for x, truth in examples]
     np.testing.assert_allclose(training.hinge_losses(weights), hinges, rtol=1e-12)
     assert training.objective(weights, 2.0) == pytest.approx(weights @ weights / 2 + 2.0 * np.mean(hinges))
+
+
+def test_task_losses_are_those_of_predictions() -> None:
+    examples, weights = random_tables(0, n=4, outputs=5, d=3), np.random.default_rng(0).standard_normal((2, 3))
+    expected = [[truth[np.argmax(x @ member)] for x, truth in examples] for member in weights]
+    assert task_losses(Table(), examples, weights).tolist() == expected
+
+
+def test_signs() -> None:
+    training = TrainingSet(Table(nonnegative=(-1, 0, 2)), random_tables(0, n=2, outputs=3, d=3))
+    assert training.nonnegative.tolist() == [0, 2]
+    assert training.project(np.array([[-1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])).tolist() == [[0, -2, 3], [4, 5, 0]]
+    assert TrainingSet(Table(), training.examples).nonnegative.tolist() == []
+    for place in (3, -4):
+        invalid = TrainingSet(Table(nonnegative=(place,)), training.examples)
+        with pytest.raises(ModelError, match=f"nonnegative weight {place} does not exist: the model has 3 joint feat"):
+            _ = invalid.nonnegative
 
 
 def test_inner() -> None:
