@@ -36,7 +36,8 @@ def test_nothing_learned_has_seen_the_tested_fold() -> None:
 
 
 @pytest.mark.usefixtures("own_data")
-def test_every_step_is_scored_and_compared(tmp_path: Path) -> None:
+def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greylag.diversity.training.C_GRID", (1e-5, 1e-3, 1e-1))  # large C take minutes
     path = tmp_path / "small.yaml"
     path.write_text(
         f"name: small\nstudy: learned_diversity\ndata: {DEMO}\npipeline: demo.yaml\nk: 3\nsystems: [svmdiv+score]\n"
