@@ -67,7 +67,7 @@ class Settings(Experiment):
         Other values of sigma, compared with one query, and among which leave-one-query-out chooses.
     steps : tuple of int >= 1, default (1, 2, 3, 5, 10, 20, 50)
         The t of each f(t), with one query.
-    alphas, exponents : tuple of float, default (0.9, 0.99, 0.999) and (0, 0.5, 1)
+    alphas, exponents : tuple of float, default (0.9, 0.99) and (0, 0.5, 1)
         The other values that leave-one-query-out chooses from; see `normalised_rank`.
     chosen_trials : int >= 1, default 5
         The number of trials in which parameters are chosen, on all queries of the trial.
@@ -85,7 +85,7 @@ class Settings(Experiment):
     alpha: float = 0.99
     widths: tuple[float, ...] = ()
     steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
-    alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.9, 0.99, 0.999)
+    alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.9, 0.99)
     exponents: Annotated[tuple[float, ...], Field(min_length=1)] = (0.0, 0.5, 1.0)
     chosen_trials: Positive = 5
 
