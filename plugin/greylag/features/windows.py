@@ -276,7 +276,7 @@ def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int, per_te
     if ordered:
         return gap
     span = last - first + 1
-    return (span + size - 1) // size if per_term else span  # per term, the span over the size, rounded up
+    return (span + size - 1) // size if per_term else span  # type: ignore[no-any-return]  # rounded up
 
 
 @_jit

@@ -47,7 +47,8 @@ def transition_matrix(W: Any, *, epsilon: float = 0.85) -> FloatArray:
     dense: FloatArray = weights if isinstance(weights, np.ndarray) else weights.toarray()
     out, n = dense.sum(axis=1, keepdims=True), len(dense)
     follow = np.divide(dense, out, out=np.full((n, n), 1 / n), where=out > 0)
-    return (1 - epsilon) / n + epsilon * follow
+    probabilities: FloatArray = (1 - epsilon) / n + epsilon * follow
+    return probabilities
 
 
 def pagerank(W: Any, *, epsilon: float = 0.85) -> FloatArray:

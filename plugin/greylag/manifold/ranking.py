@@ -266,7 +266,7 @@ def checked_weights(W: Any) -> FloatArray | sparse.csr_array:
         raise ParameterError(f"W has shape {W.shape}; it must be square, with one row per point")
     if not (W.min() >= 0 and W.max() < np.inf):
         raise ParameterError(f"W has values from {W.min()} to {W.max()}; weights must be non-negative and finite")
-    return W  # type: ignore[no-any-return]
+    return W
 
 
 def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:

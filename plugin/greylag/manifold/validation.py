@@ -49,7 +49,7 @@ def leave_one_query_out(scores: FloatArray, queries: ArrayLike) -> FloatArray:
     """
     rows = np.asarray(queries)
     if rows.ndim != 1 or len(rows) < 2:
-        raise ParameterError(f"queries are {queries}; leave-one-query-out needs at least 2")
+        raise ParameterError(f"queries are {queries!r}; leave-one-query-out needs at least 2")
     by_others = scores.sum(axis=1, keepdims=True) - scores
     others = np.delete(by_others, rows, axis=0)
     held_out = by_others[rows, np.arange(len(rows))]

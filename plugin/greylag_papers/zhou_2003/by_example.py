@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from greylag import FloatArray, IntArray, ParameterError
-from greylag.experiments import Figure, Table, line_figure, means_table
+from greylag.experiments import Figure, Panel, Table, line_figure, means_table
 from greylag.manifold import AffinityGraph, iterates
 
 
@@ -88,7 +88,7 @@ def areas_by_step(
 
 def steps_figure(caption: str, curves: Mapping[str, Mapping[int, FloatArray]], classes: Sequence[str]) -> Figure:
     """Mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
-    panels = {
+    panels: dict[str, Panel] = {
         name: ({own: {t: float(area[i].mean()) for t, area in by_step.items()} for i, own in enumerate(classes)}, {})
         for name, by_step in curves.items()
     }

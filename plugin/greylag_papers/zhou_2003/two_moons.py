@@ -120,7 +120,7 @@ def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:
         axes = canvas.subplots()
         for i, j in np.argwhere(np.triu(_joined(W))):
             axes.plot(*X[[i, j]].T, color="0.6", linewidth=0.4)
-        axes.scatter(*X.T, s=8, color="C0", linewidths=0, zorder=2)
+        axes.scatter(X[:, 0], X[:, 1], s=8, color="C0", linewidths=0, zorder=2)
         axes.set_aspect("equal")
         axes.set_axis_off()
 
