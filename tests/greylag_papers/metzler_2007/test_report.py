@@ -67,6 +67,7 @@ def test_tables_show_the_models(done: Done, page: Page) -> None:
 
 
 def test_times_add_up(page: Page) -> None:
-    times = [float(row[1]) for row in page.rows if len(row) == 2 and row[1].replace(".", "").isdigit()]
+    start = next(place for place, row in enumerate(page.rows) if row[:1] == ["reading, indexing, first stage"])
+    times = [float(row[1]) for row in page.rows[start:] if len(row) == 2 and row[1].replace(".", "").isdigit()]
     assert len(times) == 7
     assert times[-1] == pytest.approx(sum(times[:-1]), abs=0.5)
