@@ -25,7 +25,7 @@ def ordered_matches(document: list[str | None], clique: tuple[str, ...], width: 
 
 
 def unordered_matches(
-    document: list[str | None], clique: tuple[str, ...], width: int, profile: str
+    document: list[str | None], clique: tuple[str, ...], width: int, profile: str = "indri"
 ) -> list[tuple[int, int]]:
     """#uw: from every occurrence of any term, the shortest span with all of them, if it is short enough."""
     found = []
