@@ -53,4 +53,4 @@ def test_priors_are_input_files(tmp_path: Path) -> None:
 def test_the_systems_of_the_experiment_files(name: str) -> None:
     _, settings = load(CONFIGS / f"{name}.mrf.yaml")
     assert isinstance(settings, Settings)
-    assert list(settings.expected) == SYSTEMS
+    assert settings.expected.keys() <= set(SYSTEMS)
