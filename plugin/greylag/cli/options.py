@@ -74,7 +74,10 @@ class FeatureOptions:
     k1: Annotated[float, typer.Option("--k1", help="Term frequency saturation of BM25.")] = FeatureParameters.k1
     b: Annotated[float, typer.Option("--b", help="Length normalisation of BM25.")] = FeatureParameters.b
     profile: Annotated[
-        Profile, typer.Option("--profile", help="Window counts: indri (no overlaps) or galago (every match).")
+        Profile,
+        typer.Option(
+            "--profile", help="Window counts: indri (no overlaps), galago (every match) or inquery (N tokens in all)."
+        ),
     ] = FeatureParameters.profile
     max_clique: Annotated[int, typer.Option("--max-clique", help="Largest clique, in query terms.")] = (
         FeatureParameters.max_clique

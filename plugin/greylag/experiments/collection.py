@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ from greylag.errors import CollectionError
 from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
 from greylag.experiments.study import Context
 from greylag.files import write_text
+from greylag.index.analysis import STOP_LISTS, read_stop_words, shorten_query
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
@@ -62,6 +64,31 @@ class FirstStage(Settings):
         return lucene.ql(self.hits, mu=self.mu)
 
 
+class Queries(Settings):
+    """How the texts of topics become queries.
+
+    Parameters
+    ----------
+    field : str, default "title"
+        The field of a topic, as in `read_topics`.
+    first_sentence : bool, default False
+        Whether to use only the first sentence.
+    stop_words : str or None, default None
+        A stop list, as in `read_stop_words`; a file is below the data folder. Its words are removed.
+    """
+
+    field: str = "title"
+    first_sentence: bool = False
+    stop_words: str | None = None
+
+    def shorten(self, topics: dict[str, str], words: Set[str]) -> dict[str, str]:
+        """The queries of topics, without `words`."""
+        return {
+            qid: shorten_query(text, stop_words=words, first_sentence=self.first_sentence)
+            for qid, text in topics.items()
+        }
+
+
 class CollectionSettings(Experiment):
     """A test collection and how it is searched.
 
@@ -72,6 +99,7 @@ class CollectionSettings(Experiment):
         Paths below the data folder.
     lenient : bool, default False
         Repair and log faults in topics and judgements instead of raising an error.
+    queries : Queries
     first_stage : FirstStage
     """
 
@@ -79,6 +107,7 @@ class CollectionSettings(Experiment):
     topics: str
     qrels: str
     lenient: bool = False
+    queries: Queries = Queries()
     first_stage: FirstStage = FirstStage()
 
 
@@ -105,13 +134,23 @@ class OpenCollection:
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
     """Read topics and judgements, open the index (building it if necessary), and search."""
-    topics = read_topics(settings.path(settings.topics), lenient=settings.lenient)
+    topics = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
+    if settings.queries != Queries():
+        topics = settings.queries.shorten(topics, stop_words_of(settings))
     qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
     lucene = open_index(settings.path(settings.collection.docs), settings.collection.type, context)
     stage = settings.first_stage
     first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
     context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
     return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first)
+
+
+def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
+    """The stop list that the settings name."""
+    name = settings.queries.stop_words
+    if name is None:
+        return frozenset()
+    return read_stop_words(name if name in STOP_LISTS else settings.path(name))
 
 
 def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:

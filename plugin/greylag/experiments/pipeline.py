@@ -16,7 +16,7 @@ from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
-from greylag.features.weighting import FeatureParameters
+from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import cross_validation
 from greylag.ltr.cross_validation import CrossValidation
@@ -41,7 +41,7 @@ class Features(config.Settings):
     k1: float = 0.9
     b: float = 0.4
     idf: Literal["lucene", "robertson"] = "lucene"
-    profile: Literal["indri", "galago"] = "indri"
+    profile: Profile = "indri"
     max_clique: int = 3
 
     def extractor(self, index: PositionalIndex) -> FeatureExtractor:

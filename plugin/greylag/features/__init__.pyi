@@ -12,6 +12,7 @@ from .spec import parse_features as parse_features
 from .spec import unique_features as unique_features
 from .weighting import CollectionStatistics as CollectionStatistics
 from .weighting import FeatureParameters as FeatureParameters
+from .weighting import Profile as Profile
 
 __all__ = [
     "EXPANSION",
@@ -21,6 +22,7 @@ __all__ = [
     "FeatureParameters",
     "FeatureSpec",
     "Prior",
+    "Profile",
     "candidate_pool",
     "named_pool",
     "parse_feature",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.features.expansion import relevance_model
-from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec
+from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
@@ -18,6 +18,7 @@ from greylag.ranking import FloatArray, IntArray, Ranking
 Clique = tuple[int, ...]
 CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
+NARROWEST = Window("U", 1)
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
@@ -97,11 +98,14 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     return [clique for size in sizes for clique in combinations(range(n_terms), size)]
 
 
-def redundant_features(features: Sequence[Feature], lengths: Iterable[int], max_size: int) -> dict[Feature, str]:
+def redundant_features(
+    features: Sequence[Feature], lengths: Iterable[int], parameters: FeatureParameters
+) -> dict[Feature, str]:
     """The features that are trivial or duplicates on queries of the given lengths, judged by their cliques alone.
 
-    A feature is trivial if no query has a clique for it, and a duplicate if every query has the same cliques for it as
-    for an earlier feature with the same weighting. For example, FD duplicates SD if no query has more than two terms.
+    A feature is trivial if no query has a clique for it, or if its window is too narrow for two terms. It is a
+    duplicate if every query has the same cliques for it as for an earlier feature with the same weighting. For example,
+    FD duplicates SD if no query has more than two terms.
 
     Parameters
     ----------
@@ -109,8 +113,8 @@ def redundant_features(features: Sequence[Feature], lengths: Iterable[int], max_
         Priors and expansion features are never redundant.
     lengths : iterable of int
         The numbers of terms of the queries.
-    max_size : int >= 2
-        The largest clique, as `FeatureParameters.max_clique`.
+    parameters : FeatureParameters
+        Of which `max_clique` and `profile` matter.
 
     Returns
     -------
@@ -123,10 +127,12 @@ def redundant_features(features: Sequence[Feature], lengths: Iterable[int], max_
     for feature in features:
         if not isinstance(feature, FeatureSpec) or feature.expands:
             continue
-        tables = [_table(n, feature.dependence, feature.cliques, max_size) for n in different]
+        tables = [_table(n, feature.dependence, feature.cliques, parameters.max_clique) for n in different]
         key = feature.weighting, tuple(table.tobytes() for table in tables)
         if not any(map(len, tables)):
             reasons[feature] = f"{feature} has no clique in any query"
+        elif parameters.profile == "inquery" and feature.window == NARROWEST:
+            reasons[feature] = f"{feature} never matches: two terms do not fit into one token"
         elif key in first:
             reasons[feature] = f"{feature} has the cliques of {first[key]} in every query"
         else:

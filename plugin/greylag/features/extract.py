@@ -157,7 +157,7 @@ class FeatureExtractor:
         self, group: _Group, found: QueryCliques, located: tuple[IntArray, IntArray, IntArray], lengths: IntArray
     ) -> FloatArray:
         """The values of a group, shape (documents, sets, weightings x windows)."""
-        table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile == "galago")
+        table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile)
         counts = self._counts(group, table)
         weightings = [self._weightings[function] for function in group.functions]
         clique_values = np.concatenate([weighting.clique(*counts) for weighting in weightings], axis=1)
@@ -165,7 +165,7 @@ class FeatureExtractor:
         values = _absent(weightings, clique_values, document_values, found.multiplicity)
         accumulate(
             group.ordered, found.rows, *located, self.index.postings_starts, self.index.positions, table.widths,
-            table.overlap, group.codes, found.multiplicity, clique_values, document_values, values,
+            table.overlap, table.per_term, group.codes, found.multiplicity, clique_values, document_values, values,
         )  # fmt: skip
         return values
 

@@ -31,7 +31,8 @@ class Window(NamedTuple):
     ----------
     order : "O" or "U"
         "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one.
-        "U" is ``#uwN``: the terms in any order within ``width * |clique|`` tokens.
+        "U" is ``#uw``: the terms in any order, within ``width * |clique|`` tokens, or within `width` tokens if
+        `FeatureParameters.profile` is "inquery".
     width : int
         In tokens, at least 1, or `UNLIMITED` for anywhere in the document.
     """
@@ -75,7 +76,7 @@ class FeatureSpec:
         documents, each weighted by its probability (see `greylag.features.expansion`).
     weighting : str
         "LM" or "BM25". Clique sets of several terms need a window after it: "-O-M" for ``#M``, or "-U-N" for
-        ``#uw(N x |clique|)``, where N is a number or "unlimited".
+        ``#uw``, where N is a number or "unlimited" (see `Window`).
 
     Raises
     ------

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from greylag.features.spec import UNLIMITED, Window
+from greylag.features.weighting import Profile
 from greylag.features.windows import collection_counts
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import IntArray
@@ -33,14 +34,24 @@ class CliqueTable:
         Term numbers, as `windows.collection_counts` takes them.
     windows : tuple of Window
         All of the same order.
-    overlap : bool
-        Whether overlapping matches count.
+    profile : "indri", "galago" or "inquery"
+        How windows are matched; see `FeatureParameters`.
     """
 
     ordered: bool
     cliques: IntArray
     windows: tuple[Window, ...]
-    overlap: bool
+    profile: Profile
+
+    @property
+    def overlap(self) -> bool:
+        """Whether overlapping matches count."""
+        return self.profile == "galago"
+
+    @property
+    def per_term(self) -> bool:
+        """Whether the width of an unordered window is multiplied by the size of the clique."""
+        return self.profile != "inquery"
 
     @property
     def widths(self) -> IntArray:
@@ -50,7 +61,7 @@ class CliqueTable:
     @property
     def key(self) -> bytes:
         """The key of the table's counts in storage."""
-        digest = hashlib.sha256(repr((self.ordered, self.overlap, self.cliques.shape, self.windows)).encode())
+        digest = hashlib.sha256(repr((self.ordered, self.profile, self.cliques.shape, self.windows)).encode())
         digest.update(self.cliques.tobytes())
         return digest.digest()
 
@@ -92,7 +103,7 @@ class WindowStatistics:
         index = self.index
         counts: IntArray = collection_counts(
             table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
-            index.positions, table.widths, table.overlap,
+            index.positions, table.widths, table.overlap, table.per_term,
         )  # fmt: skip
         return counts
 

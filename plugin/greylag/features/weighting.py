@@ -16,7 +16,7 @@ from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray
 
-Profile = Literal["indri", "galago"]
+Profile = Literal["indri", "galago", "inquery"]
 Idf = Literal["lucene", "robertson"]
 
 
@@ -35,8 +35,13 @@ class FeatureParameters:
     idf : "lucene" or "robertson", default "lucene"
         "lucene" is log(1 + (N - df + 0.5) / (df + 0.5)). "robertson" is log((N - df + 0.5) / (df + 0.5)), as in Metzler
         (2007), which is negative for df > N / 2.
-    profile : "indri" or "galago", default "indri"
-        Whether window matches must not overlap ("indri") or all count ("galago").
+    profile : "indri", "galago" or "inquery", default "indri"
+        How windows are matched.
+
+        - "indri": an unordered window U-N has N tokens for each term of the clique, and matches must not overlap.
+        - "galago": windows are as wide, and all matches count.
+        - "inquery": U-N has N tokens, whatever the size of the clique, and matches must not overlap. This is what
+          Metzler (2007, section 3.3) says literally: N is the maximum size of the window. U-1 then never matches.
     max_clique : int >= 2, default 3
         The largest clique, in terms. The number of FD's cliques grows as 2^n.
     fb_docs : int >= 1, default 10

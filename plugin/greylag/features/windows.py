@@ -43,16 +43,27 @@ def _match_ordered(
 
 @_jit
 def _match_unordered(
-    positions: Any, at: Any, ends: Any, copies: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
+    positions: Any,
+    at: Any,
+    ends: Any,
+    copies: Any,
+    size: int,
+    widths: Any,
+    overlap: bool,
+    per_term: bool,
+    last: Any,
+    tf: Any,
 ) -> None:
-    """Add to `tf` the matches of #uw(N x size) for each width N; equal terms of the clique are adjacent.
+    """Add to `tf` the matches within N tokens, or N x size `per_term`, for each width N.
+
+    Equal terms of the clique are adjacent.
 
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
     greatest is where the shortest one ends. A term that the clique has twice needs its next occurrence, too.
     """
     last[:] = -1
     copies[:] = 1
-    terms = 0
+    terms, scale = 0, size if per_term else 1
     for j in range(size):
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
             copies[terms - 1] += 1
@@ -69,7 +80,7 @@ def _match_unordered(
             end = max(end, positions[at[j] + copies[j] - 1] + 1)
         begin = positions[at[first]]
         for w in range(len(widths)):
-            if end - begin <= widths[w] * size and (overlap or begin >= last[w]):
+            if end - begin <= widths[w] * scale and (overlap or begin >= last[w]):
                 tf[w] += 1
                 last[w] = end
         at[first] += 1
@@ -87,6 +98,7 @@ def count(
     size: int,
     widths: IntArray,
     overlap: bool,
+    per_term: bool,
     last: IntArray,
     tf: IntArray,
 ) -> None:
@@ -99,7 +111,7 @@ def count(
     if ordered:
         _match_ordered(positions, at, ends, size, widths, overlap, last, tf)
     else:
-        _match_unordered(positions, at, ends, copies, size, widths, overlap, last, tf)
+        _match_unordered(positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
 
 
 @_jit
@@ -173,6 +185,7 @@ def accumulate(  # noqa: PLR0912
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
+    per_term: bool,
     weightings: IntArray,
     multiplicity: FloatArray,
     clique_values: FloatArray,
@@ -189,8 +202,8 @@ def accumulate(  # noqa: PLR0912
         Rows of `postings`, padded with -1.
     postings, having, having_offsets : from `locate`
     widths : shape (widths,)
-    overlap : bool
-        Whether overlapping matches count.
+    overlap, per_term : bool
+        As in `CliqueTable`.
     weightings : shape (weightings,)
         Codes.
     multiplicity : shape (cliques, sets)
@@ -234,12 +247,12 @@ def accumulate(  # noqa: PLR0912
             if not complete:
                 continue
             if single:
-                width = _width(ordered, positions, at, size)
+                width = _width(ordered, positions, at, size, per_term)
                 for s in range(len(values)):
                     f, w = s // n_widths, s % n_widths
                     values[s] = once[s] * once_in[d, f] if width <= widths[w] else 0.0
             else:
-                count(ordered, positions, at, ends, copies, size, widths, overlap, last, tf)
+                count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
                 for s in range(len(values)):
                     f, w = s // n_widths, s % n_widths
                     values[s] = gain(weightings[f], tf[w], clique_values[c, s], document_values[d, f]) if tf[w] else 0.0
@@ -250,7 +263,7 @@ def accumulate(  # noqa: PLR0912
 
 
 @_jit
-def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int) -> int:
+def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int, per_term: bool) -> int:
     """The least width in which terms that occur once, at ``positions[at[j]]``, match; `NEVER` if there is none."""
     first = last = positions[at[0]]
     gap = 0
@@ -260,7 +273,10 @@ def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int) -> int
             return NEVER
         gap = max(gap, here - last)
         first, last = (first, here) if ordered else (min(first, here), max(last, here))
-    return gap if ordered else (last - first + size) // size  # the span over the size, rounded up
+    if ordered:
+        return gap
+    span = last - first + 1
+    return (span + size - 1) // size if per_term else span  # type: ignore[no-any-return]  # rounded up
 
 
 @_jit
@@ -273,6 +289,7 @@ def collection_counts(
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
+    per_term: bool,
 ) -> IntArray:
     """Count each clique within each width over the whole collection.
 
@@ -318,7 +335,7 @@ def collection_counts(
                 at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
             if not complete:
                 continue
-            count(ordered, positions, at, ends, copies, size, widths, overlap, last, tf)
+            count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
             for w in range(len(widths)):
                 out[0, c, w] += tf[w]
                 out[1, c, w] += tf[w] > 0

@@ -1,6 +1,8 @@
 from .analysis import analyze as analyze
+from .analysis import read_stop_words as read_stop_words
+from .analysis import shorten_query as shorten_query
 from .analysis import stem as stem
 from .analysis import tokens as tokens
 from .positional import PositionalIndex as PositionalIndex
 
-__all__ = ["PositionalIndex", "analyze", "stem", "tokens"]
+__all__ = ["PositionalIndex", "analyze", "read_stop_words", "shorten_query", "stem", "tokens"]

@@ -1,13 +1,19 @@
-"""Text analysis without a JVM: Lucene's English analyzer in Python.
+"""Text analysis without a JVM: Lucene's English analyzer in Python, and stop lists for queries.
 
-`PositionalIndex.from_texts` uses it; an index that comes from Lucene is analysed by Lucene.
+`PositionalIndex.from_texts` uses the analyzer; an index that comes from Lucene is analysed by Lucene. Both keep most
+function words, because Lucene's list has 33 words only. `shorten_query` removes the words of a longer list from
+queries, which is all that matters to ranking by query terms, except for document lengths and positions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
+from pathlib import Path
+
+from greylag.errors import FormatError
+from greylag.files import Faults, read_text
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(
@@ -15,10 +21,13 @@ STOP_WORDS = frozenset(
     "to was will with".split()
 )
 
+STOP_LISTS = ("lucene", "scikit-learn")
+
 # The word boundaries of Unicode (UAX #29) for alphabetic scripts, as in Lucene's StandardTokenizer: an apostrophe, full
 # stop or colon does not separate letters; a comma, semicolon, apostrophe or full stop does not separate digits.
 _LETTER, _WORD = r"[^\W\d_]", r"\w"
 _TOKEN = re.compile(rf"{_WORD}+(?:(?:(?<={_LETTER})['’.:·](?={_LETTER})|(?<=\d)[,.;'’](?=\d)){_WORD}+)*")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s")
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 
@@ -46,3 +55,59 @@ def tokens(text: str) -> Iterator[tuple[str, int]]:
 def analyze(text: str) -> list[str]:
     """The index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
     return [term for term, _ in tokens(text)]
+
+
+def read_stop_words(source: str | Path) -> frozenset[str]:
+    """Read a stop list.
+
+    Parameters
+    ----------
+    source : str or Path
+        A text file with one word per line, or the name of a list: "lucene" (33 words) or "scikit-learn" (318 words).
+
+    Returns
+    -------
+    frozenset of str
+        Lower-case words.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, has a line of several words, or has no words.
+    """
+    if source == "lucene":
+        return STOP_WORDS
+    if source == "scikit-learn":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return frozenset(ENGLISH_STOP_WORDS)
+    with Faults(source, lenient=False) as faults:
+        lines = read_text(source, faults).decode().splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line.split()) > 1:
+            raise FormatError(source, number, f"{line!r} is not one word; a stop list has one word per line")
+    return frozenset(line.strip().lower() for line in lines if line.strip())
+
+
+def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_sentence: bool = False) -> str:
+    """Shorten a query towards a title: remove stop words, all sentences but the first, or both.
+
+    Parameters
+    ----------
+    text : str
+    stop_words : set of str, default none
+        Lower-case words, compared before stemming. A query of stop words alone keeps them.
+    first_sentence : bool, default False
+        Whether to keep only the text up to the first full stop, question mark or exclamation mark before white space.
+
+    Examples
+    --------
+    >>> shorten_query("What is known of heated slabs? Papers on cones, too.", stop_words={"what", "is", "of"})
+    'known heated slabs? Papers on cones, too.'
+    >>> shorten_query("What is known of heated slabs? Papers on cones, too.", first_sentence=True)
+    'What is known of heated slabs?'
+    """
+    if first_sentence:
+        text = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
+    kept = _TOKEN.sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
+    return " ".join(kept.split()) if _TOKEN.search(kept) else text

@@ -128,7 +128,7 @@ def _cliques(
 ) -> Iterator[CliqueShare]:
     ordered, sets = feature.window.order == "O", ((feature.dependence, feature.cliques),)
     _, multiplicity, terms = query_cliques(query, sets, model.parameters.max_clique, ordered=ordered)
-    table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile == "galago")
+    table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile)
     cf, df = WindowStatistics(index).counts(table)[:, :, 0]
     tf = _frequencies(table, index, document)
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index), model.parameters)
@@ -161,5 +161,7 @@ def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> I
     )
     for array in alone:
         array.flags.writeable = False  # like the index's arrays, to share their compiled code
-    tf: IntArray = collection_counts(table.ordered, cliques, *alone, table.widths, table.overlap)[0, :, 0]
-    return tf
+    counts_alone: IntArray = collection_counts(
+        table.ordered, cliques, *alone, table.widths, table.overlap, table.per_term
+    )
+    return counts_alone[0, :, 0]

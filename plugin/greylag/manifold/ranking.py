@@ -5,8 +5,8 @@ matrix. For weights W with degrees D = diag(W 1) and S = D^-1/2 W D^-1/2, the sc
 
     f(t + 1) = alpha S f(t) + (1 - alpha) y,        f* = (1 - alpha) (I - alpha S)^-1 y,
 
-where y marks the queries. With P^T = W D^-1 instead of S, the limit is personalised PageRank. A point without edges is
-treated as one of degree 1, which leaves its row of S zero and its score (1 - alpha) y_i.
+where y marks the queries. A point without edges is treated as one of degree 1, which leaves its row of S zero and its
+score (1 - alpha) y_i.
 
 References
 ----------
@@ -83,7 +83,7 @@ def manifold_ranking(
     """
     W = affinity_graph(X, graph=graph, neighbours=neighbours, affinity=affinity, sigma=sigma)
     y = query_vector(W.shape[0], queries, confidences)
-    return _rank(W, y, alpha, 0.5, solver, overwrite=True)
+    return solve(W, y, alpha, 0.5, solver, overwrite=True)
 
 
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
@@ -127,31 +127,20 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
     return y
 
 
-def rank(
-    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, degree_exponent: float = 0.5, solver: Solver = "auto"
-) -> FloatArray:
-    """Compute the scores that spread from y over a graph.
+def rank(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, solver: Solver = "auto") -> FloatArray:
+    """Compute the scores that spread from y over a graph (Zhou et al. 2003, section 2, Theorem 1).
 
-    f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `degree_exponent`:
-
-    - k = 1/2: S_k = S, manifold ranking (Zhou et al. 2003, section 2).
-    - k = 0: S_k = P^T = W D^-1, the walker of personalised PageRank (eq. 7 to 9).
-    - k = 1: S_k = P = D^-1 W, for one query the ranking by (D - alpha W)^-1 y.
-
-    Powers of D generalise personalised PageRank (after eq. 11 and 12): S_k = D^-k P^T D^k, so f* = D^-k r*, where r* is
-    the personalised PageRank of D^k y. A higher k favours points of high degree less. With one query, D^k y is a
-    multiple of y and this is the ranking by D^-k r*; with several, pass y = D^-k y' to get D^-k r* for y'.
+    f* = (1 - alpha) (I - alpha S)^-1 y with S = D^-1/2 W D^-1/2. The paper's eq. 2 omits the factor 1 - alpha, which
+    does not affect the ranking.
 
     Parameters
     ----------
     W : ndarray, sparse or InnerProductGraph, shape (n, n)
         Symmetric, non-negative.
     y : array-like, shape (n,) or (n, q)
-        Finite; one ranking, or one per column.
+        Finite; one ranking, or one per column. Points labelled 1 and -1 give a classifier by the sign of f*.
     alpha : float in [0, 1 - 1e-10], default 0.99
         How far scores spread. Each iteration shrinks the error by this factor.
-    degree_exponent : float, default 0.5
-        k, finite.
     solver : "auto", "direct", "cg" or "iteration", default "auto"
         All agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
 
@@ -175,41 +164,49 @@ def rank(
     ParameterError
         If an argument is outside its domain, or conjugate gradients do not converge (alpha too close to 1).
     """
-    return _rank(_checked(W), y, alpha, degree_exponent, solver)
+    return solve(checked_graph(W), y, alpha, 0.5, solver)
 
 
-def personalised_pagerank(
-    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.85, solver: Solver = "auto"
+def normalised_rank(
+    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5, solver: Solver = "auto"
 ) -> FloatArray:
-    """Compute the stationary distribution of a random walk with restarts (Zhou et al. 2003, eq. 7 to 9).
+    """Compute the scores that spread from y under any normalisation of the graph by degrees.
 
-    r* = (1 - alpha) (I - alpha P^T)^-1 y with P = D^-1 W: at each step the walk follows an edge with probability alpha,
-    in proportion to its weight, and otherwise restarts from y.
+    f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `exponent`. This family is not the paper's,
+    but contains three of its rankings:
+
+    - k = 1/2: S_k = S, manifold ranking, as by `rank`.
+    - k = 0: S_k = P^T = W D^-1, the walk of personalised PageRank (eq. 9).
+    - k = 1: S_k = P = D^-1 W. For one query, this is the ranking by D^-1/2 f*, with f* of `rank`.
+
+    Since S_k = D^-k P^T D^k, f* = D^-k r* for the r* of `generalised_pagerank` with the same exponent. A higher k
+    favours points of high degree less.
 
     Parameters
     ----------
-    W, solver
+    W, y, alpha, solver
         See `rank`.
-    y : array-like, shape (n,) or (n, q)
-        The restart distribution, non-negative, with a positive entry in every column; normalised to sum to 1.
-    alpha : float in [0, 1 - 1e-10], default 0.85
+    exponent : float, default 0.5
+        k, finite.
 
     Returns
     -------
     ndarray, shape of y
-        r*. Columns sum to 1, minus alpha y_i for each isolated point i, where restarts are lost.
 
     Raises
     ------
     ParameterError
-        If an argument is outside its domain.
+        If an argument is outside its domain, or conjugate gradients do not converge (alpha too close to 1).
     """
-    restart = np.atleast_1d(np.asarray(y, dtype=np.float64))
-    if not (restart >= 0).all() or not restart.any(axis=0).all():
-        raise ParameterError(
-            "y must be non-negative, with a positive entry in every column, as it is where walks restart"
-        )
-    return rank(W, restart / restart.sum(axis=0), alpha=alpha, degree_exponent=0.0, solver=solver)
+    return solve(checked_graph(W), y, alpha, exponent, solver)
+
+
+def degrees(W: AffinityGraph) -> FloatArray:
+    """The degree of each point, the sum of its row of W, shape (n,); 1 for an isolated point.
+
+    ``rank(W, y) / np.sqrt(degrees(W))`` is the degree-corrected ranking D^-1/2 f*.
+    """
+    return inverse_root_degree(checked_graph(W)) ** -2
 
 
 def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator[FloatArray]:
@@ -217,25 +214,25 @@ def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator
 
     Parameters and errors are those of `rank`. ``next(islice(iterates(W, y), t, None))`` is f(t).
     """
-    W = _checked(W)
-    f = _sources(y, W.shape[0], alpha)
+    W = checked_graph(W)
+    f = checked_sources(y, W.shape[0], alpha)
     return iteration(spreading(W, inverse_root_degree(W)), f, alpha)
 
 
-def _rank(
-    W: AffinityGraph, y: ArrayLike, alpha: float, degree_exponent: float, solver: Solver, *, overwrite: bool = False
+def solve(
+    W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, overwrite: bool = False
 ) -> FloatArray:
-    """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
-    source = _sources(y, W.shape[0], alpha)
-    if not math.isfinite(degree_exponent):
-        raise ParameterError(f"degree_exponent is {degree_exponent}; it must be finite")
+    """`normalised_rank` for a valid graph; `overwrite` permits overwriting a dense W."""
+    source = checked_sources(y, W.shape[0], alpha)
+    if not math.isfinite(exponent):
+        raise ParameterError(f"exponent is {exponent}; it must be finite")
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
         solver = "direct" if W.shape[0] <= _direct_up_to(W) else "cg"
     root = inverse_root_degree(W)
     # S_k = D^(1/2-k) S D^(k-1/2), so one symmetric system serves every k.
-    scale = root ** (2 * degree_exponent - 1)
+    scale = root ** (2 * exponent - 1)
     right = (source.T / scale).T
     if solver == "direct":
         limit = direct(W, root, right, alpha, overwrite=overwrite)
@@ -252,17 +249,23 @@ def _direct_up_to(W: AffinityGraph) -> int:
     return SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
 
 
-def _checked(W: Any) -> AffinityGraph:
-    """W as a float64 ndarray, CSR array or InnerProductGraph."""
+def checked_graph(W: Any) -> AffinityGraph:
+    """W as a float64 ndarray, CSR array or InnerProductGraph, symmetric and non-negative."""
     if isinstance(W, InnerProductGraph):
         return W
+    matrix = checked_weights(W)
+    if not _is_symmetric(matrix):
+        raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
+    return matrix
+
+
+def checked_weights(W: Any) -> FloatArray | sparse.csr_array:
+    """W as a float64 ndarray or CSR array, square and non-negative."""
     W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
     if W.ndim != 2 or W.shape[0] != W.shape[1] or 0 in W.shape:
         raise ParameterError(f"W has shape {W.shape}; it must be square, with one row per point")
     if not (W.min() >= 0 and W.max() < np.inf):
         raise ParameterError(f"W has values from {W.min()} to {W.max()}; weights must be non-negative and finite")
-    if not _is_symmetric(W):
-        raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
     return W
 
 
@@ -272,7 +275,7 @@ def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:
     return bool((W != W.T).nnz == 0 if sparse.issparse(W) else issymmetric(W))
 
 
-def _sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
+def checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
     """Y as a float64 array, after checking it and alpha."""
     source = np.asarray(y, dtype=np.float64)
     if source.ndim not in (1, 2) or len(source) != n:

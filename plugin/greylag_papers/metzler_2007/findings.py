@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from greylag.evaluation import Scores, Significance, compare, paired_test
 from greylag.experiments import means
 from greylag.ltr import LinearModel
-from greylag_papers.metzler_2007.learning import BASELINES, LEARNED, Curve, Experiment, Fold, Learned
-
-FIFTH = 5  # as in the paper, which asks whether features after the fifth overfit
+from greylag_papers.metzler_2007.learning import (
+    BASELINES,
+    FIVE,
+    LEARNED,
+    RETRAINED,
+    SELECTED,
+    Curve,
+    Experiment,
+    Fold,
+    Learned,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,24 @@ class PooledCurve:
     training: NDArray[np.float64]
     test: NDArray[np.float64]
     after_fifth: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """What retraining after each round changes (the paper's Table 4).
+
+    Parameters
+    ----------
+    training, test : tuple of float
+        The mean without retraining, the mean with retraining, and p of the two-sided paired t-test over queries. A
+        training query has its mean over the folds that train on it.
+    same : tuple of bool
+        For each fold, whether the same features were selected.
+    """
+
+    training: tuple[float, float, float]
+    test: tuple[float, float, float]
+    same: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +96,18 @@ class Findings:
         return compare_all(self.scores, [model.name for model in BASELINES], LEARNED)
 
     @cached_property
+    def retraining(self) -> Retraining:
+        """The comparison of selection with and without retraining."""
+        pair = SELECTED, RETRAINED
+        by_query = [mean_by_query([part.training[system] for part in self.learned]) for system in pair]
+        features = [[set(model.features) for model in self.models[system]] for system in pair]
+        return Retraining(
+            _paired(*by_query),
+            _paired(*(self.scores[system].values[:, 0] for system in pair)),
+            tuple(own == other for own, other in zip(*features, strict=True)),
+        )
+
+    @cached_property
     def curves(self) -> dict[str, PooledCurve]:
         """The curves of the systems that select features."""
         rounds = self.experiment.settings.training.max_features
@@ -95,6 +133,7 @@ class Findings:
                 for test in self.comparisons
                 for comparison in test.comparisons
             ],
+            "retraining": asdict(self.retraining),
             "curves": {
                 system: {**asdict(curve), "training": curve.training.tolist(), "test": curve.test.tolist()}
                 for system, curve in self.curves.items()
@@ -119,13 +158,23 @@ def compare_all(
     )
 
 
+def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
+    """The mean of each query over the folds that have it, in the order of qids."""
+    qids = sorted({qid for fold in folds for qid in fold})
+    return np.array([np.mean([fold[qid] for fold in folds if qid in fold]) for qid in qids])
+
+
+def _paired(without: NDArray[np.float64], retrained: NDArray[np.float64]) -> tuple[float, float, float]:
+    return float(without.mean()), float(retrained.mean()), paired_test(retrained - without)[1]
+
+
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
     training = np.mean([np.array(curve.training)[own] for curve, own in zip(curves, last, strict=True)], axis=0)
     test = np.concatenate([curve.test[own] for curve, own in zip(curves, last, strict=True)], axis=1)
     after_fifth = None
-    if rounds > FIFTH:
-        lost = test[FIFTH - 1] - test[-1]
+    if rounds > FIVE:
+        lost = test[FIVE - 1] - test[-1]
         after_fifth = float(lost.mean()), paired_test(lost, alternative="greater")[1]
     return PooledCurve(training, test.mean(axis=1), after_fifth)

@@ -46,8 +46,10 @@ from greylag_papers.metzler_2007.settings import Settings
 
 LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
 BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
-SELECTED, RETRAINED, EXPANDED, ASCENT = "MRF-FS", "MRF-FS retrained", "MRF-FS expansion", "coordinate ascent"
-LEARNED = (SELECTED, RETRAINED, EXPANDED, ASCENT)
+SELECTED, RETRAINED, CHOSEN = "MRF-FS", "MRF-FS retrained", "MRF-FS inner CV"
+EXPANDED, ASCENT = "MRF-FS expansion", "coordinate ascent"
+LEARNED = (SELECTED, RETRAINED, CHOSEN, EXPANDED, ASCENT)
+FIVE = 5  # features; the paper's rule stops there, or when no feature raises the training mean
 HeldOut = tuple[tuple[float, ...], ...]
 
 
@@ -83,12 +85,10 @@ class Experiment:
 
     @cached_property
     def greedy(self) -> tuple[GreedySelection, ...]:
-        """The selections to choose from, which differ in the cut-off of their objective."""
+        """The selections that inner cross-validation chooses from, which differ in the cut-off of their objective."""
         training = self.settings.training
         objectives = [replace(self.measure, cutoff=cutoff) for cutoff in training.cutoffs] or [self.measure]
-        return tuple(
-            GreedySelection(own, max_features=training.max_features, epsilon=training.epsilon) for own in objectives
-        )
+        return tuple(GreedySelection(own, max_features=training.max_features) for own in objectives)
 
     @cached_property
     def pool(self) -> tuple[Feature, ...]:
@@ -109,15 +109,16 @@ class Experiment:
     @cached_property
     def redundant(self) -> dict[Feature, str]:
         """Features of the pool that are trivial or duplicates by the queries' cliques alone, with the reasons."""
-        return redundant_features(self.pool, self._lengths, self.base.max_clique)
+        return redundant_features(self.pool, self.lengths, self.base)
 
     @property
     def limited(self) -> int:
         """The number of queries with more terms than the largest clique, which lack some cliques of FD."""
-        return sum(length > self.base.max_clique for length in self._lengths)
+        return sum(length > self.base.max_clique for length in self.lengths)
 
-    @property
-    def _lengths(self) -> list[int]:
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The number of terms of each topic."""
         return [len(self.collection.index.query_terms(text)) for text in self.collection.topics.values()]
 
 
@@ -149,12 +150,15 @@ class Learned:
     models : mapping of system to LinearModel
     curves : mapping of system to Curve
         For the systems that select features.
+    training : mapping of system to mapping of qid to float
+        The measure of each training query, for the systems that follow the paper's rule.
     set_aside : tuple of str
         Features that are trivial or duplicates by value, with the reasons.
     """
 
     models: Mapping[str, LinearModel]
     curves: Mapping[str, Curve]
+    training: Mapping[str, Mapping[str, float]]
     set_aside: tuple[str, ...]
 
 
@@ -194,8 +198,9 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Prog
 def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
     """Learn the systems of one fold.
 
-    `SELECTED` chooses its objective and number of features within the training queries. `RETRAINED` uses the same, and
-    `EXPANDED` makes its own choice with `EXPANSION` in the pool.
+    `SELECTED` and `RETRAINED` follow the paper's rule (section 5): they add features until none raises the training
+    mean, or until there are five. `CHOSEN` chooses its objective and number of features by cross-validation within the
+    training queries, and so does `EXPANDED`, with `EXPANSION` in the pool.
     """
     options, n_jobs = experiment.settings.training, experiment.n_jobs
     pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
@@ -213,7 +218,16 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
 
     expansion = {str(feature) for feature in EXPANSION}
     textual = _named(useful, [name for name in useful.names if name not in expansion])
-    for system, training in ((SELECTED, textual), (EXPANDED, useful)):
+    rule = GreedySelection(experiment.measure, max_features=min(FIVE, options.max_features))
+    for system, learner in ((SELECTED, rule), (RETRAINED, replace(rule, retrain=True))):
+        select(system, textual, learner, ())
+    by_query = {
+        system: dict(
+            zip(textual.qids, after_each_round(found[system][2], textual, experiment.measure)[-1].tolist(), strict=True)
+        )
+        for system in (SELECTED, RETRAINED)
+    }
+    for system, training in ((CHOSEN, textual), (EXPANDED, useful)):
         choice = choose_learner(
             training,
             experiment.greedy,
@@ -223,8 +237,6 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
             n_jobs=n_jobs,
         )
         select(system, training, choice.learner, choice.held_out)
-        if system == SELECTED:
-            select(RETRAINED, training, replace(choice.learner, retrain=True), ())
     ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)
     found[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
     models = {
@@ -233,7 +245,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         )
         for system, (training, learner, selection) in found.items()
     }
-    return Learned(models, curves, tuple(set_aside))
+    return Learned(models, curves, by_query, tuple(set_aside))
 
 
 def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: Fold) -> LinearModel:

@@ -16,7 +16,9 @@ from greylag_papers.metzler_2007.learning import (
     ASCENT,
     BASELINES,
     BM25,
+    CHOSEN,
     EXPANDED,
+    FIVE,
     LEARNED,
     LM,
     RETRAINED,
@@ -30,15 +32,18 @@ if TYPE_CHECKING:
 _SYSTEMS = f"""\
 LM, BM25, SDM (weights 0.85, 0.10, 0.05), MRF-LM, MRF-BM25 and RM3 are hand-picked: their parameters are tuned over a
 grid, and the weights of the last three are learned by coordinate ascent. {SELECTED} selects features greedily from the
-pool (Metzler 2007, Algorithm 1); cross-validation within the training queries chooses how many. {RETRAINED} selects the
-same number and retrains all weights after each round. {EXPANDED} selects from the pool with expansion features added.
+pool (Metzler 2007, Algorithm 1) until none raises the training mean or there are {FIVE}, which is the paper's rule.
+{RETRAINED} does the same and retrains all weights after each round. {CHOSEN} chooses the number of features by
+cross-validation within the training queries, and so does {EXPANDED}, which selects from the pool with expansion
+features added.
 {ASCENT.capitalize()} learns weights for the whole pool."""
-_CURVES = """\
+_CURVES = f"""\
 The mean on training queries and on test queries with the features of the first 1, 2, ... rounds, as in Figure 2 of the
-paper. The model that is scored above stops where cross-validation within its training queries was highest."""
+paper. {SELECTED} and {RETRAINED} are scored above with at most {FIVE} features, the others where cross-validation
+within the training queries was highest."""
 _PARAMETERS = f"""\
 The learned systems use the tuned mu of {LM.name}, the tuned k1 and b of {BM25.name}, and the tuned feedback of
-{RM3.name}. Their objective and number of features are chosen within the training queries."""
+{RM3.name}. {CHOSEN} and {EXPANDED} choose objective and number of features within the training queries."""
 _FEATURES = """\
 For each fold, the position of a feature in the order of selection and its weight. A cell is empty if the fold's model
 does not use the feature. Coordinate ascent has no order. Weights apply to unscaled features, so weights of different
@@ -55,8 +60,10 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
     seconds : mapping of step to float
     """
     return [
+        Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", f"{_CURVES}\n\n{overfitting(findings)}", [curves_figure(findings)]),
+        Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
         Section("Queries", "", [queries_figure(findings)]),
         Section(
             "Parameters",
@@ -67,6 +74,42 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
         Section("The pool", pool_text(findings), [set_aside_table(findings)]),
         Section("Time", "", [time_table(seconds)]),
     ]
+
+
+def collection_table(findings: Findings) -> Table:
+    """The collection and the topics (the paper's Table 3)."""
+    experiment = findings.experiment
+    index, topics = experiment.collection.index, experiment.collection.topics
+    rows: list[tuple[str, str]] = [
+        ("documents", f"{index.n_documents}"),
+        ("terms", f"{index.n_terms}"),
+        ("tokens", f"{index.n_tokens}"),
+        ("tokens per document", f"{index.average_length:.1f}"),
+        ("topics", f"{len(topics)}"),
+        ("judged topics that are tested", f"{len(next(iter(findings.scores.values())).qids)}"),
+        ("terms per topic", f"{np.mean(experiment.lengths):.1f} (at most {max(experiment.lengths)})"),
+        ("relevant documents", f"{sum(g > 0 for own in experiment.collection.qrels.values() for g in own.values())}"),
+        ("window profile", experiment.base.profile),
+    ]
+    return Table("Collection and topics", ("", ""), rows)
+
+
+def retraining_text(findings: Findings) -> str:
+    """In how many folds retraining selects the same features, in words."""
+    same = findings.retraining.same
+    return f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
+
+
+def retraining_table(findings: Findings) -> Table:
+    """Training and test means without and with retraining (the paper's Table 4)."""
+    found = findings.retraining
+    rows = [
+        (part, without, retrained, retrained - without, p)
+        for part, (without, retrained, p) in (("training", found.training), ("test", found.test))
+    ]
+    objective = findings.experiment.settings.training.objective
+    caption = f"{objective} without and with retraining; p of the two-sided paired t-test over queries"
+    return Table(caption, ("queries", SELECTED, RETRAINED, "difference", "p"), rows)
 
 
 def effectiveness(findings: Findings) -> str:
@@ -195,10 +238,12 @@ def parameters_table(findings: Findings) -> Table:
     names = ("mu", "k1", "b", "fb_docs", "fb_terms")
     rows: list[tuple[str | float, ...]] = []
     for number, part in enumerate(findings.learned, 1):
-        chosen = [part.models[system] for system in (SELECTED, EXPANDED)]
+        chosen = [part.models[system] for system in (SELECTED, CHOSEN, EXPANDED)]
         values = (f"{getattr(chosen[0].parameters, name):g}" for name in names)
         rows.append((number, *values, *(f"{len(model.features)} by {model.objective}" for model in chosen)))
-    return Table("Learned systems: parameters and numbers of features", ("fold", *names, SELECTED, EXPANDED), rows)
+    return Table(
+        "Learned systems: parameters and numbers of features", ("fold", *names, SELECTED, CHOSEN, EXPANDED), rows
+    )
 
 
 def handpicked_table(findings: Findings) -> Table:

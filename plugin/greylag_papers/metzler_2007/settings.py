@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, readable_by
 from greylag.experiments import Settings as Part
-from greylag.features import Prior
+from greylag.features import Prior, Profile
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
@@ -27,13 +27,13 @@ class Features(Part):
     priors : tuple of str, default ()
         Document priors that are added to the pool, ``prior:FILE[:log][:DEFAULT]``; paths below the data folder.
     idf, profile, max_clique
-        As in `FeatureParameters`.
+        As in `FeatureParameters`; the profile "inquery" takes the paper's window widths literally.
     """
 
     pool: Literal["sd", "fd", "full"] = "full"
     priors: tuple[Annotated[str, readable_by(Prior.parse)], ...] = ()
     idf: Literal["lucene", "robertson"] = "lucene"
-    profile: Literal["indri", "galago"] = "indri"
+    profile: Profile = "indri"
     max_clique: int = 3
 
 
@@ -55,11 +55,10 @@ class Training(Part):
     objective : str, default "AP"
         The measure that is maximised and that choices within training queries are based on.
     cutoffs : tuple of int >= 1, default ()
-        Cut-offs of the objective that selection may maximise. Without any, selection maximises the objective itself.
+        Cut-offs of the objective that inner cross-validation chooses from. Without any, selection maximises the
+        objective itself, as the paper's rule always does.
     max_features : int >= 1, default 7
-        The number of selected features is chosen from 1 to `max_features`.
-    epsilon : float >= 0, default 0
-        As in `GreedySelection`.
+        Curves end, and inner cross-validation chooses, at this number of features. The paper's rule adds at most five.
     restarts : int >= 1, default 3
         As in `CoordinateAscent`.
     folds, inner_folds : int >= 2, default 5 and 3
@@ -70,7 +69,6 @@ class Training(Part):
     objective: ObjectiveName = "AP"
     cutoffs: tuple[Positive, ...] = ()
     max_features: Positive = 7
-    epsilon: float = 0.0
     restarts: Positive = 3
     folds: Folds = 5
     inner_folds: Folds = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from greylag import FloatArray, IntArray, ParameterError
-from greylag.experiments import Table, means_table
+from greylag.experiments import Figure, Panel, Table, line_figure, means_table
+from greylag.manifold import AffinityGraph, iterates
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:
@@ -73,3 +75,21 @@ def class_means_table(
     means = class_means(areas, classes)
     rows = {name: {**means[name], "all": float(values.mean())} for name, values in areas.items()}
     return means_table(caption, rows, decimals=decimals)
+
+
+def areas_by_step(
+    W: AffinityGraph, classes: NDArray[Any], queries: IntArray, steps: Sequence[int], alpha: float
+) -> dict[int, FloatArray]:
+    """ROC areas of f(t) for each t of `steps`, each query on its own, shape of `queries`."""
+    wanted = islice(iterates(W, query_columns(len(classes), queries.ravel()), alpha=alpha), max(steps) + 1)
+    points = queries.ravel().tolist()
+    return {t: roc_areas(f, classes, points).reshape(queries.shape) for t, f in enumerate(wanted) if t in steps}
+
+
+def steps_figure(caption: str, curves: Mapping[str, Mapping[int, FloatArray]], classes: Sequence[str]) -> Figure:
+    """Mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
+    panels: dict[str, Panel] = {
+        name: ({own: {t: float(area[i].mean()) for t, area in by_step.items()} for i, own in enumerate(classes)}, {})
+        for name, by_step in curves.items()
+    }
+    return line_figure(caption, "t", "ROC area", panels, log=True)

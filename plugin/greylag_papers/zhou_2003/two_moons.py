@@ -1,6 +1,6 @@
 """Two moons: does the query's moon precede the other, whichever point is the query? (Zhou et al. 2003, section 5.1).
 
-Compares the iteration f(t), its limit f*, and the ranking by distance.
+Compares the iteration f(t), its limit f*, the ranking by distance, and the ranking by shortest paths on the same graph.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
+from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 from greylag import FloatArray, IntArray
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, draw_figure, means_table
-from greylag.manifold import affinity_graph, iterates, rank
+from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 if TYPE_CHECKING:
@@ -59,7 +61,8 @@ def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntAr
 def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Context) -> Outcome:
     """Rank all points for each point as the query."""
     X, moons = points
-    scores = score(X, settings)
+    W = affinity_graph(X, sigma=settings.sigma)
+    scores = score(X, W, settings)
     means = {
         name: {
             "separated": float(separates(columns, moons).mean()),
@@ -76,19 +79,30 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
         tables=[table],
         title="Manifold ranking of two moons",
         sections=[
+            Section("The graph", parts=[graph_figure(X, W)]),
             Section("Every point as the query", parts=[table]),
             Section("One query", parts=[scores_figure(X, scores, int(np.argmin(X[:, 0])))]),
         ],
     )
 
 
-def score(X: FloatArray, settings: Settings) -> dict[str, FloatArray]:
-    """Scores by distance, by f(t) and by f*: a column for each point as the query."""
-    W = affinity_graph(X, sigma=settings.sigma)
+def score(X: FloatArray, W: AffinityGraph, settings: Settings) -> dict[str, FloatArray]:
+    """Scores by distance, by shortest paths, by f(t) and by f*: a column for each point as the query."""
     queries = np.eye(len(X))
     steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
     by_step = {f"f({t})": f for t, f in enumerate(steps) if t in settings.steps}
-    return {"distance": -cdist(X, X), **by_step, "f*": rank(W, queries, alpha=settings.alpha)}
+    limit = rank(W, queries, alpha=settings.alpha)
+    return {"distance": -cdist(X, X), "shortest paths": -path_lengths(X, W), **by_step, "f*": limit}
+
+
+def path_lengths(X: FloatArray, W: AffinityGraph) -> FloatArray:
+    """The lengths of the shortest paths between all points, edges being as long as the distance of their ends."""
+    lengths: FloatArray = shortest_path(np.where(_joined(W), cdist(X, X), np.inf), directed=False)
+    return lengths
+
+
+def _joined(W: AffinityGraph) -> NDArray[np.bool_]:
+    return (W if isinstance(W, np.ndarray) else W.toarray()) > 0
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
@@ -97,6 +111,20 @@ def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
     lowest = np.where(same, scores, np.inf).min(axis=0)
     highest = np.where(same, -np.inf, scores).max(axis=0)
     return np.where(lowest > highest, 1.0, 0.0)
+
+
+def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:
+    """The points and the edges of the graph (the paper's Figure 2a)."""
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for i, j in np.argwhere(np.triu(_joined(W))):
+            axes.plot(*X[[i, j]].T, color="0.6", linewidth=0.4)
+        axes.scatter(X[:, 0], X[:, 1], s=8, color="C0", linewidths=0, zorder=2)
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+
+    return draw_figure("Pairs are joined in ascending order of distance until the graph is connected.", draw)
 
 
 def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:

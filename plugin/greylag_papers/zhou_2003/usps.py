@@ -7,6 +7,7 @@ graph's matrix serves all trials: the f* of a query set is the sum of its member
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -15,13 +16,29 @@ from scipy.spatial.distance import cdist
 
 from greylag import FloatArray, FormatError, IntArray
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, Table, draw_figure
-from greylag.manifold import Graph, affinity_graph, rank
-from greylag_papers.zhou_2003.by_example import class_means, class_means_table, draw_queries, query_columns, roc_areas
+from greylag.manifold import (
+    Graph,
+    affinity_graph,
+    degrees,
+    generalised_pagerank,
+    leave_one_query_out,
+    rank,
+    scores_by_exponent,
+)
+from greylag_papers.zhou_2003.by_example import (
+    areas_by_step,
+    class_means,
+    class_means_table,
+    draw_queries,
+    query_columns,
+    roc_areas,
+    steps_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-MANIFOLD, DISTANCE = "manifold", "distance"
+MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
 SIDE = 16  # pixels
 SHOWN = 10  # rows and columns of the figure of best-ranked images
 
@@ -47,7 +64,13 @@ class Settings(Experiment):
         Kernel width.
     alpha : float, default 0.99
     widths : tuple of float, default ()
-        Other values of sigma, compared with one query.
+        Other values of sigma, compared with one query, and among which leave-one-query-out chooses.
+    steps : tuple of int >= 1, default (1, 2, 3, 5, 10, 20, 50)
+        The t of each f(t), with one query.
+    alphas, exponents : tuple of float, default (0.9, 0.99) and (0, 0.5, 1)
+        The other values that leave-one-query-out chooses from; see `normalised_rank`.
+    chosen_trials : int >= 1, default 5
+        The number of trials in which parameters are chosen, on all queries of the trial.
     """
 
     images: str
@@ -61,6 +84,10 @@ class Settings(Experiment):
     sigma: float = 1.25
     alpha: float = 0.99
     widths: tuple[float, ...] = ()
+    steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
+    alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.9, 0.99)
+    exponents: Annotated[tuple[float, ...], Field(min_length=1)] = (0.0, 0.5, 1.0)
+    chosen_trials: Positive = 5
 
     @property
     def names(self) -> list[str]:
@@ -102,24 +129,76 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     for sigma in settings.widths:
         by_width[sigma] = areas_by_queries(spread(X, single, settings, sigma), digits, single)
         context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
-    means = class_means(areas, settings.names)
+    W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
+    by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
+    context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
+    chosen = choose(X, digits, queries[:, : settings.chosen_trials], settings, context)
+    means = class_means(areas, settings.names) | class_means({CHOSEN: chosen.areas}, settings.names)
     number_table = areas_table(areas, settings)
     width_table = widths_table(by_width, areas[DISTANCE][..., :1], settings)
+    rows = {**{f"f({t})": area for t, area in by_step.items()}, "f*": areas[MANIFOLD][..., :1]}
+    step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
+    fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
+    chosen_tables = choice_tables(chosen, fixed, settings)
     best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
     return Outcome(
         scores=means,
         results={
             "means": means,
             "by digit, trial and number of queries": {name: area.tolist() for name, area in areas.items()},
+            "means by step": class_means(rows, settings.names),
+            "chosen sigma, alpha, exponent": chosen.parameters.tolist(),
         },
-        tables=[number_table, width_table],
+        tables=[number_table, width_table, step_table, *chosen_tables],
         title="Manifold ranking of handwritten digits",
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
             Section("Best images for one query", parts=[best_figure(X, int(queries[1, 0, 0]), best)]),
             Section("Kernel width", _WIDTH.format(black=settings.black, white=settings.white), [width_table]),
+            Section(
+                "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
+            ),
+            Section("Chosen parameters", _CHOICE, [*chosen_tables]),
         ],
     )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What leave-one-query-out chose.
+
+    Parameters
+    ----------
+    parameters : array, shape (digits, trials, 3)
+        Sigma, alpha and exponent.
+    areas : array, shape (digits, trials)
+        ROC areas with these and all queries of the trial.
+    """
+
+    parameters: FloatArray
+    areas: FloatArray
+
+
+def choose(X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context) -> Chosen:
+    """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
+    tried: list[tuple[float, float, float]] = []
+    held_out, areas = [], []
+    points = queries.ravel()
+    own = list(queries.reshape(-1, queries.shape[-1]))
+    for sigma in sorted({settings.sigma, *settings.widths}):
+        W = affinity_graph(X, graph=settings.graph, sigma=sigma)
+        for alpha in settings.alphas:
+            solution = generalised_pagerank(W, query_columns(len(X), points), alpha=alpha)
+            for exponent, f in scores_by_exponent(solution, degrees(W), points, settings.exponents).items():
+                by_trial = f.reshape(len(X), -1, queries.shape[-1])
+                tried.append((sigma, alpha, exponent))
+                held_out.append([leave_one_query_out(by_trial[:, i], drawn).mean() for i, drawn in enumerate(own)])
+                areas.append(roc_areas(by_trial.sum(axis=-1), digits, own))
+        context.progress(f"leave-one-query-out: sigma {sigma}")
+    best = np.argmax(held_out, axis=0)
+    shape = queries.shape[:2]
+    found = np.array(areas)[best, np.arange(len(best))]
+    return Chosen(np.array(tried)[best].reshape(*shape, 3), found.reshape(shape))
 
 
 def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
@@ -159,6 +238,17 @@ def widths_table(by_width: Mapping[float, FloatArray], baseline: FloatArray, set
     """Means by digit with one query, for each kernel width and for the distance."""
     rows = {**{f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)}, DISTANCE: baseline}
     return class_means_table(f"Mean ROC areas with one query over {settings.trials} trials", rows, settings.names)
+
+
+def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tuple[Table, Table]:
+    """Means with chosen and with fixed parameters, and how often each combination was chosen."""
+    trials = fixed.shape[1]
+    caption = f"Mean ROC areas with {settings.queries} queries over {trials} trials"
+    areas = class_means_table(caption, {CHOSEN: chosen.areas, "fixed": fixed}, settings.names)
+    combinations, counts = np.unique(chosen.parameters.reshape(-1, 3), axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rows = [(*(f"{value:g}" for value in combinations[i]), str(counts[i])) for i in order]
+    return areas, Table("Chosen parameters", ("sigma", "alpha", "exponent", "times"), rows)
 
 
 def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
@@ -202,6 +292,11 @@ _WIDTH = """\
 sigma is in the units of the grey values, which range from {black:g} to {white:g} here. The paper gives 1.25 without a
 scale. The data set's own scale is -1 to 1. On a scale from 0 to 1 all distances are halved, and sigma = 1.25 has the
 effect of 2.5 on the scale from -1 to 1.
+"""
+
+_CHOICE = """\
+Each digit and trial uses the sigma, alpha and exponent by which its queries, each ranked by the others, score above
+most images. No judgements other than the queries are used. "fixed" is the paper's sigma and alpha with exponent 0.5.
 """
 
 STUDY = Study(Settings, read_images, run)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.experiments.collection import CollectionSettings, FirstStage, open_collection, open_index
+from greylag.experiments.collection import CollectionSettings, FirstStage, Queries, open_collection, open_index
 from greylag.experiments.study import Context
 from greylag.ranking import Query
 
@@ -42,6 +42,22 @@ def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
     assert opened.first.tag == "ql"
     assert {qid: ranking.docids for qid, ranking in opened.first.items()} == {"1": ("a",), "2": ("c",)}
     assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
+
+
+def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("1\tPapers on red apples. And a car.\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    (tmp_path / "stop.txt").write_text("papers\n")
+    settings = CollectionSettings(
+        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt",
+        queries={"first_sentence": True, "stop_words": "stop.txt"},
+    )  # fmt: skip
+    opened = open_collection(settings, Context(tmp_path / "out"))
+    assert opened.topics == {"1": "on red apples."}
+    assert opened.first["1"].query == "on red apples."
+    assert tmp_path / "stop.txt" in settings.paths()
+    listed = settings.model_copy(update={"queries": Queries(stop_words="scikit-learn")})
+    assert open_collection(listed, Context(tmp_path / "out")).topics == {"1": "Papers red apples. car."}
 
 
 def test_lenient_reading(docs: Path, tmp_path: Path) -> None:

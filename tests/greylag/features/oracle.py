@@ -24,16 +24,19 @@ def ordered_matches(document: list[str | None], clique: tuple[str, ...], width: 
     return found
 
 
-def unordered_matches(document: list[str | None], clique: tuple[str, ...], width: int) -> list[tuple[int, int]]:
+def unordered_matches(
+    document: list[str | None], clique: tuple[str, ...], width: int, profile: str = "indri"
+) -> list[tuple[int, int]]:
     """#uw: from every occurrence of any term, the shortest span with all of them, if it is short enough."""
     found = []
+    longest = width if profile == "inquery" else width * len(clique)
     for begin, word in enumerate(document):
         if word not in clique:
             continue
         for end in range(begin + 1, len(document) + 1):
             stretch = document[begin:end]
             if all(stretch.count(term) >= clique.count(term) for term in clique):
-                if width == UNLIMITED or end - begin <= width * len(clique):
+                if width == UNLIMITED or end - begin <= longest:
                     found.append((begin, end))
                 break
     return found

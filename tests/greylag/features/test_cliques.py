@@ -36,7 +36,7 @@ def test_redundant_features_have_no_values_of_their_own(lengths: tuple[int, ...]
     queries = [" ".join(rng.choice(words, size=n)) for n in lengths]
     tables = [extract(Ranking("q", query, tuple(f"d{i}" for i in range(12)), np.zeros(12))) for query in queries]
     values = np.concatenate([*tables, np.empty((0, len(POOL)))])
-    redundant = redundant_features(POOL, lengths, max_size)
+    redundant = redundant_features(POOL, lengths, FeatureParameters(max_clique=max_size))
     places = {str(spec): place for place, spec in enumerate(POOL)}
     for feature, reason in redundant.items():
         name, _, rest = reason.partition(" has ")
@@ -52,8 +52,21 @@ def test_redundant_features_have_no_values_of_their_own(lengths: tuple[int, ...]
     assert kept == {0: 0, 1: 2, 2: 2 + 26}.get(max(lengths, default=0), 2 + 52 - 12 * (max_size == 2))
 
 
+def test_windows_too_narrow_for_two_terms_are_trivial() -> None:
+    """Without U-1, the literal reading leaves 50 features, of which 48 have several terms."""
+    redundant = redundant_features(POOL, (5,), FeatureParameters(profile="inquery"))
+    assert sorted(map(str, redundant)) == [
+        f"{dependence}/unordered/{function}-U-1" for dependence in ("FD", "SD") for function in ("BM25", "LM")
+    ]
+    assert len(POOL) - len(redundant) == 50
+    index = PositionalIndex.from_texts({"d": "cat dog cow pig hen dog cat"})
+    parameters = FeatureParameters(profile="inquery")
+    narrow = [feature for feature in POOL if str(feature).endswith("unordered/BM25-U-1")]
+    assert not FeatureExtractor(index, tuple(narrow), parameters)(Ranking("q", "cat dog", ("d",), np.zeros(1))).any()
+
+
 def test_priors_and_expansion_features_are_not_redundant() -> None:
-    assert not redundant_features((Prior("file"), *EXPANSION), (0,), 3)
+    assert not redundant_features((Prior("file"), *EXPANSION), (0,), FeatureParameters())
 
 
 def test_cliques_of_new_york_city() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from math import log
 
 import numpy as np
@@ -28,7 +29,7 @@ def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p:
     values = np.zeros(n)
     for places in cliques(len(terms), spec.dependence, spec.cliques, p.max_clique):
         clique = tuple(terms[place] for place in places)
-        matches = ordered_matches if spec.window.order == "O" else unordered_matches
+        matches = ordered_matches if spec.window.order == "O" else partial(unordered_matches, profile=p.profile)
         tf = [count(matches(document, clique, spec.window.width), p.profile) for document in documents]
         cf, df = sum(tf), sum(f > 0 for f in tf)
         for d, length in enumerate(lengths):
@@ -49,6 +50,7 @@ def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p:
         FeatureParameters(),
         FeatureParameters(mu=12.5, k1=1.7, b=0.9, idf="robertson", profile="galago", max_clique=4),
         FeatureParameters(k1=0.0, b=0.0, max_clique=2),
+        FeatureParameters(mu=12.5, profile="inquery", max_clique=4),
     ],
 )
 @pytest.mark.parametrize("query", QUERIES)

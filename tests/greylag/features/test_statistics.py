@@ -19,7 +19,7 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
         phrases |= set(pairwise(terms)) | set(zip(terms, terms[1:], terms[2:], strict=False))
     found = 0
     for phrase in sorted(phrases)[::2]:
-        table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), overlap=False)
+        table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), "indri")
         df = int(WindowStatistics(index).counts(table)[1, 0, 0])
         assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
         found += df > 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from greylag.features.spec import UNLIMITED, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.weighting import Profile
 from greylag.index.positional import PositionalIndex
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
@@ -14,19 +17,21 @@ WIDTHS = (1, 2, 4, 8, 16, 32)
 WINDOWS_PER_PROFILE = 100_000
 
 
-def counted(index: PositionalIndex, clique: tuple[str, ...], order: str, profile: str) -> tuple[list[int], list[int]]:
+def counted(
+    index: PositionalIndex, clique: tuple[str, ...], order: str, profile: Profile
+) -> tuple[list[int], list[int]]:
     """cf and df of a clique for every width, by the package."""
     widths = WIDTHS if order == "O" else (*WIDTHS, UNLIMITED)
     numbers = index.term_numbers(clique)[None, :]
     if order == "U":
         numbers = np.sort(numbers)
     windows = tuple(Window(order, width) for width in widths)  # type: ignore[arg-type]
-    cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile == "galago"))
+    cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile))
     return cf[0].tolist(), df[0].tolist()
 
 
-@pytest.mark.parametrize("profile", ["indri", "galago"])
-def test_counts_equal_the_definition(profile: str) -> None:
+@pytest.mark.parametrize("profile", ["indri", "galago", "inquery"])
+def test_counts_equal_the_definition(profile: Profile) -> None:
     rng = np.random.default_rng(20071106)
     checked = 0
     while checked < WINDOWS_PER_PROFILE:
@@ -34,7 +39,7 @@ def test_counts_equal_the_definition(profile: str) -> None:
         index = PositionalIndex.from_texts({str(i): as_text(document) for i, document in enumerate(documents)})
         for _ in range(4):
             clique = tuple(rng.choice(["cat", "cow", "dog", "pig"], size=rng.integers(1, 5)).tolist())
-            for order, matches in (("O", ordered_matches), ("U", unordered_matches)):
+            for order, matches in (("O", ordered_matches), ("U", partial(unordered_matches, profile=profile))):
                 widths = WIDTHS if order == "O" else (*WIDTHS, UNLIMITED)
                 tf = np.array([[count(matches(d, clique, width), profile) for width in widths] for d in documents])
                 cf, df = counted(index, clique, order, profile)
@@ -44,22 +49,28 @@ def test_counts_equal_the_definition(profile: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "clique", "order", "width", "indri", "galago"),
+    ("text", "clique", "order", "width", "indri", "galago", "inquery"),
     [
-        ("new york city", ("new", "york"), "O", 1, 1, 1),
-        ("new big york", ("new", "york"), "O", 1, 0, 0),
-        ("new big york", ("new", "york"), "O", 2, 1, 1),
-        ("york new york", ("new", "york"), "U", 1, 1, 2),
-        ("cat dog cat dog", ("cat", "dog"), "U", UNLIMITED, 2, 3),
-        ("new jersey", ("new", "new"), "U", UNLIMITED, 0, 0),
-        ("new york new jersey", ("new", "new"), "O", 2, 1, 1),
-        ("bank of america", ("bank", "america"), "O", 1, 0, 0),
-        ("bank of america", ("bank", "america"), "O", 2, 1, 1),
+        ("new york city", ("new", "york"), "O", 1, 1, 1, 1),
+        ("new big york", ("new", "york"), "O", 1, 0, 0, 0),
+        ("new big york", ("new", "york"), "O", 2, 1, 1, 1),
+        ("york new york", ("new", "york"), "U", 1, 1, 2, 0),
+        ("york new york", ("new", "york"), "U", 2, 1, 2, 1),
+        ("new big york", ("new", "york"), "U", 2, 1, 1, 0),
+        ("new big york city", ("new", "york", "city"), "U", 4, 1, 1, 1),
+        ("cat dog cat dog", ("cat", "dog"), "U", UNLIMITED, 2, 3, 2),
+        ("new jersey", ("new", "new"), "U", UNLIMITED, 0, 0, 0),
+        ("new york new jersey", ("new", "new"), "O", 2, 1, 1, 1),
+        ("bank of america", ("bank", "america"), "O", 1, 0, 0, 0),
+        ("bank of america", ("bank", "america"), "O", 2, 1, 1, 1),
     ],
 )
-def test_examples_by_hand(text: str, clique: tuple[str, ...], order: str, width: int, indri: int, galago: int) -> None:
+def test_examples_by_hand(
+    text: str, clique: tuple[str, ...], order: str, width: int, indri: int, galago: int, inquery: int
+) -> None:
     index = PositionalIndex.from_texts({"1": text})
     terms = tuple(index.analyze(" ".join(clique)))
     place = ((*WIDTHS, UNLIMITED) if order == "U" else WIDTHS).index(width)
     assert counted(index, terms, order, "indri")[0][place] == indri
     assert counted(index, terms, order, "galago")[0][place] == galago
+    assert counted(index, terms, order, "inquery")[0][place] == inquery

@@ -32,7 +32,12 @@ DOCIDS = tuple(f"d{i}" for i in range(15))
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize(
-    "parameters", [FeatureParameters(), FeatureParameters(profile="galago", idf="robertson", mu=9.0)]
+    "parameters",
+    [
+        FeatureParameters(),
+        FeatureParameters(profile="galago", idf="robertson", mu=9.0),
+        FeatureParameters(profile="inquery"),
+    ],
 )
 def test_contributions_add_up_to_the_score(tmp_path: Path, query: str, parameters: FeatureParameters) -> None:
     (tmp_path / "prior.tsv").write_text("d1 3\nd2 7\n")

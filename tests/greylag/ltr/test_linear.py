@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greylag.errors import ModelError
 from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters, Profile
+from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
+from greylag.ranking import Ranking
 from tests.greylag.ltr.phrases import collection, rankings, trained
 
 
@@ -24,6 +28,7 @@ from tests.greylag.ltr.phrases import collection, rankings, trained
         ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
         ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
         ({"parameters": {"nu": 1.0}}, "nu"),
+        ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
     ],
 )
 def test_loading_rejects_invalid_content(tmp_path: Path, change: dict[str, object], reason: str) -> None:
@@ -44,6 +49,17 @@ def test_loading_rejects_other_files(tmp_path: Path, text: str | None, reason: s
         (tmp_path / "model.json").write_text(text)
     with pytest.raises(ModelError, match=reason):
         LinearModel.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(("profile", "matched"), [("indri", 2), ("galago", 2), ("inquery", 1)])
+def test_models_rank_with_their_own_window_profile(tmp_path: Path, profile: Profile, matched: int) -> None:
+    index = PositionalIndex.from_texts({"near": "new york", "far": "new big york", "none": "york city"})
+    feature = FeatureSpec.parse("SD/unordered/BM25-U-2")
+    LinearModel((feature,), (1.0,), FeatureParameters(profile=profile)).save(tmp_path / "model.json")
+    model = LinearModel.load(tmp_path / "model.json")
+    assert model.parameters.profile == profile
+    ranked = MRFRanker(model, index)(Ranking("1", "new york", ("none", "far", "near"), np.zeros(3)))
+    assert np.count_nonzero(ranked.scores) == matched
 
 
 def test_files_round_trip_and_do_not_depend_on_threads(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Manifold ranking and personalised PageRank, compared with closed forms and scikit-learn."""
+"""Manifold ranking, compared with closed forms and scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ import greylag.manifold.ranking
 from greylag.errors import ParameterError
 from greylag.manifold import (
     affinity_graph,
+    degrees,
+    generalised_pagerank,
     iterates,
     manifold_ranking,
-    personalised_pagerank,
+    normalised_rank,
     query_vector,
     rank,
 )
@@ -163,62 +165,33 @@ def test_iterates_are_the_papers_recursion():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_personalised_pagerank_is_the_walkers_stationary_distribution(solver):
-    W = affinity_graph(random_points(10), graph="knn", neighbours=6)
-    y = query_vector(40, [4, 30], [1, 3])
-    walk = dense(W) / dense(W).sum(axis=1, keepdims=True)
-    transitions = 0.85 * walk + 0.15 * y / y.sum()
-    r = y / y.sum()
-    for _ in range(300):
-        r = transitions.T @ r
-    np.testing.assert_allclose(personalised_pagerank(W, y, solver=solver), r, rtol=1e-8, atol=1e-12)
-    assert r.sum() == pytest.approx(1)
-    columns = personalised_pagerank(W, np.column_stack([7 * y, np.ones(40)]), solver=solver)
-    np.testing.assert_allclose(columns[:, 0], r, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(columns.sum(axis=0), 1)
-
-
-def test_restarts_in_isolated_points_are_lost():
-    W = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    r = personalised_pagerank(W, [0, 0.75, 0.25], alpha=0.8)
-    assert r[2] == pytest.approx(0.2 * 0.25)
-    assert r.sum() == pytest.approx(1 - 0.8 * 0.25)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 0.3, 0.5, 1.0, 2.0])
-def test_degree_exponents(solver, exponent):
+def test_normalised_rank_is_its_closed_form(solver, exponent):
     W = dense(affinity_graph(random_points(12), graph="knn", neighbours=5, sigma=0.5))
     degree = W.sum(axis=1)
     Y = np.random.default_rng(2).random((40, 2))
-    f = rank(W, Y, alpha=0.9, degree_exponent=exponent, solver=solver)
+    f = normalised_rank(W, Y, alpha=0.9, exponent=exponent, solver=solver)
     np.testing.assert_allclose(f, closed_form(W, Y, 0.9, exponent), rtol=1e-8)
     scale = (degree**exponent)[:, None]
-    np.testing.assert_allclose(f, rank(W, scale * Y, alpha=0.9, degree_exponent=0) / scale, rtol=1e-8)
+    np.testing.assert_allclose(f, normalised_rank(W, scale * Y, alpha=0.9, exponent=0) / scale, rtol=1e-8)
+    np.testing.assert_allclose(f, generalised_pagerank(W, Y, alpha=0.9, exponent=exponent) / scale, rtol=1e-8)
+    if exponent == 0.5:
+        np.testing.assert_array_equal(f, rank(W, Y, alpha=0.9, solver=solver))
 
 
-def test_degree_exponent_one_ranks_by_the_inverse_of_d_minus_alpha_w():
+def test_exponent_one_is_the_degree_corrected_ranking_of_one_query():
     W = dense(affinity_graph(random_points(13), sigma=0.5))
-    f = rank(W, query_vector(40, 8), degree_exponent=1)
+    f = normalised_rank(W, query_vector(40, 8), exponent=1)
     inverse = np.linalg.inv(np.diag(W.sum(axis=1)) - 0.99 * W)
     np.testing.assert_allclose(f / f[8], inverse[:, 8] / inverse[8, 8], rtol=1e-8)
+    corrected = rank(W, query_vector(40, 8)) / np.sqrt(degrees(W))
+    np.testing.assert_allclose(f / f[8], corrected / corrected[8], rtol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_theorem_2_without_queries_the_ranking_is_pageranks_by_degree(seed):
-    """Without queries f <- S f, the limit of alpha -> 1, whatever y it starts from; for PageRank f <- P^T f."""
-    W = dense(affinity_graph(random_points(seed), sigma=0.5))
-    degree = W.sum(axis=1)
-    y = np.random.default_rng(seed).random(40)
-    f = rank(W, y, alpha=1 - 1e-9)
-    r = personalised_pagerank(W, y, alpha=1 - 1e-9)
-    np.testing.assert_allclose(f / np.linalg.norm(f), np.sqrt(degree / degree.sum()), rtol=1e-5)
-    np.testing.assert_allclose(r, degree / degree.sum(), rtol=1e-5)
-    np.testing.assert_array_equal(np.argsort(f), np.argsort(degree))
-    np.testing.assert_array_equal(np.argsort(r), np.argsort(degree))
-    # A walker who restarts in proportion to degree has that distribution for any alpha, as S has it for D^1/2 1.
-    np.testing.assert_allclose(personalised_pagerank(W, degree, alpha=0.5), degree / degree.sum(), rtol=1e-12)
-    np.testing.assert_allclose(rank(W, np.sqrt(degree), alpha=0.5), np.sqrt(degree), rtol=1e-12)
+def test_degrees():
+    W = np.array([[0.0, 2, 0], [2, 0, 0], [0, 0, 0]])
+    np.testing.assert_allclose(degrees(W), [2, 2, 1])
+    np.testing.assert_allclose(degrees(sparse.csr_array(W)), [2, 2, 1])
 
 
 def test_query_vector():
@@ -271,18 +244,12 @@ def test_arguments_outside_their_domain(arguments, message):
         (sparse.csr_array([[0, 1], [2, 0]]), [1, 0], {}, "symmetric"),
         (np.ones((2, 2)), [1, 0, 0], {}, r"shape \(3,\)"),
         (np.ones((2, 2)), [np.nan, 0], {}, "nan"),
-        (np.ones((2, 2)), [1, 0], {"degree_exponent": np.inf}, "inf"),
+        (np.ones((2, 2)), [1, 0], {"exponent": np.inf}, "inf"),
     ],
 )
 def test_graphs_and_sources_outside_their_domain(W, y, settings, message):
     with pytest.raises(ParameterError, match=message):
-        rank(W, y, **settings)
-
-
-def test_pagerank_needs_a_restart_point():
-    for y in ([0.0, 0.0], [1.0, -1.0], [[1.0, 0.0], [0.0, 0.0]], [np.nan, 1.0]):
-        with pytest.raises(ParameterError, match="restart"):
-            personalised_pagerank(np.ones((2, 2)), y)
+        normalised_rank(W, y, **settings)
 
 
 def test_examples():

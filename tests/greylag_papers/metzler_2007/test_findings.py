@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag_papers.metzler_2007.findings import pool
+from greylag.ltr.data import linear_scores
+from greylag_papers.metzler_2007 import learning
+from greylag_papers.metzler_2007.findings import mean_by_query, pool
 from greylag_papers.metzler_2007.learning import Curve
 from tests.greylag_papers.metzler_2007.samples import Done
 
 
 def test_the_corrections_are_holms(done: Done) -> None:
     comparisons = done.results["comparisons"]
-    assert len(comparisons) == 4 * 6 * 2
+    assert len(comparisons) == 5 * 6 * 2
     runs = done.results["runs"]
     p = []
     for c in comparisons:
@@ -23,6 +25,33 @@ def test_the_corrections_are_holms(done: Done) -> None:
     order = np.argsort(p, kind="stable")
     expected = np.minimum(1, np.maximum.accumulate(np.array(p)[order] * np.arange(len(p), 0, -1)))
     np.testing.assert_allclose(np.array([c["corrected_p"] for c in comparisons])[order], expected, rtol=1e-6)
+
+
+def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None:
+    found = done.results["retraining"]
+    runs = done.results["runs"]
+    test = [[own["AP"] for own in runs[name]["per_query"].values()] for name in ("MRF-FS", "MRF-FS retrained")]
+    np.testing.assert_allclose(found["test"][:2], np.mean(test, axis=1))
+    differ = stats.ttest_rel(*test).pvalue
+    assert found["test"][2] == pytest.approx(1.0 if np.isnan(differ) else differ)
+    folds = zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True)
+    assert found["same"] == [set(model.features) == set(retrained.features) for model, retrained in folds]
+    data = learning.Experiment(done.settings, done.opened)
+    values: dict[str, list[list[float]]] = {}
+    for fold, *models in zip(
+        done.results["folds"], done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True
+    ):
+        for system, model in enumerate(models):
+            training = data.data(model.features, model.parameters).select_queries(fold["training"])
+            scores = linear_scores(training, list(range(len(model.features))), np.array(model.weights))
+            for qid, value in zip(training.qids, data.measure.evaluate(training, scores), strict=True):
+                values.setdefault(qid, [[], []])[system].append(value)
+    by_query = np.array([[np.mean(own) for own in pair] for pair in values.values()])
+    np.testing.assert_allclose(found["training"][:2], by_query.mean(axis=0))
+
+
+def test_a_query_has_its_mean_over_folds() -> None:
+    assert mean_by_query([{"b": 1.0, "a": 0.5}, {"b": 0.0}]).tolist() == [0.5, 0.5]
 
 
 def test_a_curve_keeps_its_last_value_after_its_selection_stopped() -> None:

@@ -36,8 +36,9 @@ def test_learned_systems_use_the_tuned_parameters(done: Done) -> None:
         assert (used.k1, used.b) == (bm25[fold].parameters.k1, bm25[fold].parameters.b)
 
 
-def test_the_retrained_model_has_the_same_number_of_features(done: Done) -> None:
+def test_the_papers_rule_adds_five_features_at_most(done: Done) -> None:
     for selected, retrained in zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True):
-        assert len(retrained.features) <= len(selected.features)
         assert retrained.provenance["retrain"]
+        assert len(selected.features) <= 5
+        assert (selected.provenance["max_features"], selected.provenance["epsilon"]) == (5, 0)
         assert retrained.features[0] == selected.features[0]

@@ -49,7 +49,7 @@ def test_priors_are_input_files(tmp_path: Path) -> None:
     assert dependencies(settings) != before
 
 
-@pytest.mark.parametrize("name", ["cacm", "vaswani", "cranfield"])
+@pytest.mark.parametrize("name", [own + kind for own in ("cacm", "vaswani", "cranfield") for kind in ("", "-titles")])
 def test_the_systems_of_the_experiment_files(name: str) -> None:
     _, settings = load(CONFIGS / f"{name}.mrf.yaml")
     assert isinstance(settings, Settings)

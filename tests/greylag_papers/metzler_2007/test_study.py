@@ -49,7 +49,7 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
         if path.suffix in (".run", ".yaml") or path.name.startswith("fold-") or path.name == "results.json":
             assert (tmp_path / path.relative_to(done.out)).read_bytes() == path.read_bytes(), path
             compared += 1
-    assert compared == 2 * 11 + 3 * 10 + 1
+    assert compared == 2 * 12 + 3 * 11 + 1
 
 
 def test_descriptions_of_the_runs(done: Done) -> None:
@@ -122,7 +122,7 @@ def test_a_fixed_split_cut_offs_and_a_prior(tmp_path: Path) -> None:
     assert fold["training"] == [str(i) for i in range(1, 15)]
     assert list(results["runs"]["MRF-FS"]["per_query"]) == fold["test"] == ["15", "16", "17", "18", "21"]
     assert list(read_run(out / "mrf-fs.run")) == fold["test"]
-    assert [len(curves) for curves in fold["held_out"]["MRF-FS"]] == [2, 2]
+    assert [len(curves) for curves in fold["held_out"]["MRF-FS inner CV"]] == [2, 2]
     model = LinearModel.load(out / "models" / "coordinate-ascent" / "fold-1.json")
     assert f"prior:{tmp_path}/prior.tsv:log" in map(str, model.features)
 

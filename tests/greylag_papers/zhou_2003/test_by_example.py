@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
+from greylag.manifold import iterates
 from greylag_papers.zhou_2003.by_example import (
+    areas_by_step,
     class_means,
     class_means_table,
     draw_queries,
@@ -48,3 +52,16 @@ def test_class_means():
     table = class_means_table("Means", values, ["a", "b"], decimals=2)
     assert (table.caption, tuple(table.header), table.decimals) == ("Means", ("", "a", "b", "all"), 2)
     assert table.rows == [("x", 2.5, 8.5, 5.5), ("y", 0.5, 1.0, 0.75)]
+
+
+def test_areas_by_step_are_those_of_the_iterates():
+    rng = np.random.default_rng(0)
+    W = rng.random((12, 12))
+    W += W.T
+    classes, queries = np.repeat([0, 1], 6), np.array([[0, 3], [7, 9]])
+    found = areas_by_step(W, classes, queries, (1, 4), 0.9)
+    assert list(found) == [1, 4]
+    for i, j in np.ndindex(2, 2):
+        f = next(islice(iterates(W, np.eye(12)[queries[i, j]], alpha=0.9), 4, None))
+        others = np.arange(12) != queries[i, j]
+        assert found[4][i, j] == pytest.approx(roc_area(f[others], classes[others] == i))

@@ -13,7 +13,7 @@ import greylag
 from greylag.errors import CollectionError
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import deviations, load
-from greylag.manifold import manifold_ranking
+from greylag.manifold import affinity_graph, degrees, manifold_ranking
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors
 from tests.greylag_papers.zhou_2003.oracles import roc_area
@@ -57,13 +57,15 @@ def test_scores_are_those_of_one_ranking_at_a_time(tmp_path):
         scores = {"inner product": X @ X[queries[i, j]]}
         for graph in settings.graphs:
             options = {"graph": graph, "neighbours": 3, "affinity": "inner_product", "alpha": 0.9}
-            scores[f"manifold, {graph}"] = manifold_ranking(X, queries[i, j], **options)
+            scores[f"manifold, {graph}"] = f = manifold_ranking(X, queries[i, j], **options)
+            W = affinity_graph(X, graph=graph, neighbours=3, affinity="inner_product")
+            scores[f"degree-corrected, {graph}"] = f / np.sqrt(degrees(W))
         for name, values in scores.items():
             area = roc_area(values[others].round(12), groups[others] == i)
             assert found[name][i][j] == pytest.approx(area, abs=0.01)
     assert finished.scores["manifold, knn"]["a"] == pytest.approx(np.mean(found["manifold, knn"][0]))
     report = (tmp_path / "out" / "report.html").read_text()
-    assert report.count("<svg") == 3
+    assert report.count("<svg") == 7
     assert "left out" not in report
 
 

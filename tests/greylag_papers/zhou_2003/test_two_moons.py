@@ -9,7 +9,8 @@ import numpy as np
 import greylag
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import deviations, load
-from greylag_papers.zhou_2003.two_moons import separates
+from greylag.manifold import affinity_graph
+from greylag_papers.zhou_2003.two_moons import path_lengths, separates
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "two_moons.manifold.yaml"
 
@@ -28,3 +29,9 @@ def test_separation():
     moons = np.array([0, 0, 1, 1])
     scores = np.array([[3.0, 1, 0, 2], [2, 2, 0, 1], [1, 1, 2, 2], [0, 0, 1, 3]])
     assert separates(scores, moons).tolist() == [1, 0, 1, 0]
+
+
+def test_shortest_paths_follow_the_edges_of_the_graph():
+    X = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1.2]])  # all pairs but the two diagonals and (0, 3)
+    expected = [[0, 1, 2, 3 + 0.0198], [1, 0, 1, 2.0198], [2, 1, 0, 1.0198], [3.0198, 2.0198, 1.0198, 0]]
+    np.testing.assert_allclose(path_lengths(X, affinity_graph(X, sigma=1.0)), expected, atol=1e-4)

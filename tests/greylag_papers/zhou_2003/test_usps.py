@@ -12,8 +12,8 @@ import greylag
 from greylag.errors import FormatError
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import Context, deviations, load
-from greylag.manifold import manifold_ranking
-from greylag_papers.zhou_2003.usps import STUDY, Settings, draw_trials, read_images
+from greylag.manifold import affinity_graph, choose_parameters, manifold_ranking, normalised_rank, query_vector
+from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, read_images
 from tests.greylag_papers.zhou_2003.oracles import roc_area
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "usps.manifold.yaml"
@@ -49,15 +49,35 @@ def test_scores_are_those_of_one_ranking_at_a_time(settings, tmp_path):
             assert found[name][i][trial][n - 1] == pytest.approx(area, abs=1e-12)
     assert 0.5 < np.mean(found["distance"]) < 0.99
     assert outcome.scores["manifold"]["digit 2"] == pytest.approx(np.mean(found["manifold"][1]))
-    by_number, by_width = outcome.tables
+    by_number, by_width, by_step, *_ = outcome.tables
+    assert [row[0] for row in by_step.rows] == [*(f"f({t})" for t in settings.steps), "f*"]
+    assert by_step.rows[-1][1] == pytest.approx(np.mean(found["manifold"][0], axis=0)[0])
     assert by_number.rows[0][:2] == ("manifold, 1 query", pytest.approx(np.mean(found["manifold"][0], axis=0)[0]))
     assert [row[0] for row in by_width.rows] == ["sigma 3", "sigma 4", "distance"]
+
+
+def test_parameters_are_chosen_by_leave_one_query_out(settings, tmp_path):
+    context = Context(tmp_path)
+    X, digits = read_images(settings, context)
+    queries = draw_trials(digits, settings)
+    chosen = choose(X, digits, queries, settings, context)
+    for i, trial in product(range(2), range(2)):
+        own = queries[i, trial]
+        expected = choose_parameters(
+            X, own, sigmas=(3.0, 4.0), alphas=settings.alphas, exponents=settings.exponents, graph="full"
+        )
+        assert tuple(chosen.parameters[i, trial]) == expected[:3]
+        W = affinity_graph(X, graph="full", sigma=expected.sigma)
+        f = normalised_rank(W, query_vector(len(X), own), alpha=expected.alpha, exponent=expected.exponent)
+        others = np.setdiff1d(np.arange(len(X)), own)
+        area = roc_area(f[others], digits[others] == digits[own[0]])
+        assert chosen.areas[i, trial] == pytest.approx(area, abs=1e-12)
 
 
 def test_report(settings, tmp_path):
     run_study(STUDY, settings, tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text()
-    assert report.count("<svg") == 2
+    assert report.count("<svg") == 3
     assert "grey values, which range from -1 to 1" in report
 
 
