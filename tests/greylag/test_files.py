@@ -7,7 +7,7 @@ import pytest
 
 from greylag.errors import FormatError, ParameterError
 from greylag.files import open_atomically, read_json_lines, write_text
-from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -72,7 +72,7 @@ def test_empty_files_are_refused(reader, lenient, content, tmp_path):
         reader(path, lenient=lenient)
 
 
-@pytest.mark.parametrize("reader", [*READERS, has_subtopics])
+@pytest.mark.parametrize("reader", READERS)
 def test_unreadable_files_are_format_errors(reader, tmp_path):
     with pytest.raises(FormatError, match=r"absent: cannot be read: No such file"):
         reader(tmp_path / "absent")

@@ -85,7 +85,7 @@ def test_files_that_are_not_experiments(tmp_path: Path, content: bytes, reason: 
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"none.yaml: no such experiment file"):
+    with pytest.raises(FormatError, match=r"none.yaml: cannot be read: No such file"):
         read_yaml(tmp_path / "none.yaml")
     with pytest.raises(FormatError, match="cannot be read"):
         read_yaml(tmp_path)
