@@ -245,7 +245,7 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:
-                record = json.loads(line)
+                record = json.loads(line.decode())
             except json.JSONDecodeError as error:
                 reason = f"not a JSON object: {error.msg} at column {error.colno}"
                 raise FormatError(path, number, reason) from None

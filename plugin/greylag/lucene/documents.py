@@ -38,6 +38,7 @@ _FIRST_CHARACTERS = {
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
+_TREC_TAG = re.compile(r"</?DOC(NO)?>")
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -261,11 +262,13 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
                     break
                 start = number
             if not start:
+                if tag := _TREC_TAG.search(line):
+                    raise FormatError(name, number, f"{tag[0]} is not inside <DOC>, which must start a line")
                 continue
             lines.append(line)
             if "</DOC>" in line:
-                if "<DOC>" in line.partition("</DOC>")[2]:
-                    raise FormatError(name, number, "<DOC> follows </DOC> on the same line: start a new line")
+                if tag := _TREC_TAG.search(line.partition("</DOC>")[2]):
+                    raise FormatError(name, number, f"{tag[0]} follows </DOC> on the same line: start a new line")
                 yield name, start, _checked(name, start, "".join(lines))
                 start, lines = 0, []
         if start:
@@ -275,6 +278,8 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
 def _checked(name: Path, line: int, element: str) -> str:
     if (found := element.count("<DOCNO>")) != 1 or element.count("</DOCNO>") != 1:
         raise FormatError(name, line, f"<DOC> has {found} <DOCNO> and {element.count('</DOCNO>')} </DOCNO>, not one")
+    if element.count("<DOC>") != 1:
+        raise FormatError(name, line, "<DOC> inside <DOC>: is </DOC> missing?")
     docid = element.partition("<DOCNO>")[2].partition("</DOCNO>")[0].strip()
     if docid:
         _check_docid(name, line, docid)
