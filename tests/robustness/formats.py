@@ -245,8 +245,7 @@ class Marked(NamedTuple):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, dict) or len(other) != self.count:
             return False
-        words = {*self.text.split(), *re.sub(r"<[^<>]*>", " ", self.text).split()}
-        return all(qid in self.text and set(topic.split()) <= words for qid, topic in other.items())
+        return all(word in self.text for qid, topic in other.items() for word in (qid, *topic.split()))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -257,7 +256,7 @@ def marked_oracle(text: bytes) -> Any:
     need(opening)
     tag = opening[1] if opening else ""
     entities = content.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("<![CDATA[", " ")
-    return Marked(entities, len(re.findall(rf"<{tag}\b[^<>]*>", content, re.IGNORECASE)))
+    return Marked(content + entities, len(re.findall(rf"<{tag}\b[^<>]*>", content, re.IGNORECASE)))
 
 
 # JSON and YAML ------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def evaluate(
 ) -> None:
     """Score runs and, with --baseline, test their differences from it.
 
-    Judgements are of documents, unless --subtopics or a measure of diversity says that they are by subtopic.
+    Judgements are of documents, unless --subtopics says that they are by subtopic.
 
     With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
@@ -73,7 +73,10 @@ def _scorer(
 ) -> Callable[[Run], evaluation.Scores]:
     """What scores a run by the judgements in `path`."""
     measures = [evaluation.parse_measure(name) for name in names or (SUBTOPIC_MEASURES if subtopics else MEASURES)]
-    if subtopics or any(measure.family.from_subtopics for measure in measures):
+    if subtopics:
         by_subtopic = read_subtopic_qrels(path, lenient=lenient)
         return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
+    for measure in measures:
+        if measure.family.from_subtopics:
+            raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
     return partial(evaluation.evaluate, qrels=read_qrels(path, lenient=lenient), measures=measures)

@@ -28,7 +28,7 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     code, out, _ = command("evaluate", *words)
     assert code == 0
     assert re.search(r"mrf\.run\.gz +0\.9\d+ +\+0\.\d+ +<0\.001\*", out)
-    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--json")
+    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--subtopics", "--json")
     scores = json.loads(out)["runs"][str(diverse)]["means"]
     assert scores["S-recall@10"] > 0.9
 
