@@ -6,13 +6,19 @@ STAMP := $(VENV)/.made-with
 TEST_STAMP := $(VENV)/.made-with-tests
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test lint bench clean venv test-venv
+SECONDS ?= 600
+
+.PHONY: demo test fuzz lint bench clean venv test-venv
 
 demo: venv
 	$(BIN)/greylag demo
 
 test: test-venv
 	$(BIN)/python -m pytest
+
+# Malformed files of every format, with new seeds: make fuzz SECONDS=60
+fuzz: test-venv
+	$(BIN)/python -m tests.robustness $(SECONDS)
 
 lint: venv
 	$(BIN)/ruff check plugin tests

@@ -12,11 +12,28 @@ The command line prints any of them as one line and exits with code 2.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_BREAK = re.compile(r"\s*[\x00-\x1f\x7f-\x9f\u2028\u2029]+\s*")
+_LONG_WORD = re.compile(r"[^\s/]{320,}")  # longer than the name of a file can be
+
+
+def one_line(text: str) -> str:
+    """The text on one line: line breaks and control characters become spaces, and very long words are cut."""
+    return _LONG_WORD.sub(lambda word: f"{word[0][:60]}...", _BREAK.sub(" ", text).strip())
 
 
 class GreylagError(Exception):
-    """Base class of the errors that greylag raises deliberately."""
+    """Base class of the errors that greylag raises deliberately. A message is one line.
+
+    Parameters
+    ----------
+    message : str
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class FormatError(GreylagError, ValueError):

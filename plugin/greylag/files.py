@@ -11,14 +11,16 @@ import gzip
 import io
 import json
 import logging
+import math
 import os
+import re
 import stat
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from greylag.errors import FormatError, ParameterError
 
@@ -27,6 +29,14 @@ BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", 
 
 TEMPORARY = ".greylag-"
 """The beginning of the name of every temporary file."""
+
+MAX_STREAM = 1 << 30
+"""The largest content of a pipe or device, in bytes. A regular file may have any size."""
+MAX_EXPANSION = 200
+"""The largest ratio of a decompressed file larger than `MAX_SMALL` to its gzip file; text compresses far less."""
+MAX_SMALL = 1 << 26
+_BLOCK = 1 << 20
+_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf(inity)?", re.IGNORECASE)
 
 _HINTS = {
     errno.ENOENT: "; give a file in an existing folder",
@@ -91,7 +101,7 @@ class Faults:
 
 
 def read_text(path: str | Path, faults: Faults) -> bytes:
-    """The content of a file as UTF-8 with LF line ends; gzip is detected by content and decompressed.
+    """The content of a file as UTF-8 with LF line ends, from `read_bytes`.
 
     Parameters
     ----------
@@ -103,18 +113,10 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
     Raises
     ------
     FormatError
-        If the file cannot be read, is a damaged gzip file, contains a NUL byte, or contains only white space; in strict
-        reading also if it has a byte-order mark, is not UTF-8 (lenient: read as Latin-1), or has CR LF line ends.
+        If `read_bytes` refuses the file, or it contains a NUL byte or only white space; in strict reading also if it
+        has a byte-order mark, is not UTF-8 (lenient: read as Latin-1), or has CR LF line ends.
     """
-    try:
-        content = Path(path).read_bytes()
-        if content.startswith(GZIP_MAGIC):
-            content = gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
-    except OSError as error:
-        raise FormatError(path, None, f"cannot be read: {error.strerror}; check the path") from None
-    content = _as_utf8(content, faults)
+    content = _as_utf8(read_bytes(path), faults)
     if (ends := content.count(b"\r\n")) > 0:
         first = content.count(b"\n", 0, content.index(b"\r\n")) + 1
         faults.repair(first, "the line ends in CR LF", "reads it as LF", ends)
@@ -125,6 +127,48 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
     if not content.strip():
         raise FormatError(path, None, "is empty; check how it was written")
     return content
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file; gzip is detected by content and decompressed.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is a damaged gzip file, or is larger than `limited` allows.
+    """
+    try:
+        with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
+            state = os.fstat(raw.fileno())
+            size = state.st_size if stat.S_ISREG(state.st_mode) else None
+            if file.peek(2).startswith(GZIP_MAGIC):
+                content: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=file))
+                return b"".join(limited(path, content, MAX_STREAM if size is None else gzip_limit(size)))
+            return b"".join(limited(path, file, MAX_STREAM)) if size is None else file.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
+    except MemoryError:
+        raise FormatError(path, None, "does not fit in memory; split it") from None
+    except (OSError, ValueError) as error:  # a path with NUL is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
+
+
+def gzip_limit(size: int) -> int:
+    """The largest content of a gzip file of `size` bytes."""
+    return max(MAX_SMALL, MAX_EXPANSION * size)
+
+
+def limited(path: str | Path, file: IO[bytes], limit: int) -> Iterator[bytes]:
+    """The blocks of a file; raises `FormatError` at a block of NUL bytes only, or beyond `limit` bytes."""
+    total = 0
+    while block := file.read(_BLOCK):
+        total += len(block)
+        if total > limit:
+            raise FormatError(path, None, f"has more than {limit >> 20} MB of content; is it the right file?")
+        if len(block) == block.count(0) == _BLOCK:
+            raise FormatError(path, None, "contains NUL bytes only; is it the right file?")
+        yield block
 
 
 def _as_utf8(content: bytes, faults: Faults) -> bytes:
@@ -201,7 +245,7 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:
-                record = json.loads(line)
+                record = json.loads(line.decode())
             except json.JSONDecodeError as error:
                 reason = f"not a JSON object: {error.msg} at column {error.colno}"
                 raise FormatError(path, number, reason) from None
@@ -212,8 +256,19 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
             yield number, record
 
 
+def parse_number(text: bytes) -> float:
+    """A decimal number or infinity, as C reads it; NaN for anything else, such as Python's 1_0."""
+    return float(text) if _NUMBER.fullmatch(text) else math.nan
+
+
+def is_name(name: str) -> bool:
+    """Whether a TREC file can contain the name: it is not empty, has no ASCII white space or NUL, and is UTF-8."""
+    encoded = name.encode(errors="surrogatepass")
+    return encoded.replace(b"\0", b" ").split() == [encoded] == [name.encode(errors="replace")]
+
+
 def check_names(what: str, names: Iterable[str]) -> None:
-    """Raise `ParameterError` if a name is empty or has white space or NUL, and so would not be read back.
+    """Raise `ParameterError` if a name would not be read back, by `is_name`.
 
     Parameters
     ----------
@@ -223,8 +278,8 @@ def check_names(what: str, names: Iterable[str]) -> None:
         The names.
     """
     for name in names:
-        if name.encode().replace(b"\0", b" ").split() != [name.encode()]:
-            reason = "is empty or has white space or NUL, which a TREC file cannot contain; rename it"
+        if not is_name(name):
+            reason = "is empty or has white space or NUL or is not UTF-8, which a TREC file cannot contain; rename it"
             raise ParameterError(f"{what} {name!r} {reason}")
 
 

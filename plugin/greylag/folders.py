@@ -18,7 +18,9 @@ from greylag.files import sync, why
 MARK = ".greylag"
 
 
-def make_folder(target: Path, fill: Callable[[Path], None], *, done: Callable[[], bool] = lambda: False) -> None:
+def make_folder(
+    target: Path, fill: Callable[[Path], None], *, done: Callable[[], bool] = lambda: False, mark: str = ""
+) -> None:
     """Make a folder such that it is complete or absent, in whatever way the process ends.
 
     The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. A lock file ensures that
@@ -32,6 +34,8 @@ def make_folder(target: Path, fill: Callable[[Path], None], *, done: Callable[[]
         Fills the empty folder that it is given.
     done : callable, optional
         Called with the lock held. If it returns true, the folder is left as it is.
+    mark : str, default ""
+        The content of the marker file, which `read_mark` returns.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def make_folder(target: Path, fill: Callable[[Path], None], *, done: Callable[[]
             remove_folder(part)
             try:
                 part.mkdir()
-                (part / MARK).touch()
+                (part / MARK).write_text(mark, encoding="utf-8")
                 fill(part)
                 _sync_tree(part)
                 remove_folder(target)
@@ -63,6 +67,14 @@ def make_folder(target: Path, fill: Callable[[Path], None], *, done: Callable[[]
         for folder in parents:
             with suppress(OSError):  # succeeds only for empty folders
                 folder.rmdir()
+
+
+def read_mark(folder: Path) -> str:
+    """The content of a folder's marker file; "" if there is none."""
+    try:
+        return (folder / MARK).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def remove_folder(folder: Path) -> None:

@@ -81,6 +81,13 @@ def model_content(path: str | Path, kind: str, schema: int, command: str, **type
         raise ModelError(f"{path}: {_line(error)}") from None
 
 
+def read_weight(value: object) -> float:
+    """A weight of a model file; raises `ModelError` if it is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ModelError(f"weight {value!r:.40} is not a number")
+    return float(value)
+
+
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:
     """Check that a model is used on the collection that it was trained on.
 

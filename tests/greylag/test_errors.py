@@ -27,3 +27,17 @@ def test_there_are_five_errors_with_one_base() -> None:
     assert names == {"FormatError", "ParameterError", "CollectionError", "ModelError", "DependencyError"}
     assert issubclass(errors.FormatError, ValueError)
     assert issubclass(errors.ParameterError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("one\n  two\r\n", "one two"),
+        ("a\x1b[31mb\x85c\u2028d\0e", "a [31mb c d e"),
+        ("value " + "9" * 5000 + " is wrong", "value " + "9" * 60 + "... is wrong"),
+        ("/" + "x" * 255 + "/" + "y" * 255 + ": a  name", "/" + "x" * 255 + "/" + "y" * 255 + ": a  name"),
+    ],
+)
+def test_messages_are_one_line(message: str, shown: str) -> None:
+    assert str(errors.ParameterError(message)) == shown
+    assert str(errors.FormatError("a.run", 7, message)) == f"a.run:7: {shown}"

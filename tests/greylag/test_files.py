@@ -1,13 +1,14 @@
 import gzip
 import logging
+import math
 import os
 import time
 
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import open_atomically, read_json_lines, write_text
-from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
+from greylag.files import MAX_SMALL, check_names, open_atomically, parse_number, read_json_lines, write_text
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -72,7 +73,7 @@ def test_empty_files_are_refused(reader, lenient, content, tmp_path):
         reader(path, lenient=lenient)
 
 
-@pytest.mark.parametrize("reader", [*READERS, has_subtopics])
+@pytest.mark.parametrize("reader", READERS)
 def test_unreadable_files_are_format_errors(reader, tmp_path):
     with pytest.raises(FormatError, match=r"absent: cannot be read: No such file"):
         reader(tmp_path / "absent")
@@ -204,3 +205,42 @@ def test_lines_that_are_not_json_objects_are_refused(line, reason, tmp_path):
     (tmp_path / "x.jsonl").write_text(f"{{}}\n{line}\n")
     with pytest.raises(FormatError, match=rf"x\.jsonl:2: not a JSON object{reason}"):
         list(read_json_lines(tmp_path / "x.jsonl"))
+
+
+def test_gzip_that_expands_beyond_reason_is_refused(tmp_path):
+    (tmp_path / "bomb").write_bytes(gzip.compress(b"1\tx\n" * (MAX_SMALL // 4 + 1)))
+    with pytest.raises(FormatError, match="bomb: has more than 64 MB of content"):
+        read_topics(tmp_path / "bomb")
+    (tmp_path / "zeros").write_bytes(gzip.compress(bytes(1 << 21)))
+    with pytest.raises(FormatError, match="zeros: contains NUL bytes only"):
+        read_topics(tmp_path / "zeros")
+
+
+def test_endless_devices_are_refused():
+    with pytest.raises(FormatError, match="/dev/zero: contains NUL bytes only"):
+        read_topics("/dev/zero")
+
+
+def test_a_path_with_nul_is_a_format_error():
+    with pytest.raises(FormatError, match="cannot be read: embedded null byte"):
+        read_topics("a\0b")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [(b"1", 1.0), (b"-.5e1", -5.0), (b"+7.", 7.0), (b"INF", math.inf), (b"-infinity", -math.inf)],
+)
+def test_numbers_are_those_of_c(text, value):
+    assert parse_number(text) == value
+
+
+@pytest.mark.parametrize("text", [b"", b"1_0", b"0x10", b"nan", "\u0661".encode(), b"1e", b".", b" 1", b"1,5"])
+def test_what_is_not_a_number_is_nan(text):
+    assert math.isnan(parse_number(text))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\0", "a\n", "\udcff"])
+def test_names_that_cannot_be_read_back_are_refused(name):
+    with pytest.raises(ParameterError, match="rename it"):
+        check_names("document", ["good", name])
+    check_names("document", ["a\u00a0b", "a\x1cb", "\u2028"])

@@ -10,7 +10,7 @@ import pytest
 
 from greylag.errors import ModelError
 from greylag.index import PositionalIndex
-from greylag.model_files import check_collection, model_content, write_model
+from greylag.model_files import check_collection, model_content, read_weight, write_model
 
 CONTENT: dict[str, Any] = {"weight": 1.5, "parameters": {}, "fingerprint": "f", "provenance": {}}
 
@@ -94,3 +94,10 @@ def test_a_model_is_for_its_collection() -> None:
     check_collection("other", index, transfer=True)
     with pytest.raises(ModelError, match=r"another collection .*: train it on this one, or allow a transfer"):
         check_collection("other", index, transfer=False)
+
+
+def test_weights_are_numbers() -> None:
+    assert [read_weight(2), read_weight(-0.5)] == [2.0, -0.5]
+    for value in ("0.5", True, None, [1]):
+        with pytest.raises(ModelError, match="is not a number"):
+            read_weight(value)

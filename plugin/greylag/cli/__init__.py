@@ -6,6 +6,7 @@ run. To add a command, add its module and its line in `COMMANDS`.
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -17,7 +18,7 @@ from typer.core import TyperGroup
 
 from greylag import __version__
 from greylag.cli.groups import flatten
-from greylag.errors import GreylagError
+from greylag.errors import GreylagError, one_line
 
 COMMANDS = {
     "index": "Index documents with positions.",
@@ -99,6 +100,7 @@ def main() -> None:
     log = logging.getLogger("greylag")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    _show_all_names()
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
@@ -108,12 +110,16 @@ def main() -> None:
     except GreylagError as error:
         code = _fail(str(error))
     except BrokenPipeError:  # such as `greylag evaluate ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         code = 1
     except OSError as error:
-        code = _fail(str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
+        code = _fail(f"{error.filename or 'output'}: {error.strerror or error}")
+        if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
+            _discard_output()
     except UnicodeEncodeError as error:
-        code = _fail(f"{error.object!r} is not valid UTF-8")
+        code = _fail(f"{error.object!r:.80} is not valid UTF-8")
+    except (RecursionError, MemoryError) as error:
+        code = _fail(f"an input is too large or too deeply nested: {error}")
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     finally:
@@ -123,8 +129,20 @@ def main() -> None:
     sys.exit(code)
 
 
+def _show_all_names() -> None:
+    """Escape characters that the terminal cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Discard what Python would write to standard output at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(message: str) -> int:
-    line = " ".join(message.split())
+    line = one_line(message)
     shown = line if len(line) <= MAX_MESSAGE else f"{line[:MAX_MESSAGE]}..."
     print(f"greylag: error: {shown}", file=sys.stderr)
     return 2

@@ -10,6 +10,7 @@ import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
+from greylag.cli.outputs import check_output
 from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
@@ -91,8 +92,10 @@ def diversify(
     rankings = reading.run(run, topics)
     tag = tag or f"{rankings.tag}-{method.method}"
     if isinstance(stage, CSSVM) and not method.fuse:
+        paths = [_numbered(out, number) for number in range(1, len(stage.model.members) + 1)]
+        for path in paths:
+            check_output(path, [file for file in (run, topics, method.model, method.titles) if file is not None])
         runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
-        paths = [_numbered(out, number) for number in range(1, len(runs) + 1)]
         for path, member_run in zip(paths, runs, strict=True):
             write_run(member_run, path)
         typer.echo(" ".join(map(str, paths)))

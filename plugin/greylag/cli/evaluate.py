@@ -15,7 +15,7 @@ from greylag.cli.options import Lenient
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.significance import Test
 from greylag.ranking import Run
-from greylag.trec import has_subtopics, read_qrels, read_run, read_subtopic_qrels
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels
 
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
@@ -35,20 +35,25 @@ def evaluate(
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    subtopics: Annotated[
+        bool, typer.Option("--subtopics", help="The judgements are by subtopic: qid subtopic docid grade.")
+    ] = False,
     lenient: Lenient = False,
 ) -> None:
     """Score runs and, with --baseline, test their differences from it.
 
+    Judgements are of documents, unless --subtopics says that they are by subtopic.
+
     With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
     """
-    score = _scorer(qrels, measures, lenient=lenient)
+    score = _scorer(qrels, measures, subtopics=subtopics, lenient=lenient)
     scores = {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
         run = read_run(path, lenient=lenient)
         try:
             scores[str(path)] = score(run)
-        except ParameterError as error:  # no query in common, or measures of the other kind of judgements
+        except ParameterError as error:  # no query in common
             raise FormatError(path, None, str(error)) from None
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
@@ -63,11 +68,15 @@ def evaluate(
             typer.echo(f"\n{evaluation.wins_table(choice)}", nl=False)
 
 
-def _scorer(path: Path, names: Sequence[str] | None, *, lenient: bool) -> Callable[[Run], evaluation.Scores]:
+def _scorer(
+    path: Path, names: Sequence[str] | None, *, subtopics: bool, lenient: bool
+) -> Callable[[Run], evaluation.Scores]:
     """What scores a run by the judgements in `path`."""
-    if has_subtopics(path):
-        measures = [evaluation.parse_measure(name) for name in names or SUBTOPIC_MEASURES]
-        subtopics = read_subtopic_qrels(path, lenient=lenient)
-        return partial(evaluation.evaluate_by_subtopic, qrels=subtopics, measures=measures)
-    measures = [evaluation.parse_measure(name) for name in names or MEASURES]
+    measures = [evaluation.parse_measure(name) for name in names or (SUBTOPIC_MEASURES if subtopics else MEASURES)]
+    if subtopics:
+        by_subtopic = read_subtopic_qrels(path, lenient=lenient)
+        return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
+    for measure in measures:
+        if measure.family.from_subtopics:
+            raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
     return partial(evaluation.evaluate, qrels=read_qrels(path, lenient=lenient), measures=measures)

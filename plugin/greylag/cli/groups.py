@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from greylag.cli.outputs import check_options
 from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def flat(**values: Any) -> None:
+        check_options(values)
         made = {
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()

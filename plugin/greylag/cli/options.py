@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from greylag.cli.outputs import check_output
 from greylag.errors import FormatError
+from greylag.features.prior import Prior
 from greylag.features.spec import Feature, Pool, named_pool, parse_features, unique_features
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ranking import Run
 from greylag.trec import Qrels, read_qrels, read_run, read_topics
 
+MAX_JOBS = 1024
+
 
 def _check_jobs(jobs: int) -> int:
-    if jobs != -1 and jobs < 1:
-        raise typer.BadParameter(f"{jobs} is neither -1 nor at least 1")
+    if jobs != -1 and not 1 <= jobs <= MAX_JOBS:
+        raise typer.BadParameter(f"{jobs} is neither -1 nor from 1 to {MAX_JOBS}")
     return jobs
 
 
@@ -56,6 +61,11 @@ class Reading:
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)
         return qrels
+
+
+def check_priors(out: Path, features: Iterable[Feature]) -> None:
+    """`check_output` for the files of priors."""
+    check_output(out, [feature.file for feature in features if isinstance(feature, Prior)])
 
 
 @dataclass(frozen=True)

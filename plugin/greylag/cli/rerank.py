@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics
+from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics, check_priors
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
@@ -68,4 +68,6 @@ def rerank(
     """Rerank a run with a learned model or by manifold ranking."""
     rankings = reading.run(run, topics)
     stage = method.stage(index, rankings, reading)
+    if isinstance(stage, MRFRanker):
+        check_priors(out, stage.model.features)
     write_run(stage.run(rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.method}"), out)

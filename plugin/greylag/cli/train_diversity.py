@@ -15,12 +15,12 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.structured.assignment import Assignment
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.trec import has_subtopics, read_subtopic_qrels
+from greylag.trec import read_subtopic_qrels
 
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 
@@ -100,8 +100,6 @@ def train_diversity(
     learner = learning.make()
     if validate and learning.C is not None:
         raise ParameterError("--C and --validate cannot be combined: --validate chooses C")
-    if not has_subtopics(qrels):
-        raise FormatError(qrels, None, "not subtopic judgements (qid subtopic docid grade)")
     titles = None if space.titles is None else read_titles(space.titles, lenient=reading.lenient)
     rankings = reading.run(run, topics)
     make = CandidateMaker(PositionalIndex.from_lucene(index), space.features, titles=titles)

@@ -14,7 +14,7 @@ from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.model_files import check_collection, model_content, write_model
+from greylag.model_files import check_collection, model_content, read_weight, write_model
 
 SCHEMA = 3
 KIND = "greylag diversity model"
@@ -140,7 +140,7 @@ class DiversityModel:
             vectors = zip(*content["weights"].values(), strict=True)
             return cls(
                 features=features,
-                weights=tuple(tuple(float(weight) for weight in vector) for vector in vectors),
+                weights=tuple(tuple(map(read_weight, vector)) for vector in vectors),
                 k=content["k"],
                 titles=content["titles"],
                 parameters=FeatureParameters(**content["parameters"]),

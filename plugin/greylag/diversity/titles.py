@@ -25,12 +25,13 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
     """
     titles: dict[str, str] = {}
     for number, record in read_json_lines(path, lenient=lenient):
-        if "id" not in record:
-            raise FormatError(path, number, "not a JSON object with an id and, optionally, a title")
-        docid, title = str(record["id"]), record.get("title") or ""
-        if not isinstance(title, str) or docid in titles:
-            reason = "duplicate document" if docid in titles else f"title {title!r:.40} is not a string: document"
-            raise FormatError(path, number, f"{reason} {docid!r}")
-        titles[docid] = title
+        docid, title = record.get("id"), record.get("title", "")
+        if isinstance(docid, bool) or not isinstance(docid, str | int):
+            raise FormatError(path, number, "not a JSON object with an id (string or integer) and, optionally, a title")
+        if not isinstance(title, str):
+            raise FormatError(path, number, f"title {title!r:.40} is not a string: document {docid!r}")
+        if str(docid) in titles:
+            raise FormatError(path, number, f"duplicate document {str(docid)!r}")
+        titles[str(docid)] = title
 
     return titles

@@ -7,12 +7,14 @@ from .config import Folds as Folds
 from .config import MeasureName as MeasureName
 from .config import ObjectiveName as ObjectiveName
 from .config import Positive as Positive
+from .config import Seed as Seed
 from .config import Settings as Settings
 from .config import readable_by as readable_by
 from .figures import Figure as Figure
 from .figures import Panel as Panel
 from .figures import draw_figure as draw_figure
 from .figures import line_figure as line_figure
+from .figures import plain_text as plain_text
 from .report import Section as Section
 from .report import write_report as write_report
 from .runner import Finished as Finished
@@ -47,6 +49,7 @@ __all__ = [
     "Positive",
     "Progress",
     "Section",
+    "Seed",
     "Settings",
     "Study",
     "Table",
@@ -61,6 +64,7 @@ __all__ = [
     "merge_scores",
     "open_collection",
     "open_index",
+    "plain_text",
     "readable_by",
     "run_study",
     "write_report",

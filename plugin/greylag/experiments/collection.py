@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Literal
 from greylag.errors import CollectionError
 from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
 from greylag.experiments.study import Context
-from greylag.files import write_text
+from greylag.folders import read_mark
 from greylag.index.analysis import STOP_LISTS, read_stop_words, shorten_query
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
@@ -156,6 +155,8 @@ def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
 def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
     """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
+    Only an index that a study built is ever replaced.
+
     Parameters
     ----------
     docs : Path
@@ -167,19 +168,16 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
     ------
     CollectionError
         If `docs` does not exist or cannot be indexed.
+    ParameterError
+        If the study's folder has something else under the name of the index.
     """
     if not docs.exists():
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
     folder = context.folder / "index"
-    made_from = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)}) + "\n"
-    note = folder.with_name(f"{folder.name}.json")
-    if folder.exists() and note.exists() and note.read_text(encoding="utf-8") == made_from:
+    origin = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)})
+    if read_mark(folder) == origin:
         context.progress(f"index: {folder}, built before")
-        return LuceneIndex(folder)
-    if note.exists():  # any other folder of this name is somebody else's
-        shutil.rmtree(folder, ignore_errors=True)
-    context.folder.mkdir(parents=True, exist_ok=True)
-    write_text(note, made_from)  # first, so that an index without a note is never ours
-    n = build_index(docs, folder, collection=form)
-    context.progress(f"index: {n} documents, in {folder}")
+    else:
+        n = build_index(docs, folder, collection=form, origin=origin)
+        context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

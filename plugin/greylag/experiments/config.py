@@ -7,6 +7,7 @@ Every file names its study, whose module adds its own fields to `Experiment`. A 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,10 +16,15 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import parse_measure
+from greylag.files import read_bytes
 from greylag.ltr.objectives import Objective
 
+MAX_YAML = 1 << 20
+"""The largest experiment file, in bytes."""
+MAX_NAME = 200
+"""The longest name of a file in an output folder, in UTF-8 bytes, without its suffix."""
 T = TypeVar("T", bound="Experiment")
 
 
@@ -32,16 +38,35 @@ def readable_by(parse: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Positive = Annotated[int, Field(ge=1)]
-Folds = Annotated[int, Field(ge=2)]
+def check_file_name(name: str) -> str:
+    """The name, if it can be the name of a file or folder inside another.
+
+    Raises
+    ------
+    ParameterError
+        If it is empty, has a slash, backslash or control character, starts with a dot, or is too long.
+    """
+    odd = any(c in "/\\" or not c.isprintable() for c in name)
+    if odd or name.startswith(".") or not 1 <= len(name.encode(errors="replace")) <= MAX_NAME:
+        raise ParameterError(
+            f"{name!r:.60} cannot name a file: use 1 to {MAX_NAME} bytes without slashes and control characters, "
+            "not starting with a dot"
+        )
+    return name
+
+
+FileName = Annotated[str, AfterValidator(check_file_name)]
+Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
+Folds = Annotated[int, Field(ge=2, lt=1 << 31)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 MeasureName = Annotated[str, readable_by(parse_measure)]
 ObjectiveName = Annotated[str, readable_by(Objective.parse)]
 
 
 class Settings(BaseModel):
-    """A part of an experiment file: frozen; unknown fields are errors."""
+    """A part of an experiment file: frozen; unknown fields and numbers that are not finite are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Experiment(Settings):
@@ -50,7 +75,7 @@ class Experiment(Settings):
     Parameters
     ----------
     name : str
-        The experiment's name, which is also the name of its folder in ``runs``.
+        The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`.
     study : str, default "pipeline"
         A key of `greylag.experiments.study.STUDIES`.
     data : str, default "."
@@ -59,7 +84,7 @@ class Experiment(Settings):
         The scores that ``greylag experiment --check`` verifies.
     """
 
-    name: str
+    name: FileName
     study: str = "pipeline"
     data: str = "."
     expected: Mapping[str, Mapping[str, float]] = {}
@@ -83,24 +108,59 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML whose values are those of JSON: no aliases, and text as the only keys, each once. Dates are text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (yaml's own way)
+        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise _refusal("aliases are not supported; write the value again", self.peek_event())  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if not key.tag.endswith(":str"):
+                raise _refusal(f"key {key.value!r:.60} is not text; put it in quotes", key)
+            if key.value in seen:
+                raise _refusal(f"duplicate key {key.value!r:.60}; keep one of them", key)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=reason, problem_mark=place.start_mark)
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The fields of an experiment file, unchecked.
+    """The fields of an experiment file, unchecked; all values are those of JSON.
 
     Raises
     ------
     FormatError
-        If the file is missing, is not YAML or does not hold a mapping.
+        If the file cannot be read, is not YAML or does not hold a mapping; if it is larger than `MAX_YAML`, or has an
+        alias, a key that is not text, a duplicate key, or a value that JSON lacks.
     """
+    text = read_bytes(path)
+    if len(text) > MAX_YAML:
+        raise FormatError(path, None, f"an experiment file has at most {MAX_YAML} bytes, not {len(text)}")
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FormatError(path, None, "no such experiment file") from None
-    except (OSError, UnicodeDecodeError) as error:
+        content = yaml.load(text.decode("utf-8-sig"), _Loader)
+        json.dumps(content)
+    except UnicodeDecodeError as error:
         raise FormatError(path, None, f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else None
-        raise FormatError(path, line, f"not YAML: {getattr(error, 'problem', error)}") from None
+        raise FormatError(path, line, f"not YAML: {getattr(error, 'problem', None) or error}") from None
+    except RecursionError:
+        raise FormatError(path, None, "not an experiment file: it is nested too deeply") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # such as a number of 5,000 digits
+        raise FormatError(path, None, f"a value is not valid: {error}") from None
     if not isinstance(content, dict):
         raise FormatError(path, None, "an experiment file is a mapping of field names to values")
     return content
@@ -115,7 +175,7 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         If a field is unknown, missing or out of its domain. Only the first such field is reported.
     """
     try:
-        settings = form(**fields)
+        settings = form.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

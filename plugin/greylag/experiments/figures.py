@@ -84,6 +84,11 @@ def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 
     return Figure(caption, re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", svg))
 
 
+def plain_text(name: str) -> str:
+    """The name as text for matplotlib, which takes what is between dollar signs for a formula."""
+    return name.replace("$", r"\$")
+
+
 def line_figure(
     caption: str,
     xlabel: str,
@@ -107,10 +112,10 @@ def line_figure(
         grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
         for axes, (name, (curves, levels)) in zip(grid, panels.items(), strict=True):
             for curve, points in curves.items():
-                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=curve)
+                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=plain_text(curve))
             for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
-                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=level)
-            axes.set(title=name, xlabel=xlabel, xscale="log" if log else "linear")
+                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=plain_text(level))
+            axes.set(title=plain_text(name), xlabel=xlabel, xscale="log" if log else "linear")
             if all(isinstance(x, int) for points in curves.values() for x in points) and not log:
                 axes.xaxis.get_major_locator().set_params(integer=True)
             axes.legend(fontsize="small")

@@ -155,7 +155,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         tables=[table, *comparisons],
         title=f"SVM-div after the MRF model: {settings.name}",
         sections=[Section("Every step", _STEPS, [table]), Section("After the MRF model", _TESTS, comparisons)],
-        runs=runs,
+        runs={name.replace("/", "-"): run for name, run in runs.items()},
         provenance={"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint},
     )
 

@@ -68,7 +68,7 @@ class Training(config.Settings):
     epsilon: float = 0.0
     retrain: bool = False
     folds: config.Folds = 5
-    seed: int = 0
+    seed: config.Seed = 0
 
     @property
     def learner(self) -> GreedySelection:

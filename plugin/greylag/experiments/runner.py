@@ -8,8 +8,10 @@ The output folder then contains
     models/        the study's models
     report.html    tables and figures, if the study makes a report
     finished.json  what the outcome depends on, its scores, its summary and its files; written last
+    .greylag-files the names of all files that the study wrote
 
-A finished study is not run again as long as its settings, input files, code and library versions are the same.
+A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
+that the study did not write are neither overwritten nor removed.
 """
 
 from __future__ import annotations
@@ -17,14 +19,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from greylag.experiments.config import Experiment, file_stamps
+from greylag.errors import ParameterError
+from greylag.experiments.config import Experiment, check_file_name, file_stamps
 from greylag.experiments.figures import check_dependencies
 from greylag.experiments.ir_metadata import describe, versions
 from greylag.experiments.report import write_report
@@ -34,6 +37,9 @@ from greylag.files import write_text
 from greylag.trec.runs import write_run
 
 FINISHED = "finished.json"
+RESULTS = "results.json"
+REPORT = "report.html"
+OWN_FILES = ".greylag-files"
 
 
 @dataclass(frozen=True)
@@ -75,49 +81,93 @@ def run_study(
     Raises
     ------
     GreylagError
-        Any error of the study. The files of an earlier outcome are then unchanged.
+        Any error of the study, or if a file in `out` that the study did not write is in the way. The files of an
+        earlier outcome are then unchanged.
     """
     key = dependencies(settings)
     earlier = _read_finished(out)
     if earlier.get("key") == key and all((out / name).exists() for name in earlier["files"]):
         progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
         return Finished(earlier["scores"], earlier["summary"])
+    _check_free(out, [FINISHED, RESULTS])
     if study.report:
         check_dependencies()
     context = Context(out, n_jobs, progress)
     outcome = study.run(settings, study.open(settings, context), context)
+    files = outcome_files(outcome, settings)
+    earlier_files = _own_files(out)
+    _check_free(out, files)
     out.mkdir(parents=True, exist_ok=True)
+    write_text(out / OWN_FILES, json.dumps(sorted({FINISHED, *earlier_files, *files})) + "\n")
     (out / FINISHED).unlink(missing_ok=True)
-    summary, files = write_outcome(outcome, settings, out)
-    for name in set(earlier.get("files", ())) - set(files):
+    for name, write in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        write(out / name)
+    for name in earlier_files - files.keys() - {FINISHED}:
         (out / name).unlink(missing_ok=True)
-    content = {"key": key, "scores": outcome.scores, "summary": summary, "files": files}
+    summary = "\n".join(map(as_text, outcome.tables))
+    if outcome.sections:
+        summary += f"\nThe report is {out / REPORT}\n"
+    content = {"key": key, "scores": outcome.scores, "summary": summary, "files": list(files)}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return Finished(outcome.scores, summary)
 
 
-def write_outcome(outcome: Outcome, settings: Experiment, out: Path) -> tuple[str, list[str]]:
-    """Write the files of an outcome; return the text for the terminal and the names of the files."""
+def outcome_files(outcome: Outcome, settings: Experiment) -> dict[str, Callable[[Path], object]]:
+    """The files of an outcome, each with a function that writes it.
+
+    Raises
+    ------
+    ParameterError
+        If a name cannot be the name of a file (see `greylag.experiments.config.check_file_name`).
+    """
     origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
-    texts = {"results.json": json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
+    texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
     for name, description in outcome.descriptions.items():
         texts[f"{name}.yaml"] = describe(outcome.runs[name], description)
-    for name, text in texts.items():
-        write_text(out / name, text)
-    runs = {f"{name}.run": run for name, run in outcome.runs.items()}
-    for name, run in runs.items():
-        write_run(run, out / name)
-    models = {f"models/{name}.json": model for name, model in outcome.models.items()}
-    for name, model in models.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        model.save(out / name)
-    summary, files = "\n".join(map(as_text, outcome.tables)), [*texts, *runs, *models]
+    files: dict[str, Callable[[Path], object]] = {name: partial(write_text, text=text) for name, text in texts.items()}
+    files |= {f"{name}.run": partial(write_run, run) for name, run in outcome.runs.items()}
+    files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
     if outcome.sections:
-        write_report(out / "report.html", outcome.title or settings.name, outcome.sections, origin)
-        summary, files = f"{summary}\nThe report is {out / 'report.html'}\n", [*files, "report.html"]
-    return summary, files
+        title = outcome.title or settings.name
+        files[REPORT] = partial(write_report, title=title, sections=outcome.sections, provenance=origin)
+    for name in files:
+        _check_inside(name)
+    return files
+
+
+def _check_inside(name: str) -> None:
+    for part in name.split("/"):
+        check_file_name(part)
+
+
+def _own_files(out: Path) -> set[str]:
+    """The names of the files in `out` that a study wrote."""
+    names = {*_read_finished(out).get("files", ()), *_read_names(out)}
+    for name in names:
+        try:
+            _check_inside(name)
+        except ParameterError as error:
+            raise ParameterError(f"{out / OWN_FILES} is damaged: {error}; give another folder") from None
+    return names
+
+
+def _read_names(out: Path) -> list[str]:
+    try:
+        names = json.loads((out / OWN_FILES).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _check_free(out: Path, names: Iterable[str]) -> None:
+    """Raise `ParameterError` if there is a file of one of these names that no study wrote."""
+    own = _own_files(out) | ({FINISHED} if _read_finished(out) else set())
+    for name in names:
+        if name not in own and os.path.lexists(out / name):
+            raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 
 
 def dependencies(settings: Experiment) -> str:
@@ -135,8 +185,9 @@ def _read_finished(out: Path) -> dict[str, Any]:
     """The content of `FINISHED`, empty if there is none or it is damaged."""
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-        return content if {"key", "scores", "summary", "files"} <= content.keys() else {}
-    except (OSError, ValueError, AttributeError):
+        whole = {"key", "scores", "summary", "files"} <= content.keys()
+        return content if whole and all(isinstance(name, str) for name in content["files"]) else {}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
 

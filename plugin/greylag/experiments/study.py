@@ -149,8 +149,8 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
     """
     fields = read_yaml(path)
     name = fields.get("study", "pipeline")
-    if name not in STUDIES:
-        raise FormatError(path, None, f"unknown study {name!r}: use one of {', '.join(STUDIES)}")
+    if not isinstance(name, str) or name not in STUDIES:
+        raise FormatError(path, None, f"unknown study {name!r:.60}: use one of {', '.join(STUDIES)}")
     study: Study[Any, Any] = import_module(STUDIES[name]).STUDY
     return study, check_fields(path, fields, study.settings)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
+from greylag.errors import ParameterError
 from greylag.features.expansion import relevance_model
 from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
@@ -19,6 +21,7 @@ Clique = tuple[int, ...]
 CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
 NARROWEST = Window("U", 1)
+MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
@@ -88,6 +91,11 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     ``term``: the terms. ``ordered``: contiguous sub-sequences of 2 to `max_size` terms that are cliques of the graph.
     ``unordered``: all subsets of 2 to `max_size` terms that are. FI has no clique of two terms, SD has the adjacent
     pairs, and FD has every subset. The terms of a clique are in query order.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than `MAX_CLIQUES`.
     """
     if clique_set == "term":
         return [(place,) for place in range(n_terms)]
@@ -95,6 +103,11 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     sizes = range(2, largest + 1)
     if clique_set == "ordered" or dependence == "SD":
         return [tuple(range(first, first + size)) for size in sizes for first in range(n_terms - size + 1)]
+    if sum(comb(n_terms, size) for size in sizes) > MAX_CLIQUES:
+        raise ParameterError(
+            f"a query of {n_terms} terms has more than {MAX_CLIQUES} cliques of up to {max_size} terms under full "
+            "dependence: use SD features, a smaller max_clique, or a shorter query"
+        )
     return [clique for size in sizes for clique in combinations(range(n_terms), size)]
 
 
@@ -175,8 +188,12 @@ def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordere
     rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts after every term
     if not ordered:
         rows.sort(axis=1)
-    keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if (len(terms) + 1) ** max_size < 1 << 63:
+        keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    else:
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        inverse = inverse.ravel()
     ends = np.cumsum([0, *map(len, tables)])
     multiplicity = [np.bincount(inverse[a:b], minlength=len(first)) for a, b in pairwise(ends)]
     rows = rows[first]

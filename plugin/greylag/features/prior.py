@@ -10,11 +10,13 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, read_rows
+from greylag.files import Faults, parse_number, read_rows
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray
 
-_SPELLING = re.compile(r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?")
+_SPELLING = re.compile(
+    r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?", re.ASCII
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -88,10 +90,7 @@ class Prior:
         with Faults(self.file, lenient=None) as faults:
             for line, (docid, text) in read_rows(self.file, "docid value", faults):
                 name = docid.decode()
-                try:
-                    value = float(text)
-                except ValueError:
-                    value = math.nan
+                value = parse_number(text)
                 if not self._fits(value):
                     raise FormatError(self.file, line, f"value {text.decode()!r} must be {self._domain}")
                 if name in values:

@@ -21,7 +21,7 @@ SINGLE_TERM_SETS = ("term", "expansion")
 UNLIMITED = 0
 FUNCTIONS = tuple(WEIGHTINGS)
 
-_WINDOW = re.compile(r"(?P<order>[OU])-(?P<width>[1-9]\d*|unlimited)")
+_WINDOW = re.compile(r"(?P<order>[OU])-(?P<width>[1-9][0-9]{0,5}|unlimited)")
 
 
 class Window(NamedTuple):
@@ -34,7 +34,7 @@ class Window(NamedTuple):
         "U" is ``#uw``: the terms in any order, within ``width * |clique|`` tokens, or within `width` tokens if
         `FeatureParameters.profile` is "inquery".
     width : int
-        In tokens, at least 1, or `UNLIMITED` for anywhere in the document.
+        In tokens, from 1 to 999,999, or `UNLIMITED` for anywhere in the document.
     """
 
     order: Order
@@ -106,7 +106,7 @@ class FeatureSpec:
         if function not in FUNCTIONS or (dash and Window.parse(window) is None):
             raise ParameterError(
                 f"unknown weighting {self.weighting!r} in feature {self}: use {' or '.join(FUNCTIONS)}, followed by a "
-                "window for cliques of several terms, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
+                "window of up to 999999 tokens for cliques of several terms, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
             )
         single = self.cliques in SINGLE_TERM_SETS
         if single == bool(dash):

@@ -19,6 +19,8 @@ from greylag.ranking import FloatArray, IntArray
 Profile = Literal["indri", "galago", "inquery"]
 Idf = Literal["lucene", "robertson"]
 
+MAX_CLIQUE = 10
+
 
 @dataclass(frozen=True)
 class FeatureParameters:
@@ -42,7 +44,7 @@ class FeatureParameters:
         - "galago": windows are as wide, and all matches count.
         - "inquery": U-N has N tokens, whatever the size of the clique, and matches must not overlap. This is what
           Metzler (2007, section 3.3) says literally: N is the maximum size of the window. U-1 then never matches.
-    max_clique : int >= 2, default 3
+    max_clique : int in [2, 10], default 3
         The largest clique, in terms. The number of FD's cliques grows as 2^n.
     fb_docs : int >= 1, default 10
         Feedback documents: the relevance model of the clique set `expansion` is estimated on the top `fb_docs`.
@@ -66,22 +68,31 @@ class FeatureParameters:
     fb_terms: int = 30
 
     def __post_init__(self) -> None:
+        for name in ("mu", "k1", "b"):
+            _check_type(name, getattr(self, name), (int, float), "a number")
+        for name in ("max_clique", "fb_docs", "fb_terms"):
+            _check_type(name, getattr(self, name), (int,), "an integer")
         for name, fits, domain in (
             ("mu", 0 < self.mu < np.inf, "a positive number"),
             ("k1", 0 <= self.k1 < np.inf, "a number >= 0"),
             ("b", 0 <= self.b <= 1, "in [0, 1]"),
             ("idf", self.idf in get_args(Idf), f"one of {', '.join(get_args(Idf))}"),
             ("profile", self.profile in get_args(Profile), f"one of {', '.join(get_args(Profile))}"),
-            ("max_clique", self.max_clique >= 2, "at least 2"),
+            ("max_clique", 2 <= self.max_clique <= MAX_CLIQUE, f"from 2 to {MAX_CLIQUE}"),
             ("fb_docs", self.fb_docs >= 1, "at least 1"),
             ("fb_terms", self.fb_terms >= 1, "at least 1"),
         ):
             if not fits:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}: it must be {domain}")
+                raise ParameterError(f"{name} is {getattr(self, name)!r:.60}: it must be {domain}")
 
     def as_dict(self) -> dict[str, Any]:
         """The parameters by name."""
         return asdict(self)
+
+
+def _check_type(name: str, value: object, types: tuple[type, ...], what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, types):
+        raise ParameterError(f"{name} is {value!r:.60}: it must be {what}")
 
 
 @dataclass(frozen=True)

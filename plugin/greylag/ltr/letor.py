@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.errors import FormatError
-from greylag.files import Faults, open_atomically, read_text
+from greylag.errors import FormatError, ParameterError
+from greylag.files import Faults, check_names, open_atomically, parse_number, read_text
 from greylag.ltr.data import Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, Ranking
 
@@ -35,6 +36,12 @@ def write_features(
         One pair for each query.
     qrels : mapping of qid to docid to grade, optional
         The grades; 0 without qrels, and for documents that are not judged.
+
+    Raises
+    ------
+    ParameterError
+        If LETOR text cannot contain a name (it is empty, or has white space or, if of a query, #), or the file cannot
+        be written.
     """
     if Path(path).suffix == ".npz":
         _write_npz(path, tuple(names), rows, qrels or {})
@@ -44,8 +51,14 @@ def write_features(
 
 
 def _letor_lines(names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
+    names = list(names)
+    check_names("feature", names)
     legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
     for ranking, features in rows:
+        check_names("query", [ranking.qid])
+        check_names("document", ranking.docids)
+        if "#" in ranking.qid:
+            raise ParameterError(f"query {ranking.qid!r} has a #, which starts a comment in LETOR text; rename it")
         grades = qrels.get(ranking.qid, {})
         for docid, values in zip(ranking.docids, features.tolist(), strict=True):
             cells = " ".join(f"{number}:{value!r}" for number, value in enumerate(values, 1))
@@ -76,19 +89,24 @@ class _Line(NamedTuple):
     grade: int
     qid: str
     docid: str
-    numbers: list[int]
-    values: list[float]
+    values: dict[int, float]
 
 
-_NAME = re.compile(r"\s(\d+)=(\S+)")
-_DOCID = re.compile(r"(?:docid\s*=\s*)?(\S+)")  # the LETOR collections have "docid = ..." and more
+MAX_NUMBER = 100_000
+"""The highest number of a feature: all documents have a column for it."""
+MAX_VALUES = 1 << 32
+
+_GRADE = re.compile(rb"[-+]?\d{1,9}")
+_CELL = re.compile(rb"([1-9]\d{0,8}):(\S+)")
+_NAME = re.compile(rb"([1-9]\d{0,8})=(\S+)")
 
 
 def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
-    number of its line. Learners can fit the data, but `train` rejects it, since a model could not compute its features.
+    number of its line. White space is that of ASCII. Learners can fit the data, but `train` rejects it, since a model
+    could not compute its features.
 
     Parameters
     ----------
@@ -105,41 +123,43 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
         If a line is malformed, the lines of a query are not contiguous, or `read_text` rejects the file.
     """
     with Faults(path, lenient) as faults:
-        text = read_text(path, faults).decode()
-    numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
+        rows = enumerate(read_text(path, faults).removesuffix(b"\n").split(b"\n"), 1)
+    numbered = [(number, line.partition(b"#")[::2]) for number, line in rows if not line.startswith(b"#")]
     if not numbered:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
-    lines = [_parse(path, number, line) for number, line in numbered]
-    names = {int(number): name for number, name in _NAME.findall(numbered[0][1].partition("#")[2])}
-    return _assemble(path, names, lines, qrels)
+    lines = [_parse(path, number, *parts) for number, parts in numbered]
+    names = [_NAME.fullmatch(word) for word in numbered[0][1][1].split()[1:]]
+    return _assemble(path, {int(name[1]): name[2].decode() for name in names if name}, lines, qrels)
 
 
-def _parse(path: str | Path, number: int, line: str) -> _Line:
-    body, _, comment = line.partition("#")
-    grade, qid, *cells = body.split() if len(body.split()) > 1 else ("", "")
-    pairs = [cell.partition(":") for cell in cells]
-    docid = _DOCID.match(comment.strip())
-    try:
-        parsed = _Line(
-            int(grade),
-            qid.removeprefix("qid:"),
-            docid[1] if docid else str(number),
-            [int(key) for key, _, _ in pairs],
-            [float(value) for _, _, value in pairs],
-        )
-    except ValueError:
-        parsed = _Line(0, qid, "", [0], [])
-    if not qid.startswith("qid:") or min(parsed.numbers, default=1) < 1:
-        raise FormatError(path, number, f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {line:.60}")
-    return parsed
+def _parse(path: str | Path, number: int, body: bytes, comment: bytes) -> _Line:
+    grade, qid, *words = (*body.split(), b"", b"")
+    cells = [_CELL.fullmatch(word) for word in words if word]
+    values = {int(cell[1]): parse_number(cell[2]) for cell in cells if cell}
+    name = qid.removeprefix(b"qid:").decode()
+    finite = values and all(cells) and all(map(math.isfinite, values.values()))
+    if not (_GRADE.fullmatch(grade) and qid.startswith(b"qid:") and name and finite):
+        form = "GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
+        raise FormatError(path, number, f"not of the form {form}: {body.decode():.60}")
+    if len(values) < len(cells):
+        raise FormatError(path, number, "has a feature twice; keep one of them")
+    if max(values) > MAX_NUMBER:
+        raise FormatError(path, number, f"feature {max(values)}: numbers must be at most {MAX_NUMBER}; renumber them")
+    docid = comment.split()
+    if docid[:2] == [b"docid", b"="]:  # as in the LETOR collections
+        docid = docid[2:]
+    return _Line(int(grade), name, docid[0].decode() if docid else str(number), values)
 
 
 def _assemble(path: str | Path, names: dict[int, str], lines: list[_Line], qrels: Qrels | None) -> RankingData:
-    width = max(*names, *(number for line in lines for number in line.numbers), 0, 0)
+    width = max(*(max(line.values) for line in lines), *(number for number in names if number <= MAX_NUMBER), 1)
+    if len(lines) * width > MAX_VALUES:
+        size = f"{len(lines)} documents with {width} features"
+        raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
     features = np.zeros((len(lines), width))
     graded: dict[str, dict[str, int]] = {}
     for row, line in enumerate(lines):
-        features[row, np.array(line.numbers, dtype=np.int64) - 1] = line.values
+        features[row, np.array([*line.values], dtype=np.int64) - 1] = [*line.values.values()]
         own = graded.setdefault(line.qid, {})
         if line.docid in own or (own and lines[row - 1].qid != line.qid):
             what = "is not contiguous" if lines[row - 1].qid != line.qid else f"has document {line.docid!r} twice"

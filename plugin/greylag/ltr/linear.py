@@ -13,7 +13,7 @@ from greylag.errors import ModelError
 from greylag.features.spec import Feature, parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.model_files import model_content, write_model
+from greylag.model_files import model_content, read_weight, write_model
 
 SCHEMA = 1
 KIND = "greylag linear model"
@@ -97,7 +97,7 @@ class LinearModel:
             scores = tuple(row["training_score"] for row in rows)
             return cls(
                 features=tuple(parse_feature(row["feature"]) for row in rows),
-                weights=tuple(float(row["weight"]) for row in rows),
+                weights=tuple(read_weight(row["weight"]) for row in rows),
                 parameters=FeatureParameters(**content["parameters"]),
                 objective=content["objective"],
                 training_scores=() if None in scores else scores,

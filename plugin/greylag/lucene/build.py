@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.folders import make_folder
+from greylag.files import is_name
+from greylag.folders import make_folder, read_mark
 from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
@@ -21,7 +22,7 @@ from greylag.lucene.method_handles import method, run
 _log = logging.getLogger("greylag")
 
 
-def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1) -> int:
+def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1, origin: str = "") -> int:
     """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
 
     The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
@@ -38,11 +39,14 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         from the first characters of the first file.
     threads : int, at least 1, default 1
         Number of indexing threads.
+    origin : str, default ""
+        What the index is made from, recorded with it (see `greylag.folders.read_mark`). An index in `out` with the same
+        origin is left as it is, and one with another origin is replaced; one without an origin is neither.
 
     Returns
     -------
     int
-        The number of documents indexed. Documents without text are not indexed; a warning gives their number.
+        The number of documents in the index. Documents without text are not indexed; a warning gives their number.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
     if threads < 1:
         raise ParameterError(f"threads is {threads}: it must be at least 1")
-    _check_free(out)
+    _is_made(out, origin)
     form = collection or guess_collection(docs)
     start_jvm()
     indexed = 0
@@ -70,15 +74,20 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         indexed = _index(docs, laid_out, folder, form, threads)
         shutil.rmtree(laid_out)
 
-    make_folder(out, fill, done=lambda: _check_free(out))
+    make_folder(out, fill, done=lambda: _is_made(out, origin), mark=origin)
+    if not indexed:  # another process made it
+        with LuceneIndex(out) as made:
+            return made.statistics().documents
     return indexed
 
 
-def _check_free(out: Path) -> bool:
-    """Raise `ParameterError` if the folder exists and is not empty."""
-    if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
+def _is_made(out: Path, origin: str) -> bool:
+    """Whether the folder is an index of this origin; raises `ParameterError` if it must not be replaced."""
+    if not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir())):
+        return False
+    if not origin or not (found := read_mark(out)):
         raise ParameterError(f"{out} exists already: delete it, or give another folder")
-    return False
+    return found == origin
 
 
 @calls_java
@@ -134,6 +143,10 @@ def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: in
     if empty:
         _log.warning("%s: %d documents without text are not indexed", docs, empty)
     with LuceneIndex(index) as built:
+        try:
+            built.statistics()
+        except CollectionError:  # Lucene has no field without words
+            raise CollectionError(f"{docs}: no document has a word that is indexed: all are stop words") from None
         _check(built, docs, indexed)
     return indexed
 
@@ -222,5 +235,5 @@ def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
     if len(docids) != indexed:
         raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
     for docid in docids:
-        if docid.replace("\0", " ").split() != [docid]:
+        if not is_name(docid):
             raise CollectionError(f"{docs}: docid {docid!r} is empty or has white space or NUL: rename it")

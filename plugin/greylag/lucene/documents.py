@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
+from greylag.files import gzip_limit, is_name
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 
 Document = tuple[str, str]
+
+MAX_LINE = 1 << 28
+"""The longest line of a file, and the largest JSON value over several lines, in characters."""
 
 _TAR = (".tar.gz", ".tgz", ".tar")
 _ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
@@ -34,6 +38,7 @@ _FIRST_CHARACTERS = {
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
+_TREC_TAG = re.compile(r"</?DOC(NO)?>")
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -132,6 +137,27 @@ def _paths(docs: Path) -> list[Path]:
     ]
 
 
+class _Unzipped(gzip.GzipFile):
+    """A gzip file for reading, which refuses to expand beyond `gzip_limit`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._limit = gzip_limit(path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes."""
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """The next bytes, by at most one read of the file."""
+        return self._checked(super().read1(size))
+
+    def _checked(self, block: bytes) -> bytes:
+        if self.tell() > self._limit:
+            raise OSError(f"more than {self._limit >> 20} MB of content: is it the right file?")
+        return block
+
+
 def _is_packed(path: Path) -> bool:
     return path.name.lower().endswith((*_TAR, ".gz"))
 
@@ -146,7 +172,7 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
                         if content := archive.extractfile(member):
                             yield path / member.name, content
             else:
-                with cast(IO[bytes], gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
+                with cast(IO[bytes], _Unzipped(path)) if _is_packed(path) else path.open("rb") as file:
                     yield path, file
 
 
@@ -190,6 +216,10 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
             return json.loads(line + "".join(text for _, text in rest))
     except json.JSONDecodeError as error:
         raise FormatError(name, number + error.lineno - 1, f"not JSON: {error.msg} at column {error.colno}") from error
+    except FormatError:
+        raise
+    except (ValueError, RecursionError) as error:  # a huge number, deep nesting
+        raise FormatError(name, number, f"not JSON that can be read: {error}") from error
 
 
 def _json_document(name: Path, line: int, record: Any) -> Document:
@@ -203,6 +233,7 @@ def _json_document(name: Path, line: int, record: Any) -> Document:
     docid, title, contents = record["id"], record.get("title"), record["contents"]
     if isinstance(docid, bool) or not isinstance(docid, str | int):
         raise FormatError(name, line, f"id is {docid!r}: it must be a string or an integer")
+    _check_docid(name, line, str(docid))
     if not isinstance(contents, str) or not isinstance(title, str | None):
         raise FormatError(name, line, f"document {docid}: contents and title must be strings")
     return str(docid), f"{title}\n{contents}" if title else contents
@@ -231,11 +262,13 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
                     break
                 start = number
             if not start:
+                if tag := _TREC_TAG.search(line):
+                    raise FormatError(name, number, f"{tag[0]} is not inside <DOC>, which must start a line")
                 continue
             lines.append(line)
             if "</DOC>" in line:
-                if "<DOC>" in line.partition("</DOC>")[2]:
-                    raise FormatError(name, number, "<DOC> follows </DOC> on the same line: start a new line")
+                if tag := _TREC_TAG.search(line.partition("</DOC>")[2]):
+                    raise FormatError(name, number, f"{tag[0]} follows </DOC> on the same line: start a new line")
                 yield name, start, _checked(name, start, "".join(lines))
                 start, lines = 0, []
         if start:
@@ -245,13 +278,28 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
 def _checked(name: Path, line: int, element: str) -> str:
     if (found := element.count("<DOCNO>")) != 1 or element.count("</DOCNO>") != 1:
         raise FormatError(name, line, f"<DOC> has {found} <DOCNO> and {element.count('</DOCNO>')} </DOCNO>, not one")
+    if element.count("<DOC>") != 1:
+        raise FormatError(name, line, "<DOC> inside <DOC>: is </DOC> missing?")
+    docid = element.partition("<DOCNO>")[2].partition("</DOCNO>")[0].strip()
+    if docid:
+        _check_docid(name, line, docid)
     return element
+
+
+def _check_docid(name: Path, line: int, docid: str) -> None:
+    if not is_name(docid):
+        reason = "is empty or has white space or NUL or is not UTF-8, which a TREC run cannot contain: rename it"
+        raise FormatError(name, line, f"docid {docid!r:.80} {reason}")
 
 
 def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
     """The lines of a UTF-8 file."""
     with _reading(name):
-        yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
+        while line := text.readline(MAX_LINE):
+            if len(line) == MAX_LINE:
+                raise FormatError(name, None, f"has a line of more than {MAX_LINE >> 20} MB: is it the right file?")
+            yield line
 
 
 @contextmanager

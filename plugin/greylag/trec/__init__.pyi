@@ -1,6 +1,5 @@
 from .qrels import Qrels as Qrels
 from .qrels import SubtopicQrels as SubtopicQrels
-from .qrels import has_subtopics as has_subtopics
 from .qrels import read_qrels as read_qrels
 from .qrels import read_subtopic_qrels as read_subtopic_qrels
 from .qrels import write_qrels as write_qrels
@@ -11,7 +10,6 @@ from .topics import read_topics as read_topics
 __all__ = [
     "Qrels",
     "SubtopicQrels",
-    "has_subtopics",
     "read_qrels",
     "read_run",
     "read_subtopic_qrels",

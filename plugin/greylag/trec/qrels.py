@@ -1,7 +1,8 @@
 """Relevance judgements, of documents for a query or for the subtopics of a query.
 
 Both kinds have four columns. Ad hoc judgements have ``qid iteration docid grade``, whose second column is ignored;
-judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic.
+judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic. The content does not tell
+which kind a file is (TREC-COVID has the rounds of judging in the second column), so the caller must.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from greylag.errors import FormatError
-from greylag.files import Faults, check_names, read_rows, write_text
+from greylag.files import Faults, check_names, parse_number, read_rows, write_text
 
 Qrels = dict[str, dict[str, int]]
 """qid to docid to grade."""
@@ -48,7 +49,7 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:
         for judgement in _judgements(path, faults):
-            where = f"query {judgement.qid!r} (for judgements by subtopic use read_subtopic_qrels)"
+            where = f"query {judgement.qid!r} (are these judgements by subtopic?)"
             _record(judgement, qrels.setdefault(judgement.qid, {}), where, faults)
     return qrels
 
@@ -86,21 +87,6 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                 reason = f"document {judgement.docid!r} is relevant to subtopic 0, which means no subtopic"
                 faults.repair(judgement.line, reason, "counts it as not relevant")
     return qrels
-
-
-def has_subtopics(path: str | Path) -> bool:
-    """Whether a file has judgements by subtopic: its second column has several values, 0 and Q0 counting as one.
-
-    Repairable faults are ignored; the reader of the file reports them.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or no line has four columns.
-    """
-    rows = read_rows(path, COLUMNS, Faults(path, lenient=True))
-    seconds = {row[1].decode() for _, row in rows}
-    return len({"0" if second in NO_SUBTOPIC else second for second in seconds}) > 1
 
 
 def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> None:
@@ -147,11 +133,9 @@ def _judgements(path: str | Path, faults: Faults) -> Iterator[_Judgement]:
 
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:
-    try:
-        grade = int(float(text))
-    except (ValueError, OverflowError):
-        grade = GRADE_LIMIT + 1
-    usable = abs(grade) <= GRADE_LIMIT
+    number = parse_number(text)
+    usable = abs(number) <= GRADE_LIMIT and b"e" not in text.lower()
+    grade = int(number) if usable else 0
     if usable and text.removeprefix(b"-").isdigit():
         return grade
     reason = f"grade {text.decode()!r} is not an integer from -{GRADE_LIMIT} to {GRADE_LIMIT}"

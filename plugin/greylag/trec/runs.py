@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, check_names, read_rows, write_text
+from greylag.files import Faults, check_names, parse_number, read_rows, write_text
 from greylag.ranking import FloatArray, Ranking, Run
 
 Float32Array = NDArray[np.float32]
@@ -163,10 +163,7 @@ def _scores_of(
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
-    try:
-        score = math.nan if b"_" in text else float(text)  # 1_0 is a number only in Python
-    except ValueError:
-        score = math.nan
+    score = parse_number(text)
     if -FLOAT32_LIMIT < score < FLOAT32_LIMIT:
         return score
     if math.isnan(score):

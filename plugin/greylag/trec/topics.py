@@ -23,10 +23,11 @@ FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "
 
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
 _TOP = re.compile(r"<top\b[^>]*>", re.IGNORECASE)
-_DOC = re.compile(r"<DOC>", re.IGNORECASE)
+_DOC = re.compile(r"<DOC\b[^>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?[a-z]\w*)[^<>]*>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
-_CACM = re.compile(r"\s*<DOCNO>(.*?)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
+_CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
+_MORE = re.compile(r"</?DOC", re.IGNORECASE)
 
 Topic = tuple[int | None, str, str]  # line, qid, text
 Reader = Callable[[str | Path, str, str, Faults], Iterator[Topic]]
@@ -111,8 +112,10 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     _only_title(path, field, "in the CACM format")
     for line, element in _elements(text, _DOC, "</DOC>"):
-        if match := _CACM.match(element):
-            yield line, match[1].strip(), match[2]
+        match = _CACM.fullmatch(element)
+        if match is None or _MORE.search(match[2]):
+            raise FormatError(path, line, "not of the form <DOC> <DOCNO> qid </DOCNO> text </DOC>")
+        yield line, match[1].strip(), match[2]
 
 
 def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:

@@ -20,7 +20,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from tqdm import tqdm
 
 from greylag import CollectionError, FloatArray, IntArray
-from greylag.experiments import Context, Outcome, Positive, Study
+from greylag.experiments import Context, Outcome, Positive, Seed, Study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies
@@ -63,7 +63,7 @@ class Settings(TextSettings):
     splits: Positive | Literal["given"] = 10
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
     folds: Annotated[int, Field(ge=2)] = 5
-    seed: int = 0
+    seed: Seed = 0
 
 
 def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure
-from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure
+from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure, plain_text
 from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.learning import (
@@ -208,7 +208,7 @@ def queries_figure(findings: Findings) -> Figure:
         for panel, system in zip(panels, (SELECTED, EXPANDED), strict=True):
             differences = findings.scores[system].values[:, 0] - findings.scores[BM25.name].values[:, 0]
             order = np.argsort(-differences, kind="stable")
-            names = [findings.scores[system].qids[place] for place in order]
+            names = [plain_text(findings.scores[system].qids[place]) for place in order]
             panel.bar(np.arange(len(order)), differences[order], width=0.9)
             panel.axhline(0, color="black", linewidth=0.6)
             panel.set(title=system, ylabel=f"difference in {objective}", xlim=(-1, len(names)))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, readable_by
+from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, Seed, readable_by
 from greylag.experiments import Settings as Part
 from greylag.features import Prior, Profile
 
@@ -72,7 +72,7 @@ class Training(Part):
     restarts: Positive = 3
     folds: Folds = 5
     inner_folds: Folds = 3
-    seed: int = 0
+    seed: Seed = 0
 
 
 class Split(Part):

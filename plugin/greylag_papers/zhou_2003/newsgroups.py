@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from greylag import FloatArray, IntArray
-from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, draw_figure
+from greylag.experiments import Context, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure, plain_text
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
@@ -58,7 +58,7 @@ class Settings(TextSettings):
 
     rare: NonNegativeInt = 5
     queries: Positive = 100
-    seed: int = 0
+    seed: Seed = 0
     graphs: Annotated[tuple[Graph, ...], Field(min_length=1)] = ("connecting", "full", "knn")
     neighbours: Positive = 10
     alpha: float = 0.99
@@ -143,7 +143,7 @@ def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: F
         for axes, group, x, y in zip(canvas.subplots(1, len(names)), names, baseline, areas, strict=True):
             axes.scatter(x, y, s=6, linewidths=0)
             axes.axline((0.5, 0.5), slope=1, color="0.6", linewidth=0.8)
-            axes.set(title=group, xlim=(0.2, 1), ylim=(0.2, 1), xticks=ticks, yticks=ticks, aspect="equal")
+            axes.set(title=plain_text(group), xlim=(0.2, 1), ylim=(0.2, 1), xticks=ticks, yticks=ticks, aspect="equal")
         canvas.supxlabel(f"ROC area, {PRODUCT}")
         canvas.supylabel(f"ROC area, {name}")
 

@@ -17,7 +17,18 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 from greylag import FloatArray, IntArray
-from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, draw_figure, means_table
+from greylag.experiments import (
+    Context,
+    Experiment,
+    Figure,
+    Outcome,
+    Positive,
+    Section,
+    Seed,
+    Study,
+    draw_figure,
+    means_table,
+)
 from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
 from greylag_papers.zhou_2003.by_example import roc_areas
 
@@ -46,7 +57,7 @@ class Settings(Experiment):
 
     points: Positive = 200
     noise: Annotated[float, Field(ge=0)] = 0.05
-    seed: int = 0
+    seed: Seed = 0
     sigma: float = 0.15
     alpha: float = 0.99
     steps: tuple[Positive, ...] = (5, 10, 50, 100)

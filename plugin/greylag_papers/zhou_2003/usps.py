@@ -15,7 +15,7 @@ from pydantic import Field
 from scipy.spatial.distance import cdist
 
 from greylag import FloatArray, FormatError, IntArray
-from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Study, Table, draw_figure
+from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
 from greylag.manifold import (
     Graph,
     affinity_graph,
@@ -79,7 +79,7 @@ class Settings(Experiment):
     white: float = 1.0
     queries: Positive = 10
     trials: Positive = 30
-    seed: int = 0
+    seed: Seed = 0
     graph: Graph = "full"
     sigma: float = 1.25
     alpha: float = 0.99

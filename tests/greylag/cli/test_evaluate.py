@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     code, out, _ = command("evaluate", *words)
     assert code == 0
     assert re.search(r"mrf\.run\.gz +0\.9\d+ +\+0\.\d+ +<0\.001\*", out)
-    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--json")
+    code, out, _ = command("evaluate", "--qrels", made / "qrels.subtopics.txt", diverse, "--subtopics", "--json")
     scores = json.loads(out)["runs"][str(diverse)]["means"]
     assert scores["S-recall@10"] > 0.9
 
@@ -80,7 +82,8 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
     [
         (["nowhere.run"], "nowhere.run: cannot be read"),
         (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
-        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10"),
+        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic: give --subtopics"),
+        (["RUN", "--subtopics"], "is relevant to subtopic 0"),
         (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
@@ -89,3 +92,19 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
 def test_mistakes(refused: Refused, made: Path, words: list[str], reason: str) -> None:
     words = [word if word != "RUN" else str(made / "bm25.run") for word in words]
     assert reason in refused("evaluate", "--qrels", made / "qrels.txt", *words)
+
+
+def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, tmp_path: Path) -> None:
+    judged = [line.split() for line in (made / "qrels.txt").read_text().splitlines()]
+    rounds = (f"{qid} {number % 5 + 0.5} {docid} {grade}\n" for number, (qid, _, docid, grade) in enumerate(judged))
+    (tmp_path / "covid.txt").write_text("".join(rounds))
+    told = command("evaluate", "--qrels", tmp_path / "covid.txt", made / "bm25.run")
+    assert told == command("evaluate", "--qrels", made / "qrels.txt", made / "bm25.run")
+    assert told[0] == 0
+
+
+def test_a_full_disk_behind_the_output_is_one_line(made: Path) -> None:
+    words = [sys.executable, "-m", "greylag", "evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "greylag: error: output: No space left on device\n")

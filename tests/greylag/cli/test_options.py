@@ -8,6 +8,7 @@ from greylag.cli.options import FeatureOptions, Reading
 from greylag.errors import FormatError, ParameterError
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.features.weighting import FeatureParameters
+from tests.greylag.cli.conftest import Refused
 
 
 def test_the_default_parameters_are_the_librarys() -> None:
@@ -43,3 +44,10 @@ def test_reading(tmp_path: Path) -> None:
     qrels.write_text("3 0 d2 1\n")
     with pytest.raises(FormatError, match=r"q\.txt: no query in common with the run, whose first query is '1'"):
         reading.qrels(qrels, reading.run(run, None))
+
+
+@pytest.mark.parametrize("jobs", ["0", "-2", "1025", str(10**12), "1.5", "9" * 5000])
+def test_numbers_of_threads(refused: Refused, jobs: str) -> None:
+    told = refused("search", "--index", "i", "--topics", "t", "--out", "o", f"--jobs={jobs}")
+    assert "--jobs" in told
+    assert len(told) < 400

@@ -98,4 +98,4 @@ def test_mistakes(
 
 def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[object], tmp_path: Path) -> None:
     words = [*few, "--qrels", made / "qrels.txt", "--out", tmp_path / "x"]
-    assert "qrels.txt: not subtopic judgements" in refused("train-diversity", *words)
+    assert "is relevant to subtopic 0, which means no subtopic" in refused("train-diversity", *words)

@@ -11,6 +11,7 @@ import pytest
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.experiments.collection import CollectionSettings, FirstStage, Queries, open_collection, open_index
 from greylag.experiments.study import Context
+from greylag.lucene.build import build_index
 from greylag.ranking import Query
 
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
@@ -102,9 +103,19 @@ def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_pat
     mine = tmp_path / "out" / "index"
     mine.mkdir(parents=True)
     (mine / "mine.txt").write_text("mine")
+    (tmp_path / "out" / "index.json").write_text("{}")
     with pytest.raises(ParameterError, match="exists already"):
         open_index(docs, None, Context(tmp_path / "out"))
     assert (mine / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "out" / "index.json").read_text() == "{}"
+
+
+def test_an_index_that_the_user_built_is_left_alone(docs: Path, tmp_path: Path) -> None:
+    build_index(docs, tmp_path / "out" / "index")
+    before = sorted(path.name for path in (tmp_path / "out" / "index").iterdir())
+    with pytest.raises(ParameterError, match="exists already"):
+        open_index(docs, None, Context(tmp_path / "out"))
+    assert sorted(path.name for path in (tmp_path / "out" / "index").iterdir()) == before
 
 
 def test_missing_documents(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from greylag.experiments.config import Experiment, check_fields, file_stamps, re
 class Part(config.Settings):
     size: config.Positive = 3
     folds: config.Folds = 2
+    seed: config.Seed = 0
 
 
 def parse_even(text: str) -> int:
@@ -57,6 +58,19 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
         ("{name: x, objective: nDCK}", r"objective: .*nDCK.* \(got 'nDCK'\)"),
         ("{name: x, even: '3'}", r"even: 3 is not even: add 1 \(got '3'\)"),
         ("{name: 3, part: {size: 0}}", r"name: input should be a valid string"),
+        ("{name: ''}", r"name: '' cannot name a file"),
+        ("{name: ../../victim}", r"name: '../../victim' cannot name a file"),
+        ("{name: a/b}", r"name: 'a/b' cannot name a file"),
+        ("{name: ..}", r"name: '..' cannot name a file"),
+        (f"{{name: {'x' * 201}}}", r"name: 'xxx.* cannot name a file"),
+        ('{name: "a\\nb"}', r"name: 'a.*b' cannot name a file"),
+        ("{name: x, part: {size: true}}", r"part.size: .*valid integer"),
+        ("{name: x, part: {size: '3'}}", r"part.size: .*valid integer"),
+        ("{name: x, part: {size: 2.5}}", r"part.size: .*valid integer"),
+        ("{name: x, part: {size: 100000000000000000000}}", r"part.size: .*less than"),
+        ("{name: x, part: {seed: -1}}", r"part.seed: .*greater than or equal to 0"),
+        ("{name: x, expected: {bm25: {AP: .nan}}}", r"expected.bm25.AP: .*finite"),
+        ("{name: x, expected: {bm25: {AP: .inf}}}", r"expected.bm25.AP: .*finite"),
     ],
 )
 def test_fields_out_of_their_domain(tmp_path: Path, content: str, reason: str) -> None:
@@ -76,16 +90,41 @@ def test_fields_out_of_their_domain(tmp_path: Path, content: str, reason: str) -
         (b"- name", r"an experiment file is a mapping"),
         (b"", r"an experiment file is a mapping"),
         (b"name: \xe9", r"cannot be read: .*utf-8"),
+        (b"name: a\x00b", r"not YAML: .*special characters"),
+        (b"a: &a [x]\nb: *a", r"x.yaml:2: not YAML: aliases are not supported"),
+        (b"a: &a [*a]", r"x.yaml:1: not YAML: aliases"),
+        (b"name: x\nname: y", r"x.yaml:2: not YAML: duplicate key 'name'"),
+        (b"name: x\npart: {size: 1, size: 2}", r"x.yaml:2: not YAML: duplicate key 'size'"),
+        (b"name: x\n1: y", r"x.yaml:2: not YAML: key '1' is not text"),
+        (b"yes: y", r"not YAML: key 'yes' is not text"),
+        (b"? [a]\n: y", r"not YAML: key .* is not text"),
+        (b"<<: {a: 1}", r"not YAML: key '<<' is not text"),
+        (b"a: " + b"9" * 5000, r"a value is not valid: .*digits"),
+        (b"a: !!timestamp 2020-13-45", r"a value is not valid"),
+        (b"a: !!binary x", r"not YAML|a value is not valid"),
+        (b"a: !!set {x}", r"a value is not valid|not text"),
+        (b"a: !!int ''", r"a value is not valid"),
+        (b"a: !!bool x", r"a value is not valid"),
+        (b"a: !!python/object/apply:os.system [ls]", r"not YAML: could not determine a constructor"),
+        (b"a: " + b"[" * 100_000, r"nested too deeply"),
+        (b"a: x\n" + b"#" * (1 << 20), r"at most 1048576 bytes"),
     ],
 )
 def test_files_that_are_not_experiments(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "x.yaml").write_bytes(content)
-    with pytest.raises(FormatError, match=reason):
+    with pytest.raises(FormatError, match=reason) as caught:
         read_yaml(tmp_path / "x.yaml")
+    assert str(caught.value).startswith(f"{tmp_path / 'x.yaml'}:")
+    assert "\n" not in str(caught.value)
+
+
+def test_dates_are_text_and_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"\xef\xbb\xbfname: 2020-02-30\r\nday: 2020-01-01\r\n")
+    assert read_yaml(tmp_path / "x.yaml") == {"name": "2020-02-30", "day": "2020-01-01"}
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"none.yaml: no such experiment file"):
+    with pytest.raises(FormatError, match=r"none.yaml: cannot be read: No such file"):
         read_yaml(tmp_path / "none.yaml")
     with pytest.raises(FormatError, match="cannot be read"):
         read_yaml(tmp_path)

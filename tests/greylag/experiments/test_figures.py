@@ -11,7 +11,7 @@ import matplotlib
 import pytest
 
 from greylag.errors import DependencyError
-from greylag.experiments.figures import Figure, Panel, check_dependencies, draw_figure, line_figure
+from greylag.experiments.figures import Figure, Panel, check_dependencies, draw_figure, line_figure, plain_text
 from greylag.experiments.report import Section, write_report
 from tests.greylag.experiments.samples import Page
 
@@ -72,3 +72,10 @@ def test_missing_packages_are_named_with_their_remedy(monkeypatch: pytest.Monkey
 def test_the_module_alone_loads_neither_package() -> None:
     code = "import sys, greylag.experiments.report; sys.exit(bool({'matplotlib', 'jinja2'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_dollar_signs_in_names_are_text() -> None:
+    panels: dict[str, Panel] = {"$a^": ({"q$1": {1: 0.5}, "$x$": {1: 0.2}}, {"$_{": 0.1})}
+    text = Page(line_figure("dollars", "x", "y", panels).svg).text
+    assert all(name in text for name in ("$a^", "q$1", "$x$", "$_{"))
+    assert plain_text("a$b$") == r"a\$b\$"

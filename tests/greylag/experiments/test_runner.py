@@ -21,7 +21,8 @@ from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import STUDY, Number, Settings
 
 FILES = {
-    "results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"
+    "results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json",
+    ".greylag-files",
 }  # fmt: skip
 
 TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
@@ -65,7 +66,7 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
     assert page.texts["h1"] == ["Sum of numbers"]
     assert page.rows[1] == ["all", "6.0000"]
     content = json.loads((out / "finished.json").read_text())
-    assert set(content["files"]) == FILES - {"finished.json"}
+    assert set(content["files"]) == FILES - {"finished.json", ".greylag-files"}
 
 
 def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
@@ -134,6 +135,42 @@ def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path
     assert set(files(tmp_path / "out")) == FILES | {"notes.txt", "models/part/1.json", "models/part/2.json"}
     run_study(STUDY, settings, tmp_path / "out")
     assert set(files(tmp_path / "out")) == FILES | {"notes.txt"}
+
+
+@pytest.mark.parametrize("name", ["results.json", "finished.json", "sum.run", "report.html", "models/part/0.json"])
+def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(ParameterError, match=rf"{name} exists and was not written by a study"):
+        run_study(STUDY, settings, tmp_path / "out")
+    assert files(tmp_path / "out") == {name: b"mine"}
+
+
+@pytest.mark.parametrize("record", ["finished.json", ".greylag-files"])
+@pytest.mark.parametrize("name", ["../victim", "/victim", "models/../../victim", ".hidden"])
+def test_no_name_from_a_record_leaves_the_folder(settings: Settings, tmp_path: Path, record: str, name: str) -> None:
+    (tmp_path / "victim").write_text("mine")
+    run_study(STUDY, settings, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / record).read_text())
+    (content["files"] if record == "finished.json" else content).append(name)
+    (tmp_path / "out" / record).write_text(json.dumps(content))
+    with pytest.raises(ParameterError, match="cannot name a file"):
+        run_study(STUDY, settings.model_copy(update={"factor": 2.0}), tmp_path / "out")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../victim", "a/b", "", "..", "x" * 201, "a\n"])
+def test_no_name_of_an_outcome_leaves_the_folder(settings: Settings, tmp_path: Path, name: str) -> None:
+    def run(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+        found = samples.run(settings, numbers, context)
+        return replace(found, runs={name: found.runs["sum"]}, descriptions={})
+
+    if name == "a/b":
+        name = "a//b"
+    with pytest.raises(ParameterError, match="cannot name a file"):
+        run_study(replace(STUDY, run=run), settings, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_failing_study_leaves_the_earlier_outcome(settings: Settings, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from greylag.errors import ParameterError
 from greylag.features.cliques import (
     ABSENT,
     FILLER,
@@ -122,3 +123,18 @@ def test_query_cliques_are_term_numbers_with_padding() -> None:
     expansion = query_cliques(query, (("FI", "expansion"),), 2, ordered=True)
     assert sorted(expansion.terms[:, 0].tolist()) == sorted(index.term_numbers(["cat", "dog"]).tolist())
     assert expansion.multiplicity.sum() == pytest.approx(1.0)
+
+
+def test_more_cliques_than_fit_in_memory_are_refused() -> None:
+    with pytest.raises(ParameterError, match="a query of 200 terms has more than 1000000 cliques of up to 3 terms"):
+        cliques(200, "FD", "unordered", 3)
+    assert len(cliques(200, "FD", "ordered", 3)) == 199 + 198
+    assert len(cliques(1000, "SD", "unordered", 10)) == 999
+
+
+def test_large_cliques_of_long_queries_are_told_apart() -> None:
+    terms = np.random.default_rng(3).integers(0, 300, size=300)
+    rows, multiplicity = distinct_cliques(terms, (("FD", "ordered"),), 10, ordered=True)
+    expected = Counter(tuple(terms[first : first + size]) for size in range(2, 11) for first in range(300 - size + 1))
+    found = {tuple(row[row >= 0]): count for row, count in zip(rows, multiplicity[:, 0], strict=True)}
+    assert found == expected

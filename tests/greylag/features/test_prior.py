@@ -57,6 +57,8 @@ def test_beside_other_features(file: Path) -> None:
     [
         ("a 1\nb x\n", "", "prior.tsv:2: value 'x' must be a finite number"),
         ("a inf\n", "", "prior.tsv:1: value 'inf'"),
+        ("a 1_0\n", "", "prior.tsv:1: value '1_0' must be a finite number"),
+        ("a \u0661\n", "", "prior.tsv:1: value '\u0661' must be a finite number"),
         ("a 1\nb 0\n", ":log", "prior.tsv:2: value '0' must be a finite number above 0"),
         ("a 1\na 2\n", "", "prior.tsv:2: duplicate document 'a'"),
         ("a 1 2\n", "", r"prior.tsv:1: 3 columns[^;]*$"),

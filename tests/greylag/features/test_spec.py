@@ -51,3 +51,11 @@ def test_named_pools() -> None:
     assert {name: len(named_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
     with pytest.raises(ParameterError, match="unknown pool 'fi': use sd, fd, full"):
         named_pool("fi")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", ["1000000", "99999999999999999999", "9" * 5000, "\u0661", "01", "-1"])
+def test_widths_are_bounded(width: str) -> None:
+    assert Window.parse(f"O-{width}") is None
+    with pytest.raises(ParameterError, match="up to 999999 tokens"):
+        FeatureSpec.parse(f"SD/ordered/LM-O-{width}")
+    assert FeatureSpec.parse("SD/ordered/LM-O-999999").window.width == 999_999

@@ -63,3 +63,24 @@ def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, s
 def test_invalid_parameters(name: str, value: float) -> None:
     with pytest.raises(ParameterError, match=f"{name} is .*: it must be"):
         FeatureParameters(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "domain"),
+    [
+        ("max_clique", 11, "from 2 to 10"),
+        ("max_clique", 10**12, "from 2 to 10"),
+        ("max_clique", 2.5, "an integer"),
+        ("max_clique", 3.0, "an integer"),
+        ("max_clique", True, "an integer"),
+        ("fb_docs", 1.5, "an integer"),
+        ("fb_terms", "7", "an integer"),
+        ("mu", "7", "a number"),
+        ("mu", None, "a number"),
+        ("b", True, "a number"),
+        ("k1", float("nan"), "a number >= 0"),
+    ],
+)
+def test_types_and_bounds_of_parameters(name: str, value: object, domain: str) -> None:
+    with pytest.raises(ParameterError, match=rf"{name} is .*: it must be {domain}"):
+        FeatureParameters(**{name: value})  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fastrank import CDataset
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
@@ -77,6 +77,18 @@ def test_carriage_returns_need_lenient_reading(tmp_path: Path) -> None:
         ("1 qid:1 0:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:x # d\n", ":1: not of the form"),
         ("1 qid:1 1 # d\n", ":1: not of the form"),
+        ("1\n", ":1: not of the form"),
+        ("1 qid: 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 # d\n", ":1: not of the form"),
+        ("1_0 qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1_0 # d\n", ":1: not of the form"),
+        ("1 qid:1 1_0:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1e999 # d\n", ":1: not of the form .* with finite values"),
+        ("1 qid:1 \u0661:2 # d\n", ":1: not of the form"),
+        ("\u0661 qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:2 1:3 # d\n", ":1: has a feature twice"),
+        ("1 qid:1 100000000:2 # d\n", ":1: feature 100000000: numbers must be at most 100000"),
+        ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
         ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
     ],
@@ -84,6 +96,29 @@ def test_carriage_returns_need_lenient_reading(tmp_path: Path) -> None:
 def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "f.txt").write_text(text)
     with pytest.raises(FormatError, match=reason):
+        read_features(tmp_path / "f.txt")
+
+
+@pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
+def test_names_with_odd_characters_are_read_back(tmp_path: Path, name: str) -> None:
+    ranking = Ranking(name.replace("#", ""), "x", (name, "d"), np.array([2.0, 1.0]))
+    write_features(tmp_path / "f.txt", [name, "b"], [(ranking, np.eye(2))])
+    data = read_features(tmp_path / "f.txt")
+    assert (data.names, data.qids, data.docids) == ((name, "b"), (ranking.qid,), (name, "d"))
+
+
+@pytest.mark.parametrize(
+    ("qid", "docid", "name"), [("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f")]
+)
+def test_names_that_cannot_be_read_back_are_refused(tmp_path: Path, qid: str, docid: str, name: str) -> None:
+    with pytest.raises(ParameterError, match="rename it"):
+        write_features(tmp_path / "f.txt", [name], [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))])
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_values_than_fit_in_memory_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
+    with pytest.raises(FormatError, match="50000 documents with 100000 features do not fit in memory"):
         read_features(tmp_path / "f.txt")
 
 

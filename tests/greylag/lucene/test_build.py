@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.errors import CollectionError, GreylagError, ParameterError
+from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
 from greylag.lucene.build import _run_in_background, build_index
 from greylag.lucene.documents import guess_collection, lay_out
 from greylag.lucene.jvm import java_class, pyjnius, reason
@@ -112,8 +112,9 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (CollectionError, "document .* TrecCollection can read", {"j.json": GOOD}, {"collection": "TrecCollection"}),
         (CollectionError, r"docs/j.json: 2 documents have the id '1'", {"j.json": 2 * GOOD}, {}),
         (CollectionError, "2 documents have the id 'h'", {"h.tar": tar({"x/h.html": HTML, "y/h.html": HTML}, "w")}, {}),
-        (CollectionError, "docid '1 2' is empty or has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
-        (CollectionError, "docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
+        (FormatError, "j.json:1: docid '1 2' is empty or has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
+        (FormatError, "j.json:1: docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
+        (CollectionError, "no document has a word that is indexed", {"j.json": GOOD.replace("x", "the of")}, {}),
         (CollectionError, "could not read 1 files", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),

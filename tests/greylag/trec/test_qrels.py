@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
-from greylag.trec import has_subtopics, read_qrels, read_subtopic_qrels, write_qrels
+from greylag.trec import read_qrels, read_subtopic_qrels, write_qrels
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
 
@@ -72,18 +72,18 @@ def test_subtopic_faults(text, reason, repaired, tmp_path, caplog):
 
 
 def test_judgements_by_subtopic_are_refused_as_ad_hoc_judgements(tmp_path):
-    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*use read_subtopic_qrels"):
+    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*are these judgements by subtopic"):
         read_qrels(write(tmp_path, "1 1 a 1\n1 2 a 1\n"))
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [("0 0", False), ("Q0 Q0", False), ("Q0 0", False), ("7 7", False), ("0 1", True), ("1 2", True), ("Q0 b", True)],
-)
-def test_has_subtopics(seconds, expected, tmp_path, caplog):
-    lines = [f"1 {second} d{i} 1\r\n" for i, second in enumerate(seconds.split())]
-    assert has_subtopics(write(tmp_path, "".join(lines))) is expected
-    assert not caplog.records
+@pytest.mark.parametrize("seconds", ["0 0", "Q0 0", "7 7", "0 1", "1 2", "Q0 b", "0.5 1", "4.5 5"])
+def test_the_second_column_of_ad_hoc_judgements_is_ignored(seconds, tmp_path):
+    lines = [f"1 {second} d{i} 1\n" for i, second in enumerate(seconds.split())]
+    assert read_qrels(write(tmp_path, "".join(lines))) == {"1": {"d0": 1, "d1": 1}}
+
+
+def test_a_single_subtopic(tmp_path):
+    assert read_subtopic_qrels(write(tmp_path, "1 7 a 1\n1 7 b 0\n")) == {"1": {"7": {"a": 1, "b": 0}}}
 
 
 @settings(deadline=None)
@@ -118,7 +118,6 @@ def test_real_judgements(*, collection, name, queries, pairs, relevant, data):
     qrels = read_qrels(path)
     grades = [grade for judged in qrels.values() for grade in judged.values()]
     assert (len(qrels), len(grades), sum(grade > 0 for grade in grades)) == (queries, pairs, relevant)
-    assert not has_subtopics(path)
 
 
 @pytest.mark.parametrize(
@@ -136,4 +135,3 @@ def test_real_judgements_by_subtopic(*, collection, name, queries, subtopics, pa
     found = [judged for by_subtopic in qrels.values() for judged in by_subtopic.values()]
     assert (len(qrels), sum(map(len, found))) == (queries, pairs)
     assert subtopics in (None, len(found))
-    assert has_subtopics(path)

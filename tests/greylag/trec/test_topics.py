@@ -155,7 +155,7 @@ def test_formats_with_one_text_have_no_other_field(text, tmp_path):
         read_topics(write(tmp_path, text), field="description")
 
 
-@pytest.mark.parametrize("text", ["<DOC>no number</DOC>", "<web><!-- <topic number='1'/> --></web>", "1\t \n"])
+@pytest.mark.parametrize("text", ["<web><!-- <topic number='1'/> --></web>", "1\t \n"])
 def test_files_without_topics(text, tmp_path):
     with pytest.raises(FormatError, match="topics: has no topics"):
         read_topics(write(tmp_path, text), lenient=True)
@@ -190,7 +190,6 @@ def test_real_topics(*, collection, name, count, qid, text, data):
         "<top><num>{}<title>goose\n",
         "<DOC>\n<DOCNO>{}</DOCNO>\ngoose\n</DOC>\n",
         "<DOC><DOCNO>{}</DOCNO>goose\n",
-        "<DOC><DOCNO>no end {}\n",
     ],
 )
 def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
@@ -198,7 +197,25 @@ def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
     count = 40_000
     path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
     start = time.process_time()
-    assert len(read_topics(path)) == (1 if "no end" in topic else count + ("DOC" in topic))
+    assert len(read_topics(path)) == count + ("DOC" in topic)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("<DOC>no number</DOC>", 1),
+        ("<DOC><DOCNO>1</DOCNO>x</DOC>\n<DOC DOC><DOCNO 2</DOCNO>x</DOC>", 2),
+        ("<DOC><DOCNO>1</DOCNO>x</DOC>\n<DOC>\n<DOC><DOCNO>2</DOCNO>x</DOC>", 2),
+        ("<DOC><DOCNO>1</DOCNO> x <DOCNO>2</DOCNO> y</DOC>", 1),
+        ("".join(f"<DOC><DOCNO>no end {number}\n" for number in range(40_000)), 1),
+    ],
+)
+def test_topics_without_a_number_of_their_own_are_refused(text: str, line: int, tmp_path: Path) -> None:
+    start = time.process_time()
+    for lenient in (False, True):
+        with pytest.raises(FormatError, match=f"topics:{line}: not of the form <DOC> <DOCNO> qid </DOCNO> text </DOC>"):
+            read_topics(write(tmp_path, text), lenient=lenient)
     assert time.process_time() - start < 5
 
 

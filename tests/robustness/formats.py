@@ -1,0 +1,424 @@
+"""Formats: valid examples, greylag's reader, and an oracle that says independently what a file contains.
+
+The oracles read bytes by the documented formats: columns are separated by C's white space, lines end in LF, numbers are
+decimal. They accept more than greylag, which may refuse what is ambiguous, but must not read it differently.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import random
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytrec_eval
+import yaml
+
+from greylag.diversity import PRESETS
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.titles import read_titles
+from greylag.experiments.config import read_yaml
+from greylag.features.prior import Prior
+from greylag.features.spec import candidate_pool
+from greylag.ltr.letor import read_features
+from greylag.ltr.linear import LinearModel
+from greylag.lucene.documents import lay_out
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
+
+WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
+NAMES = ["d1", "GX029-35", "FT911-3", "é1", "a_b", "10", "d#2", "doc$x", "Q0", "d.9"]
+_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+
+
+class RefusedError(Exception):
+    """The oracle cannot read a file."""
+
+
+class Format(NamedTuple):
+    """A format: makes a valid file, reads it with greylag, and reads its content independently."""
+
+    make: Callable[[random.Random], bytes]
+    read: Callable[[Path], Any]
+    oracle: Callable[[bytes], Any]
+
+
+def need(condition: object) -> None:
+    if not condition:
+        raise RefusedError
+
+
+def number(text: bytes) -> float:
+    need(_NUMBER.fullmatch(text))
+    return float(text)
+
+
+def decoded(text: bytes) -> bytes:
+    """The content, unpacked."""
+    return gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+
+
+def rows(text: bytes, width: int) -> list[list[str]]:
+    found = [line.decode().encode().split() for line in decoded(text).removesuffix(b"\n").split(b"\n")]
+    need(all(len(row) == width for row in found))
+    return [[cell.decode() for cell in row] for row in found]
+
+
+def phrase(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randint(1, 4)))
+
+
+def qids(rng: random.Random) -> list[str]:
+    return rng.sample(["1", "2", "301", "q-7", "é", "10032"], rng.randint(1, 4))
+
+
+# Tables -------------------------------------------------------------------------------------------------------------
+
+
+def make_qrels(rng: random.Random) -> bytes:
+    lines = [
+        f"{q} {rng.choice(['0', 'Q0', '1', '4.5'])} {d} {rng.randint(-2, 4)}\n"
+        for q in qids(rng)
+        for d in rng.sample(NAMES, 3)
+    ]
+    return "".join(lines).encode()
+
+
+def qrels_oracle(text: bytes) -> Any:
+    found: dict[str, dict[str, int]] = {}
+    for qid, _, docid, grade in rows(text, 4):
+        need(re.fullmatch(r"-?[0-9]+", grade) and docid not in found.setdefault(qid, {}))
+        found[qid][docid] = int(grade)
+    if plain := printable(text):
+        need(pytrec_eval.parse_qrel(plain) == found)
+    return found
+
+
+def printable(text: bytes) -> list[str]:
+    """The lines of a content that every parser splits alike; [] if it is not one."""
+    return decoded(text).decode().splitlines() if re.fullmatch(rb"[\x20-\x7e\t\n]+", decoded(text)) else []
+
+
+def make_subtopic_qrels(rng: random.Random) -> bytes:
+    lines = [
+        f"{q} {s} {d} {rng.randint(0, 1)}\n" for q in qids(rng) for s in ("1", "2", "b") for d in rng.sample(NAMES, 2)
+    ]
+    return "".join([*lines, "1 0 d9 0\n"]).encode()
+
+
+def subtopics_oracle(text: bytes) -> Any:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for qid, subtopic, docid, grade in rows(text, 4):
+        need(re.fullmatch(r"-?[0-9]+", grade))
+        judged = found.setdefault(qid, {})
+        if subtopic in ("0", "Q0"):
+            need(int(grade) <= 0)
+        else:
+            need(docid not in judged.setdefault(subtopic, {}))
+            judged[subtopic][docid] = int(grade)
+    return found
+
+
+def make_run(rng: random.Random) -> bytes:
+    lines = []
+    for qid in qids(rng):
+        scores = sorted((round(rng.uniform(-5, 30), rng.randint(0, 6)) for _ in range(4)), reverse=True)
+        for rank, (docid, score) in enumerate(zip(rng.sample(NAMES, 4), scores, strict=True), 1):
+            lines.append(f"{qid} Q0 {docid} {rank} {score} bm25\n")
+    return "".join(lines).encode()
+
+
+def read_plain_run(path: Path) -> Any:
+    run = read_run(path)
+    return run.tag, {qid: (list(ranking.docids), ranking.scores.tolist()) for qid, ranking in run.items()}
+
+
+def run_oracle(text: bytes) -> Any:
+    found: dict[str, dict[str, float]] = {}
+    lines = rows(text, 6)
+    for qid, _, docid, _, score, _ in lines:
+        need(docid not in found.setdefault(qid, {}))
+        found[qid][docid] = float(np.float32(number(score.encode())))
+    if plain := printable(text):
+        parsed = pytrec_eval.parse_run(plain)
+        need({q: {d: float(np.float32(s)) for d, s in part.items()} for q, part in parsed.items()} == found)
+    ordered = {}
+    for qid, scores in found.items():
+        docids = sorted(scores, key=lambda docid: (scores[docid], docid), reverse=True)
+        ordered[qid] = docids, [scores[docid] for docid in docids]
+    return lines[0][5], ordered
+
+
+def make_prior(rng: random.Random) -> bytes:
+    return "".join(f"{d}{rng.choice([' ', chr(9)])}{rng.uniform(-3, 3):.6g}\n" for d in rng.sample(NAMES, 5)).encode()
+
+
+def prior_oracle(text: bytes) -> Any:
+    found = {}
+    for docid, value in rows(text, 2):
+        need(docid not in found)
+        found[docid] = number(value.encode())
+        need(math.isfinite(found[docid]))
+    return found
+
+
+def make_letor(rng: random.Random) -> bytes:
+    lines = []
+    for qid in qids(rng):
+        for docid in rng.sample(NAMES, 2):
+            cells = " ".join(f"{i}:{rng.uniform(-1, 1):.4g}" for i in range(1, 5) if rng.random() < 0.8 or i == 1)
+            comment = rng.choice([f" # {docid}", f" #docid = {docid} inc = 0.1 prob = 0.2"])
+            lines.append(f"{rng.randint(-1, 3)} qid:{qid} {cells}{comment}\n")
+    return "".join(lines).encode()
+
+
+def read_letor(path: Path) -> Any:
+    data = read_features(path)
+    owners = [qid for qid, n in zip(data.qids, np.diff(data.offsets), strict=True) for _ in range(n)]
+    values = [{i: v for i, v in enumerate(row, 1) if v} for row in data.features.tolist()]
+    return list(zip(owners, data.docids, data.grades.tolist(), values, strict=True))
+
+
+def letor_oracle(text: bytes) -> Any:
+    found, seen = [], set()
+    for place, line in enumerate(decoded(text).decode().removesuffix("\n").split("\n"), 1):
+        if line.startswith("#"):
+            continue
+        body, _, comment = line.partition("#")
+        grade, qid, *cells = (word.decode() for word in body.encode().split())
+        need(re.fullmatch(r"[-+]?[0-9]+", grade) and qid.startswith("qid:") and len(qid) > 4 and cells)
+        pairs = [cell.split(":", 1) for cell in cells]
+        values = {int(key): number(value.encode()) for key, value in pairs if re.fullmatch("[0-9]+", key)}
+        need(len(values) == len(cells) and min(values) > 0 and all(map(math.isfinite, values.values())))
+        words = [word.decode() for word in comment.encode().split()]
+        docid = (words[2:] if words[:2] == ["docid", "="] else words) or [str(place)]
+        need((qid, docid[0]) not in seen)
+        seen.add((qid, docid[0]))
+        found.append((qid[4:], docid[0], int(grade), {key: value for key, value in values.items() if value}))
+    return found
+
+
+# Topics -------------------------------------------------------------------------------------------------------------
+
+
+def make_table(rng: random.Random) -> bytes:
+    return "".join(f"{qid}\t{phrase(rng)}\n" for qid in qids(rng)).encode()
+
+
+def table_oracle(text: bytes) -> Any:
+    found = {}
+    for line in decoded(text).decode().removesuffix("\n").split("\n"):
+        qid, words = line.split("\t")
+        need(qid.strip() not in found)
+        found[qid.strip()] = " ".join(words.split())
+    return found
+
+
+def make_trec(rng: random.Random) -> bytes:
+    closing = rng.choice(["", "</title>"])
+    return "".join(
+        f"<top>\n<num> Number: {qid}\n<title> {phrase(rng)} {closing}\n<desc> Description:\n{phrase(rng)}\n</top>\n\n"
+        for qid in qids(rng)
+    ).encode()
+
+
+def make_cacm(rng: random.Random) -> bytes:
+    return "".join(f"<DOC>\n<DOCNO> {qid} </DOCNO>\n{phrase(rng)}\n</DOC>\n" for qid in qids(rng)).encode()
+
+
+def make_xml(rng: random.Random) -> bytes:
+    topics = (f'<topic number="{qid}">\n<query>{phrase(rng)}</query>\n</topic>\n' for qid in qids(rng))
+    return f"<web>\n{''.join(topics)}</web>\n".encode()
+
+
+class Marked(NamedTuple):
+    """What can be said of topics with markup without parsing it: equal if count, names and words fit."""
+
+    text: str
+    count: int
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, dict) or len(other) != self.count:
+            return False
+        return all(word in self.text for qid, topic in other.items() for word in (qid, *topic.split()))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def marked_oracle(text: bytes) -> Any:
+    content = decoded(text).decode()
+    opening = re.search(r"<(top|doc|topic)\b", content, re.IGNORECASE)
+    need(opening)
+    tag = opening[1] if opening else ""
+    entities = content.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("<![CDATA[", " ")
+    return Marked(content + entities, len(re.findall(rf"<{tag}\b[^<>]*>", content, re.IGNORECASE)))
+
+
+# JSON and YAML ------------------------------------------------------------------------------------------------------
+
+
+def make_titles(rng: random.Random) -> bytes:
+    lines = [{"id": rng.choice([d, n]), "title": phrase(rng)} for n, d in enumerate(rng.sample(NAMES, 4))]
+    return "".join(json.dumps(line, ensure_ascii=rng.random() < 0.5) + "\n" for line in lines).encode()
+
+
+def titles_oracle(text: bytes) -> Any:
+    found: dict[str, str] = {}
+    for line in decoded(text).decode().split("\n"):
+        if line.strip():
+            record = json.loads(line)
+            need(type(record["id"]) in (str, int) and isinstance(record.get("title", ""), str))
+            need(str(record["id"]) not in found)
+            found[str(record["id"])] = record.get("title", "")
+    return found
+
+
+def make_json_documents(rng: random.Random) -> bytes:
+    documents: list[dict[str, Any]] = [{"id": d, "contents": phrase(rng)} for d in rng.sample(NAMES, 4)]
+    documents[0]["title"] = phrase(rng)
+    if rng.random() < 0.3:
+        return json.dumps(documents, indent=1).encode()
+    return "".join(json.dumps(document) + "\n" for document in documents).encode()
+
+
+def read_documents(form: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            laid_out, count = lay_out(path, form, Path(folder), 1)
+            if laid_out != "JsonCollection":
+                return count
+            lines = (Path(folder) / "0.jsonl").read_text().splitlines()
+            found = [(line["id"], line["contents"]) for line in map(json.loads, lines)]
+            assert len(found) == count
+            return found
+
+    return read
+
+
+def json_documents_oracle(text: bytes) -> Any:
+    content = text.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    found, place = [], 0
+    while place < len(content):
+        if content[place].isspace():
+            place += 1
+            continue
+        value, place = json.JSONDecoder().raw_decode(content, place)
+        for record in value if isinstance(value, list) else [value]:
+            need(type(record["id"]) in (str, int) and isinstance(record["contents"], str))
+            title = record.get("title")
+            found.append((str(record["id"]), f"{title}\n{record['contents']}" if title else record["contents"]))
+    return found
+
+
+def make_trec_documents(rng: random.Random) -> bytes:
+    return "".join(
+        f"<DOC>\n<DOCNO> {d} </DOCNO>\n<TEXT>\n{phrase(rng)}\n</TEXT>\n</DOC>\n" for d in rng.sample(NAMES, 3)
+    ).encode()
+
+
+class Documents(NamedTuple):
+    """The docids of TREC documents: equal to their number, or to documents with these ids."""
+
+    docids: list[str]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, list):
+            return [docid for docid, _ in other] == self.docids
+        return other == len(self.docids)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def trec_documents_oracle(text: bytes) -> Any:
+    content = text.decode("utf-8-sig", errors="replace")
+    need(content.count("<DOC>") == content.count("</DOC>"))
+    docids = [docid.strip() for docid in re.findall(r"<DOCNO>(.*?)</DOCNO>", content, re.DOTALL)]
+    need(len(docids) == content.count("<DOC>"))
+    return Documents(docids)
+
+
+def make_yaml(rng: random.Random) -> bytes:
+    fields = {"name": phrase(rng), "collection": {"docs": "docs.jsonl"}, "measures": ["AP", "P@10"], "seed": 3}
+    return yaml.safe_dump(fields, sort_keys=False, default_flow_style=rng.choice([None, True, False])).encode()
+
+
+class Dateless(yaml.SafeLoader):
+    """YAML with dates as text."""
+
+
+Dateless.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
+
+
+def yaml_oracle(text: bytes) -> Any:
+    content = yaml.load(decoded(text).decode("utf-8-sig"), Dateless)
+    need(isinstance(content, dict))
+    return repr(content)
+
+
+def make_linear_model(rng: random.Random) -> bytes:
+    features = tuple(rng.sample(candidate_pool(), 3))
+    model = LinearModel(features, tuple(rng.uniform(-1, 1) for _ in features), fingerprint="f", provenance={"seed": 1})
+    return saved(model)
+
+
+def saved(model: LinearModel | DiversityModel) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model.json")
+        return (Path(folder) / "model.json").read_bytes()
+
+
+def read_linear_model(path: Path) -> Any:
+    model = LinearModel.load(path)
+    return [*map(str, model.features)], list(model.weights), model.parameters.as_dict(), model.fingerprint
+
+
+def linear_model_oracle(text: bytes) -> Any:
+    content = json.loads(decoded(text))
+    names = [row["feature"].strip() for row in content["features"]]
+    weights = [float(row["weight"]) for row in content["features"]]
+    return names, weights, DEFAULTS | content["parameters"], content["fingerprint"]
+
+
+DEFAULTS = LinearModel((), ()).parameters.as_dict()
+
+
+def make_diversity_model(rng: random.Random) -> bytes:
+    features = next(iter(PRESETS.values()))
+    weights = tuple(round(rng.uniform(-1, 1), 3) for _ in features.names)
+    return saved(DiversityModel(features, (weights,) * rng.randint(1, 2), k=5, fingerprint="f"))
+
+
+def read_diversity_model(path: Path) -> Any:
+    model = DiversityModel.load(path)
+    weights = [list(vector) for vector in zip(*model.weights, strict=True)]
+    return list(model.features.names), weights, model.k, model.titles, model.fingerprint
+
+
+def diversity_model_oracle(text: bytes) -> Any:
+    content = json.loads(decoded(text))
+    weights = [[float(weight) for weight in own] for own in content["weights"].values()]
+    return list(content["weights"]), weights, content["k"], content["titles"], content["fingerprint"]
+
+
+FORMATS = {
+    "qrels": Format(make_qrels, read_qrels, qrels_oracle),
+    "subtopic qrels": Format(make_subtopic_qrels, read_subtopic_qrels, subtopics_oracle),
+    "run": Format(make_run, read_plain_run, run_oracle),
+    "prior": Format(make_prior, lambda path: Prior(str(path))._read(), prior_oracle),
+    "LETOR": Format(make_letor, read_letor, letor_oracle),
+    "table of topics": Format(make_table, read_topics, table_oracle),
+    "TREC topics": Format(make_trec, read_topics, marked_oracle),
+    "CACM topics": Format(make_cacm, read_topics, marked_oracle),
+    "XML topics": Format(make_xml, read_topics, marked_oracle),
+    "titles": Format(make_titles, read_titles, titles_oracle),
+    "JSON documents": Format(make_json_documents, read_documents("JsonCollection"), json_documents_oracle),
+    "TREC documents": Format(make_trec_documents, read_documents("TrecCollection"), trec_documents_oracle),
+    "experiment": Format(make_yaml, lambda path: repr(read_yaml(path)), yaml_oracle),
+    "linear model": Format(make_linear_model, read_linear_model, linear_model_oracle),
+    "diversity model": Format(make_diversity_model, read_diversity_model, diversity_model_oracle),
+}

@@ -1,0 +1,148 @@
+"""Whatever a writer accepts, its reader reads back."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.diversity import PRESETS, read_titles
+from greylag.diversity.model import DiversityModel
+from greylag.errors import ParameterError
+from greylag.experiments.config import read_yaml
+from greylag.features.prior import Prior
+from greylag.features.spec import candidate_pool
+from greylag.files import read_json_lines
+from greylag.ltr.letor import read_features, write_features
+from greylag.ltr.linear import LinearModel
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
+
+TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
+CLEAN = st.text(
+    st.characters(exclude_characters=" \t\n\r\x0b\x0c\0", exclude_categories=["Cs"]), min_size=1, max_size=9
+)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+quick = settings(deadline=None, max_examples=60, database=None)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("round-trips") / "file"
+
+
+@quick
+@given(qrels=st.dictionaries(TEXT, st.dictionaries(TEXT, st.integers(-10_000, 10_000), min_size=1), min_size=1))
+def test_qrels(path: Path, qrels: dict[str, dict[str, int]]) -> None:
+    with suppress(ParameterError):
+        write_qrels(qrels, path)
+        assert read_qrels(path) == qrels
+
+
+@quick
+@given(found=st.dictionaries(CLEAN, st.dictionaries(CLEAN, st.integers(-9, 9), min_size=1), min_size=1))
+def test_subtopic_qrels(path: Path, found: dict[str, dict[str, int]]) -> None:
+    found = {subtopic: grades for subtopic, grades in found.items() if subtopic not in ("0", "Q0")} or {"1": {"d": 1}}
+    path.write_bytes("".join(f"7 {s} {d} {g}\n" for s, grades in found.items() for d, g in grades.items()).encode())
+    assert read_subtopic_qrels(path) == {"7": found}
+
+
+@quick
+@given(tag=TEXT, docids=st.lists(TEXT, min_size=1, max_size=6, unique=True), data=st.data())
+def test_runs(path: Path, tag: str, docids: list[str], data: st.DataObject) -> None:
+    n = len(docids)
+    scores = sorted(data.draw(st.lists(st.floats(-1e30, 1e30), min_size=n, max_size=n)), reverse=True)
+    with suppress(ParameterError):
+        write_run(Run((Ranking("1", "", tuple(docids), np.array(scores)),), tag), path)
+        back = read_run(path)
+        assert (back.tag, back["1"].docids) == (tag, tuple(docids))
+        np.testing.assert_allclose(back["1"].scores, scores, rtol=1e-6, atol=1e-40)
+        write_run(back, path.with_name("again"))
+        assert path.with_name("again").read_bytes() == path.read_bytes()
+
+
+@quick
+@given(topics=st.dictionaries(CLEAN, CLEAN, min_size=1))
+def test_tables_of_topics(path: Path, topics: dict[str, str]) -> None:
+    if any(qid.split() != [qid] or query.split() != [query] for qid, query in topics.items()) or min(topics) < "!":
+        return
+    text = "".join(f"{qid}\t{query}\n" for qid, query in topics.items())
+    if not text.startswith(("<", "\ufeff", "\x1f\x8b")):
+        path.write_bytes(text.encode())
+        assert read_topics(path) == topics
+
+
+@quick
+@given(qid=TEXT, name=TEXT, docids=st.lists(TEXT, min_size=1, max_size=5, unique=True), data=st.data())
+def test_features(path: Path, qid: str, name: str, docids: list[str], data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.tuples(FLOATS, FLOATS), min_size=len(docids), max_size=len(docids)))
+    rows = [(Ranking(qid, "", tuple(docids), np.zeros(len(docids))), np.array(values))]
+    with suppress(ParameterError):
+        write_features(path, [name, "b"], rows)
+        back = read_features(path)
+        assert (back.qids, back.docids, back.names) == ((qid,), tuple(docids), (name, "b"))
+        np.testing.assert_array_equal(back.features, rows[0][1])
+
+
+@quick
+@given(values=st.dictionaries(CLEAN, FLOATS, min_size=1))
+def test_priors(path: Path, values: dict[str, float]) -> None:
+    path.write_bytes("".join(f"{docid} {value!r}\n" for docid, value in values.items()).encode())
+    if not path.read_bytes().startswith(b"\xef\xbb\xbf"):
+        assert Prior(str(path))._read() == values
+
+
+@quick
+@given(titles=st.dictionaries(TEXT, TEXT, min_size=1))
+def test_titles_and_json_lines(path: Path, titles: dict[str, str]) -> None:
+    records = [{"id": docid, "title": title} for docid, title in titles.items()]
+    for ascii_only in (True, False):
+        text = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records)
+        path.write_bytes(text.encode())
+        assert read_titles(path) == titles
+        assert [record for _, record in read_json_lines(path)] == records
+
+
+@quick
+@given(
+    weights=st.lists(FLOATS, min_size=3, max_size=3),
+    provenance=st.dictionaries(TEXT, TEXT | FLOATS | st.integers(-(10**18), 10**18) | st.lists(TEXT)),
+)
+def test_linear_models(path: Path, weights: list[float], provenance: dict[str, object]) -> None:
+    model = LinearModel(candidate_pool()[:3], tuple(weights), provenance=provenance)
+    model.save(path)
+    assert LinearModel.load(path) == model
+
+
+@quick
+@given(seed=st.integers(0, 10**6), members=st.integers(1, 3), k=st.integers(1, 50), titles=st.booleans())
+def test_diversity_models(path: Path, *, seed: int, members: int, k: int, titles: bool) -> None:
+    features = next(iter(PRESETS.values()))
+    weights = np.random.default_rng(seed).normal(size=(members, features.n_features)).tolist()
+    model = DiversityModel(features, tuple(map(tuple, weights)), k=k, titles=titles)
+    model.save(path)
+    assert DiversityModel.load(path) == model
+
+
+VALUES = st.recursive(
+    TEXT | st.booleans() | st.none() | FLOATS | st.integers(-(10**30), 10**30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@quick
+@given(fields=st.dictionaries(TEXT, VALUES, min_size=1, max_size=4))
+def test_experiments(path: Path, fields: dict[str, object]) -> None:
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    path.write_text(yaml.dump(fields, Dumper=Plain, sort_keys=False), encoding="utf-8")
+    assert read_yaml(path) == fields
