@@ -20,9 +20,10 @@ from typing import IO, Any
 import numpy as np
 
 from greylag.errors import CollectionError
-from greylag.folders import MARK, make_folder, remove_folder
+from greylag.folders import make_folder, remove_folder
 from greylag.index.arrays import DTYPES, document_sizes, encode_docids, fingerprint, offsets
 from greylag.index.transpose import transpose
+from greylag.locks import MARK
 from greylag.lucene.lucene_index import LuceneIndex
 
 SCHEMA = 2
