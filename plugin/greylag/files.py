@@ -279,11 +279,21 @@ def _open(target: Path, name: str | Path, binary: bool) -> Iterator[IO[Any]]:
         yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
 
 
-def sync(path: Path) -> None:
-    """Flush a file or folder to disk."""
+def sync(path: Path, *, drop: bool = False) -> None:
+    """Flush a file or folder to disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    drop : bool, default False
+        Whether to drop the file from the cache in memory, so that it is next read from the disk.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+        if drop:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(descriptor)
 
