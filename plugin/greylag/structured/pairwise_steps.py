@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def climb(
     gram: FloatArray,
     violations: FloatArray,
