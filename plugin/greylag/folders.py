@@ -39,22 +39,25 @@ def make_folder(target: Path, fill: Callable[[Path], None], *, done: Callable[[]
     """
     target = target.absolute()
     with alone(target) as (part, old):
-        if done():
-            return
-        part.mkdir()
-        (part / MARK).touch()
-        fill(part)
-        _sync_tree(part)
-        if os.path.lexists(target):
-            _check_own(target)
-            target.rename(old)
-        part.rename(target)
-        sync(target.parent)
+        try:
+            if done():
+                return
+            part.mkdir()
+            (part / MARK).touch()
+            fill(part)
+            _sync_tree(part)
+            if os.path.lexists(target):
+                _check_own(target)
+                target.rename(old)
+            part.rename(target)
+            sync(target.parent)
+        except OSError as error:
+            raise ParameterError(f"{target} cannot be written: {why(error)}") from None
 
 
 @contextmanager
 def alone(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Be the one process that writes a folder: make its parents and hold its lock; a second process waits.
+    """Be the one process that writes a file or folder: make its parents and hold its lock; a second process waits.
 
     Parents that were made are removed again if they are empty afterwards.
 
@@ -66,21 +69,19 @@ def alone(target: Path) -> Iterator[tuple[Path, Path]]:
     Raises
     ------
     ParameterError
-        If something cannot be written.
+        If the parents or the lock cannot be made.
     """
     target = target.absolute()
     parents = [folder for folder in target.parents if not os.path.lexists(folder)]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        sweep(target.parent)
-        with claimed(target) as names:
-            yield names
-    except OSError as error:
-        raise ParameterError(f"{target} cannot be written: {why(error)}") from None
-    finally:
-        for folder in parents:
-            with suppress(OSError):  # succeeds only for empty folders
-                folder.rmdir()
+    with ExitStack() as stack:
+        stack.callback(_remove_empty, parents)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            sweep(target.parent)
+            names = stack.enter_context(claimed(target))
+        except OSError as error:
+            raise ParameterError(f"{target} cannot be written: {why(error)}") from None
+        yield names
 
 
 @contextmanager
@@ -119,6 +120,12 @@ def remove_folder(folder: Path) -> None:
 def _check_own(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir() or (any(folder.iterdir()) and not (folder / MARK).is_file()):
         raise ParameterError(f"{folder} exists already: delete it, or give another folder")
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 def _sync_tree(folder: Path) -> None:
