@@ -55,7 +55,8 @@ def locked(path: Path, what: Path | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # it is removed as stale later
+            path.unlink()
         os.close(descriptor)
 
 

@@ -25,7 +25,7 @@ from greylag.files import sync, write_text
 from greylag.folders import make_folder, remove_folder
 from greylag.index.arrays import DTYPES, document_sizes, encode_docids, fingerprint, offsets
 from greylag.index.transpose import transpose
-from greylag.locks import MARK
+from greylag.locks import MARK, sweep
 from greylag.lucene.lucene_index import LuceneIndex
 
 SCHEMA = 3
@@ -57,7 +57,9 @@ def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
     for folder in (place / key for place in places):
         if os.path.lexists(folder):
             try:
-                return folder, _open(folder, _inspect(folder, source))
+                meta = _inspect(folder, source)
+                _tidy(folder)
+                return folder, _open(folder, meta)
             except _DamageError as damage:
                 damaged.append(damage)
     for found in damaged:
@@ -66,12 +68,10 @@ def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
     if not writable:
         raise CollectionError(f"make one of these folders writable: {', '.join(map(str, places))}")
     folder = writable[0] / key
-    outdated = [other for other in folder.parent.glob("[!.]*") if (other / MARK).is_file() and other != folder]
-    if outdated:
+    if _outdated(folder):
         _log.warning("%s has changed: exporting its positions again", source.path)
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
-    for other in outdated:
-        remove_folder(other)
+    _tidy(folder)
     return folder, _open(folder, _inspect(folder, source))
 
 
@@ -107,6 +107,20 @@ def _is_writable(folder: Path) -> bool:
     """Whether the folder, or the nearest parent that exists, is a writable folder."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     return os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
+
+
+def _outdated(folder: Path) -> list[Path]:
+    """The exports beside this one, which are of earlier states of the index, or what is left of them."""
+    others = [other for other in folder.parent.glob("[!.]*") if other != folder and other.is_dir()]
+    return [other for other in others if (other / MARK).is_file() or not any(other.iterdir())]
+
+
+def _tidy(folder: Path) -> None:
+    """Remove outdated exports and what killed processes left, as far as that is possible."""
+    sweep(folder.parent)
+    for other in _outdated(folder):
+        with suppress(OSError, ParameterError):
+            remove_folder(other)
 
 
 def _inspect(folder: Path, source: LuceneIndex, *, checksums: bool = False) -> dict[str, Any]:
