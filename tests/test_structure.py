@@ -25,6 +25,8 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 LEVELS = [
     {"errors"},
     {"ranking"},
+    {"compilation"},
+    {"locks"},
     {"files"},
     {"folders"},
     {"trec"},

@@ -18,17 +18,15 @@ import stat
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from greylag.errors import FormatError, ParameterError
+from greylag.locks import TEMPORARY, locked, sweep
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-TEMPORARY = ".greylag-"
-"""The beginning of the name of every temporary file."""
 
 MAX_STREAM = 1 << 30
 """The largest content of a pipe or device, in bytes. A regular file may have any size."""
@@ -293,9 +291,9 @@ def write_text(path: str | Path, text: str) -> None:
 def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """Open a file for writing such that it is replaced only when the block succeeds.
 
-    The content is written to a temporary file ``.greylag-*`` in the same folder, flushed to disk, and renamed. Text is
-    UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped, reproducibly. Devices and pipes are
-    written to directly.
+    The content is written to a temporary file ``.greylag-*`` in the same folder, flushed to disk, and renamed; those of
+    killed processes are removed. Text is UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped,
+    reproducibly. Devices and pipes are written to directly.
 
     Parameters
     ----------
@@ -309,33 +307,48 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
     ParameterError
         If the file cannot be written.
     """
-    part: Path | None = None
     try:
-        kind = _kind(path)
         target = Path(os.path.realpath(path))
-        if kind in (None, stat.S_IFREG):
-            part = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
-        with ExitStack() as stack:
-            raw: Any = stack.enter_context((part or target).open("wb"))
-            file: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)) if _is_gz(path) else raw
-            yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
-        if part:
+        if _kind(path) not in (None, stat.S_IFREG):
+            with _open(target, path, binary) as file:
+                yield file
+            return
+        sweep(target.parent)
+        part = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
+        with locked(part):
+            with _open(part, path, binary) as file:
+                yield file
             sync(part)
             os.replace(part, target)
             sync(target.parent)
     except OSError as error:
         raise ParameterError(f"{path} cannot be written: {why(error)}") from None
-    finally:
-        if part:
-            with suppress(OSError):
-                part.unlink()
 
 
-def sync(path: Path) -> None:
-    """Flush a file or folder to disk."""
+@contextmanager
+def _open(target: Path, name: str | Path, binary: bool) -> Iterator[IO[Any]]:
+    """Open `target` for writing, as a file of the given name."""
+    with ExitStack() as stack:
+        raw: Any = stack.enter_context(target.open("wb"))
+        file: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)) if _is_gz(name) else raw
+        yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
+
+
+def sync(path: Path, *, drop: bool = False) -> None:
+    """Flush a file or folder to disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    drop : bool, default False
+        Whether to drop the file from the cache in memory, so that it is next read from the disk.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+        if drop:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(descriptor)
 

@@ -5,17 +5,16 @@ Every folder that greylag makes contains a marker file, and nothing without it i
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
+import tempfile
+import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from greylag.errors import ParameterError
 from greylag.files import sync, why
-
-MARK = ".greylag"
+from greylag.locks import MARK, claimed, discard, sweep
 
 
 def make_folder(
@@ -23,8 +22,8 @@ def make_folder(
 ) -> None:
     """Make a folder such that it is complete or absent, in whatever way the process ends.
 
-    The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. A lock file ensures that
-    one process at a time makes `target`; a second one waits. What a killed process left behind is removed.
+    The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. One process at a time
+    makes `target`; a second one waits. What a killed process left beside it is removed.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ def make_folder(
     fill : callable
         Fills the empty folder that it is given.
     done : callable, optional
-        Called with the lock held. If it returns true, the folder is left as it is.
+        Called when no other process makes `target`. If it returns true, the folder is left as it is.
     mark : str, default ""
         The content of the marker file, which `read_mark` returns.
 
@@ -42,31 +41,71 @@ def make_folder(
     ParameterError
         If `target` exists and is not greylag's, or the folder cannot be written.
     """
-    part = target.with_name(f".{target.name}.greylag-part")
-    parents: list[Path] = []
-    try:
-        parents = [folder for folder in target.parents if not folder.exists()]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target.with_name(f".{target.name}.greylag-lock")):
+    target = target.absolute()
+    with alone(target) as (part, old):
+        try:
             if done():
                 return
-            remove_folder(part)
-            try:
-                part.mkdir()
-                (part / MARK).write_text(mark, encoding="utf-8")
-                fill(part)
-                _sync_tree(part)
-                remove_folder(target)
-                part.rename(target)
-                sync(target.parent)
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-    except OSError as error:
-        raise ParameterError(f"{target} cannot be written: {why(error)}") from None
-    finally:
-        for folder in parents:
-            with suppress(OSError):  # succeeds only for empty folders
-                folder.rmdir()
+            part.mkdir()
+            (part / MARK).write_text(mark, encoding="utf-8")
+            fill(part)
+            _sync_tree(part)
+            if os.path.lexists(target):
+                _check_own(target)
+                target.rename(old)
+            part.rename(target)
+            sync(target.parent)
+        except OSError as error:
+            raise ParameterError(f"{target} cannot be written: {why(error)}") from None
+
+
+@contextmanager
+def alone(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Be the one process that writes a file or folder: make its parents and hold its lock; a second process waits.
+
+    Parents that were made are removed again if they are empty afterwards.
+
+    Yields
+    ------
+    part, old : Path
+        As for `locks.claimed`.
+
+    Raises
+    ------
+    ParameterError
+        If the parents or the lock cannot be made.
+    """
+    target = target.absolute()
+    parents = [folder for folder in target.parents if not os.path.lexists(folder)]
+    with ExitStack() as stack:
+        stack.callback(_remove_empty, parents)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            sweep(target.parent)
+            names = stack.enter_context(claimed(target))
+        except OSError as error:
+            raise ParameterError(f"{target} cannot be written: {why(error)}") from None
+        yield names
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A private temporary folder; those that killed processes left are removed.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be made.
+    """
+    with ExitStack() as stack:
+        try:
+            place = Path(tempfile.gettempdir())
+            sweep(place)
+            folder, _ = stack.enter_context(claimed(place / uuid.uuid4().hex))
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise ParameterError(f"no temporary folder can be made: {why(error)}; or set TMPDIR to another") from None
+        yield folder
 
 
 def read_mark(folder: Path) -> str:
@@ -85,28 +124,20 @@ def remove_folder(folder: Path) -> None:
     ParameterError
         If it is something else.
     """
-    if not os.path.lexists(folder):
-        return
+    if os.path.lexists(folder):
+        _check_own(folder)
+        discard(folder)
+
+
+def _check_own(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir() or (any(folder.iterdir()) and not (folder / MARK).is_file()):
         raise ParameterError(f"{folder} exists already: delete it, or give another folder")
-    shutil.rmtree(folder)
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is removed afterwards."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if os.fstat(descriptor).st_ino == path.stat().st_ino:
-                break
-        os.close(descriptor)  # its last owner removed it in the meantime
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 def _sync_tree(folder: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.folders import MARK, make_folder, remove_folder
+from greylag.folders import make_folder, remove_folder
+from greylag.locks import MARK
 
 
 def fill(folder: Path) -> None:

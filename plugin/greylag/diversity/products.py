@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from greylag.compilation import compiled
 from greylag.ranking import FloatArray
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatArray, n: int) -> FloatArray:
     """Inner products of a sparse vector with each of n rows of a matrix, shape (n,).
 

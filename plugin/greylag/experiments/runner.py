@@ -34,6 +34,7 @@ from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
 from greylag.files import write_text
+from greylag.folders import alone
 from greylag.trec.runs import write_run
 
 FINISHED = "finished.json"
@@ -67,6 +68,8 @@ def run_study(
 ) -> Finished:
     """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
 
+    One process at a time works in `out`; a second one waits.
+
     Parameters
     ----------
     study, settings : Study, Experiment
@@ -84,15 +87,27 @@ def run_study(
         Any error of the study, or if a file in `out` that the study did not write is in the way. The files of an
         earlier outcome are then unchanged.
     """
-    key = dependencies(settings)
-    earlier = _read_finished(out)
-    if earlier.get("key") == key and all((out / name).exists() for name in earlier["files"]):
-        progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
-        return Finished(earlier["scores"], earlier["summary"])
+    key, context = dependencies(settings), Context(out, n_jobs, progress)
+    if finished := _reuse(key, context):
+        return finished
+    with alone(out / FINISHED):
+        return _reuse(key, context) or _run(study, settings, key, context)
+
+
+def _reuse(key: str, context: Context) -> Finished | None:
+    """The earlier outcome, if it would be the same."""
+    out, earlier = context.folder, _read_finished(context.folder)
+    if earlier.get("key") != key or not all((out / name).exists() for name in earlier["files"]):
+        return None
+    context.progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
+    return Finished(earlier["scores"], earlier["summary"])
+
+
+def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Context) -> Finished:
+    out = context.folder
     _check_free(out, [FINISHED, RESULTS])
     if study.report:
         check_dependencies()
-    context = Context(out, n_jobs, progress)
     outcome = study.run(settings, study.open(settings, context), context)
     files = outcome_files(outcome, settings)
     earlier_files = _own_files(out)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import threading
-from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from greylag.features.spec import UNLIMITED, Window
+from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
 from greylag.features.windows import collection_counts
 from greylag.index.positional import PositionalIndex
@@ -66,7 +64,6 @@ class CliqueTable:
         return digest.digest()
 
 
-@dataclass(frozen=True)
 class WindowStatistics:
     """The counts of windows over one collection.
 
@@ -79,25 +76,35 @@ class WindowStatistics:
     index : PositionalIndex
     """
 
-    index: PositionalIndex
-    _known: dict[bytes, IntArray] = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    def __init__(self, index: PositionalIndex) -> None:
+        self.index = index
+        self._store = None if index.folder is None else CountStore(index.folder / _FILE)
+        self._known: dict[bytes, IntArray] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def counts(self, table: CliqueTable) -> IntArray:
         """Return cf and df, shape (2, cliques, windows)."""
         key = table.key
-        shape = (2, len(table.cliques), len(table.windows))
         known = self._known.get(key)
         if known is None:
-            stored = self._load(key)
-            known = self._compute(table) if stored is None else np.frombuffer(stored, np.int64).reshape(shape)
-            with self._lock:
-                if sum(counts.nbytes for counts in self._known.values()) > _MEMORY_LIMIT:
-                    self._known.clear()
-                self._known[key] = known
-            if stored is None:
-                self._store(key, known)
+            shape = (2, len(table.cliques), len(table.windows))
+            known = self._store.load(key, shape) if self._store else None
+            if known is None:
+                known = self._compute(table)
+                if self._store:
+                    self._store.save(key, known)
+            self._remember(key, known)
         return known
+
+    def _remember(self, key: bytes, counts: IntArray) -> None:
+        with self._lock:
+            if self._bytes > _MEMORY_LIMIT:
+                self._known.clear()
+                self._bytes = 0
+            if key not in self._known:
+                self._bytes += counts.nbytes
+            self._known[key] = counts
 
     def _compute(self, table: CliqueTable) -> IntArray:
         index = self.index
@@ -106,27 +113,3 @@ class WindowStatistics:
             index.positions, table.widths, table.overlap, table.per_term,
         )  # fmt: skip
         return counts
-
-    @property
-    def _file(self) -> Path | None:
-        return None if self.index.folder is None else self.index.folder / _FILE
-
-    def _load(self, key: bytes) -> bytes | None:
-        if self._file is None or not self._file.exists():
-            return None
-        try:
-            with closing(sqlite3.connect(self._file, timeout=60)) as store:
-                row = store.execute("SELECT counts FROM windows WHERE key = ?", (key,)).fetchone()
-        except sqlite3.OperationalError:  # not readable, or being created by another process
-            return None
-        return None if row is None else bytes(row[0])
-
-    def _store(self, key: bytes, counts: IntArray) -> None:
-        if self._file is None:
-            return
-        try:
-            with closing(sqlite3.connect(self._file, timeout=60)) as store, store:
-                store.execute("CREATE TABLE IF NOT EXISTS windows (key BLOB PRIMARY KEY, counts BLOB) WITHOUT ROWID")
-                store.execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, counts.tobytes()))
-        except sqlite3.OperationalError:  # read-only: the cache in memory must suffice
-            return

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from greylag.compilation import compiled
 from greylag.features.cliques import FILLER
 from greylag.index.arrays import Int32Array
 from greylag.ranking import FloatArray, IntArray
 
-_jit = njit(cache=True, nogil=True, error_model="numpy")
+_jit = compiled(error_model="numpy")
 NEVER = 1 << 62
 
 

@@ -1,8 +1,9 @@
 """Exporting a Lucene index to the files of a PositionalIndex, once, and opening them.
 
 The files are in ``INDEX.greylag/FINGERPRINT/`` beside the index, or in the user's cache folder if that is not writable.
-Each array is one file, ``NAME.DTYPE``, without a header. ``meta.json`` records the size and CRC-32 of each file: sizes
-are checked whenever an export is opened, checksums by `verify_export`. A damaged export is made again.
+Each array is one file, ``NAME.DTYPE``, without a header. ``meta.json`` records the size, CRC-32 and time of change of
+each file. Opening an export compares sizes and times, which costs nothing measurable; if a time differs, because the
+file was written to or copied, the file's checksum is compared, too. A damaged export is made again.
 """
 
 from __future__ import annotations
@@ -12,22 +13,27 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from greylag.errors import CollectionError
-from greylag.folders import MARK, make_folder, remove_folder
+from greylag.errors import CollectionError, ParameterError
+from greylag.files import sync, write_text
+from greylag.folders import make_folder, remove_folder
 from greylag.index.arrays import DTYPES, document_sizes, encode_docids, fingerprint, offsets
 from greylag.index.transpose import transpose
+from greylag.locks import MARK, sweep
 from greylag.lucene.lucene_index import LuceneIndex
 
-SCHEMA = 2
+SCHEMA = 3
 _META = "meta.json"
+_ANOTHER_VERSION = "another version of greylag wrote it"
 _log = logging.getLogger("greylag")
+
+_Stamps = dict[str, list[int]]
 
 
 def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
@@ -47,23 +53,26 @@ def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
     """
     key = source.fingerprint[:16]
     places = _places(source.path)
-    for place in places:
-        if os.path.lexists(place / key):
-            damage = _damage(place / key)
-            if not damage:
-                return place / key, _open(place / key)
-            _log.warning("%s: %s: exporting the positions of %s again", place / key, damage, source.path)
+    damaged = []
+    for folder in (place / key for place in places):
+        if os.path.lexists(folder):
+            try:
+                meta = _inspect(folder, source)
+                _tidy(folder)
+                return folder, _open(folder, meta)
+            except _DamageError as damage:
+                damaged.append(damage)
+    for found in damaged:
+        _log.warning("%s: exporting the positions of %s again", found, source.path)
     writable = [place for place in places if _is_writable(place)]
     if not writable:
         raise CollectionError(f"make one of these folders writable: {', '.join(map(str, places))}")
-    place = writable[0]
-    outdated = [other for other in place.glob("[!.]*") if (other / MARK).is_file() and other.name != key]
-    if outdated:
+    folder = writable[0] / key
+    if _outdated(folder):
         _log.warning("%s has changed: exporting its positions again", source.path)
-    make_folder(place / key, lambda folder: _write(source, folder), done=lambda: _damage(place / key) == "")
-    for folder in outdated:
-        remove_folder(folder)
-    return place / key, _open(place / key)
+    make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
+    _tidy(folder)
+    return folder, _open(folder, _inspect(folder, source))
 
 
 def verify_export(source: LuceneIndex) -> str:
@@ -77,11 +86,13 @@ def verify_export(source: LuceneIndex) -> str:
     for place in _places(source.path):
         folder = place / source.fingerprint[:16]
         if os.path.lexists(folder):
-            damage = _damage(folder, checksums=True)
-            if damage:
-                raise CollectionError(f"{folder}: {damage}")
+            _inspect(folder, source, checksums=True)
             return f"{folder}: all files have their checksums"
     return "none yet; it is made on first use"
+
+
+class _DamageError(CollectionError):
+    """An export is damaged."""
 
 
 def _places(path: Path) -> list[Path]:
@@ -98,33 +109,106 @@ def _is_writable(folder: Path) -> bool:
     return os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
 
 
-def _damage(folder: Path, *, checksums: bool = False) -> str:
-    """What is wrong with an export, or ""."""
+def _outdated(folder: Path) -> list[Path]:
+    """The exports beside this one, which are of earlier states of the index, or what is left of them."""
+    others = [other for other in folder.parent.glob("[!.]*") if other != folder and other.is_dir()]
+    return [other for other in others if (other / MARK).is_file() or not any(other.iterdir())]
+
+
+def _tidy(folder: Path) -> None:
+    """Remove outdated exports and what killed processes left, as far as that is possible."""
+    sweep(folder.parent)
+    for other in _outdated(folder):
+        with suppress(OSError, ParameterError):
+            remove_folder(other)
+
+
+def _inspect(folder: Path, source: LuceneIndex, *, checksums: bool = False) -> dict[str, Any]:
+    """The metadata of an undamaged export.
+
+    Parameters
+    ----------
+    folder : Path
+        The export.
+    source : LuceneIndex
+        Its index; Lucene's checksums of it are compared if its files have changed since the export.
+    checksums : bool, default False
+        Whether to compare the checksums of all files of the export, instead of those that have changed.
+
+    Raises
+    ------
+    CollectionError
+        If the export or the index is damaged.
+    """
     try:
-        meta = json.loads((folder / _META).read_text())
-        if meta["schema"] != SCHEMA:
-            return "another version of greylag wrote it"
-        for name, (size, checksum) in meta["files"].items():
-            found = (folder / name).stat().st_size
-            if found != size:
-                return f"{name} is damaged: it has {found} bytes instead of {size}"
-            if checksums and _checksum(folder / name) != checksum:
-                return f"{name} is damaged: its checksum differs"
+        meta = _unseal((folder / _META).read_bytes())
+        if meta["index"] != source.fingerprint:
+            raise _DamageError(f"{folder}: it belongs to another index")
+        stamps = {name: _stamp(folder / name) for name in meta["stamps"]}
+        for name, (size, _) in stamps.items():
+            expected = meta["stamps"][name][0]
+            if size != expected:
+                raise _DamageError(f"{folder}: {name} is damaged: it has {size} bytes instead of {expected}")
+        for name, stamp in stamps.items():
+            if (checksums or stamp != meta["stamps"][name]) and _checksum(folder / name) != meta["checksums"][name]:
+                raise _DamageError(f"{folder}: {name} is damaged: its checksum differs")
     except OSError as error:
-        return f"it cannot be read: {error.strerror}: {Path(error.filename or folder).name}"
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f"{_META} is damaged"
-    return ""
+        name = Path(error.filename or folder).name
+        raise _DamageError(f"{folder}: it cannot be read: {error.strerror}: {name}") from None
+    except ValueError as error:
+        raise _DamageError(f"{folder}: {error}") from None
+    lucene = _stamps(source.path)
+    if lucene != meta["lucene"]:
+        source.check_integrity()
+    if (stamps, lucene) != (meta["stamps"], meta["lucene"]):
+        with suppress(ParameterError):  # in a read-only folder, the checksums are compared every time
+            write_text(folder / _META, _seal({**meta, "stamps": stamps, "lucene": lucene}))
+    return meta
 
 
-def _open(folder: Path) -> dict[str, Any]:
-    meta = json.loads((folder / _META).read_text())
-    arrays = {name: _map(folder / f"{name}.{dtype}", dtype) for name, dtype in DTYPES.items()}
-    docids = _map(folder / f"docids.{meta['docids']}", meta["docids"])
-    return {"docids": docids, **arrays, "fingerprint": meta["fingerprint"]}
+def _is_sound(folder: Path, source: LuceneIndex) -> bool:
+    try:
+        _inspect(folder, source)
+    except _DamageError:
+        return False
+    return True
 
 
-def _map(path: Path, dtype: str, mode: str = "r") -> Any:
+def _seal(meta: dict[str, Any]) -> str:
+    """Metadata as JSON with a checksum."""
+    content = json.dumps({"schema": SCHEMA, **meta}, sort_keys=True)
+    return f"{content}\n{zlib.crc32(content.encode())}\n"
+
+
+def _unseal(sealed: bytes) -> dict[str, Any]:
+    """Metadata from `_seal`; ValueError if it is something else."""
+    content, _, checksum = sealed.partition(b"\n")
+    if checksum != b"%d\n" % zlib.crc32(content):
+        old = content.startswith(b'{"schema": ')
+        raise ValueError(_ANOTHER_VERSION if old else f"{_META} is damaged")
+    meta: dict[str, Any] = json.loads(content)
+    if meta["schema"] != SCHEMA:
+        raise ValueError(_ANOTHER_VERSION)
+    return meta
+
+
+def _stamps(folder: Path) -> _Stamps:
+    return {path.name: _stamp(path) for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def _stamp(path: Path) -> list[int]:
+    """The size of a file, and when it last changed (which, unlike the time of modification, cannot be set)."""
+    status = path.stat()
+    return [status.st_size, status.st_ctime_ns]
+
+
+def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
+    arrays = {name: _map(folder, name, dtype) for name, dtype in {**DTYPES, "docids": meta["docids"]}.items()}
+    return {**arrays, "fingerprint": meta["fingerprint"]}
+
+
+def _map(folder: Path, name: str, dtype: str, mode: str = "r") -> Any:
+    path = folder / f"{name}.{dtype}"
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode=mode)  # type: ignore[call-overload]
@@ -138,39 +222,85 @@ def _checksum(path: Path) -> int:
     return checksum
 
 
+class _Writer:
+    """Writes arrays to the files of an export, and sums what is written.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the files.
+    dtypes : mapping of str to str
+        The arrays' types by name.
+    """
+
+    def __init__(self, folder: Path, dtypes: Mapping[str, str]) -> None:
+        self.folder, self.dtypes = folder, dtypes
+        self.checksums = {f"{name}.{dtype}": 0 for name, dtype in dtypes.items()}
+        for name in self.checksums:
+            (folder / name).touch()
+
+    def append(self, name: str, array: Any) -> None:
+        """Append an array to a file."""
+        file = f"{name}.{self.dtypes[name]}"
+        content = np.ascontiguousarray(array, dtype=self.dtypes[name]).view(np.uint8).data
+        with (self.folder / file).open("ab") as opened:
+            opened.write(content)
+        self.checksums[file] = zlib.crc32(content, self.checksums[file])
+
+    def read(self, name: str) -> Any:
+        """The array that was appended, mapped from its file."""
+        return _map(self.folder, name, self.dtypes[name])
+
+    @contextmanager
+    def mapped(self, size: int, *names: str) -> Iterator[list[Any]]:
+        """New arrays of a given size, mapped from their files for writing."""
+        for name in names:
+            with (self.folder / f"{name}.{self.dtypes[name]}").open("wb") as file:
+                if size:
+                    # On a full disk, writing to a mapped file without reserved space would kill the process.
+                    os.posix_fallocate(file.fileno(), 0, size * np.dtype(self.dtypes[name]).itemsize)
+        arrays = [_map(self.folder, name, self.dtypes[name], "r+") for name in names]
+        yield arrays
+        for name, array in zip(names, arrays, strict=True):
+            self.checksums[f"{name}.{self.dtypes[name]}"] = zlib.crc32(array.view(np.uint8).data)
+            if isinstance(array, np.memmap):
+                array.flush()
+
+    def verify(self) -> None:
+        """Read the files back from the disk and compare their checksums with those of what was written."""
+        for name, checksum in self.checksums.items():
+            sync(self.folder / name, drop=True)
+            if _checksum(self.folder / name) != checksum:
+                raise CollectionError(f"{self.folder / name} is not read back as it was written: check the disk")
+
+
 def _write(source: LuceneIndex, folder: Path) -> None:
+    lucene = _stamps(source.path)
     source.check_integrity()
     docids = encode_docids(source.docids())
-    with _writer(folder) as write:
-        write("docid_order", np.argsort(docids, kind="stable"))
-        _write_postings(source, write)
-    (folder / f"docids.{docids.dtype.str[1:]}").write_bytes(docids.tobytes())
-    paths = [folder / f"{name}.{dtype}" for name, dtype in DTYPES.items()]
-    arrays = {path.stem: _map(path, path.suffix[1:]) for path in paths if path.exists()} | {"docids": docids}
-    _check(source, arrays)
-    _write_forward(folder, arrays)
-    files = {path.name: (path.stat().st_size, _checksum(path)) for path in sorted(folder.iterdir())}
-    meta = {"schema": SCHEMA, "docids": docids.dtype.str[1:], "fingerprint": fingerprint(arrays), "files": files}
-    (folder / _META).write_text(json.dumps(meta))
+    writer = _Writer(folder, {**DTYPES, "docids": docids.dtype.str[1:]})
+    writer.append("docids", docids)
+    writer.append("docid_order", np.argsort(docids, kind="stable"))
+    _write_postings(source, writer)
+    _check(source, writer)
+    docs, postings_offsets = writer.read("postings_docs"), writer.read("postings_offsets")
+    forward_offsets = offsets(document_sizes(docs, len(docids)))
+    writer.append("forward_offsets", forward_offsets)
+    with writer.mapped(len(docs), "forward_terms", "forward_postings") as forward:
+        transpose(postings_offsets, docs, forward_offsets, *forward)
+    writer.verify()
+    meta = {
+        "index": source.fingerprint,
+        "docids": writer.dtypes["docids"],
+        "fingerprint": fingerprint({name: writer.read(name) for name in writer.dtypes}),
+        "checksums": writer.checksums,
+        "stamps": {name: _stamp(folder / name) for name in writer.checksums},
+        "lucene": lucene,
+    }
+    (folder / _META).write_text(_seal(meta))
 
 
-@contextmanager
-def _writer(folder: Path) -> Iterator[Any]:
-    files: dict[str, IO[bytes]] = {}
-
-    def write(name: str, array: Any) -> None:
-        if name not in files:
-            files[name] = (folder / f"{name}.{DTYPES[name]}").open("wb")
-        files[name].write(np.ascontiguousarray(array, dtype=DTYPES[name]).data)
-
-    try:
-        yield write
-    finally:
-        for file in files.values():
-            file.close()
-
-
-def _write_postings(source: LuceneIndex, write: Any) -> None:
+def _write_postings(source: LuceneIndex, writer: _Writer) -> None:
     """Append the postings block by block, turning counts into cumulative offsets."""
     from tqdm import tqdm
 
@@ -178,50 +308,30 @@ def _write_postings(source: LuceneIndex, write: Any) -> None:
 
     def accumulate(name: str, counts: Any) -> None:
         ends = totals[name] + np.cumsum(counts, dtype=np.int64)
-        write(name, ends)
+        writer.append(name, ends)
         totals[name] = int(ends[-1]) if len(ends) else totals[name]
 
     for name in totals:
-        write(name, [0])
-    for name in ("terms", "postings_docs", "positions"):
-        write(name, [])
+        writer.append(name, [0])
     with tqdm(total=source.statistics().tokens, desc="exporting positions", unit="token", disable=None) as bar:
         for block in source.postings_blocks():
-            write("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
+            writer.append("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
             accumulate("term_offsets", [len(term) for term in block.terms])
             accumulate("postings_offsets", block.df)
-            write("postings_docs", block.docs)
+            writer.append("postings_docs", block.docs)
             accumulate("postings_starts", block.tfs)
-            write("positions", block.positions)
+            writer.append("positions", block.positions)
             bar.update(len(block.positions))
 
 
-def _write_forward(folder: Path, arrays: dict[str, Any]) -> None:
-    docs = arrays["postings_docs"]
-    forward_offsets = offsets(document_sizes(docs, len(arrays["docids"])))
-    (folder / f"forward_offsets.{DTYPES['forward_offsets']}").write_bytes(forward_offsets.tobytes())
-    forward = []
-    for name in ("forward_terms", "forward_postings"):
-        path = folder / f"{name}.{DTYPES[name]}"
-        with path.open("wb") as file:
-            if size := len(docs) * np.dtype(DTYPES[name]).itemsize:
-                # On a full disk, writing to a mapped file without reserved space would kill the process.
-                os.posix_fallocate(file.fileno(), 0, size)
-        forward.append(_map(path, DTYPES[name], "r+"))
-    transpose(arrays["postings_offsets"], docs, forward_offsets, *forward)
-    for array in forward:
-        if isinstance(array, np.memmap):
-            array.flush()
-
-
-def _check(source: LuceneIndex, arrays: dict[str, Any]) -> None:
+def _check(source: LuceneIndex, writer: _Writer) -> None:
     """Compare what was written with the totals that Lucene keeps."""
     statistics = source.statistics()
     exported = {
-        "documents": len(arrays["docids"]),
-        "terms": len(arrays["term_offsets"]) - 1,
-        "postings": len(arrays["postings_docs"]),
-        "tokens": len(arrays["positions"]),
+        "documents": len(writer.read("docids")),
+        "terms": len(writer.read("term_offsets")) - 1,
+        "postings": len(writer.read("postings_docs")),
+        "tokens": len(writer.read("positions")),
     }
     for name, count in exported.items():
         if count != getattr(statistics, name):

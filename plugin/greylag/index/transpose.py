@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from greylag.compilation import compiled
 from greylag.index.arrays import Int32Array
 from greylag.ranking import IntArray
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def transpose(
     postings_offsets: IntArray,
     postings_docs: Int32Array,

@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
 
-_jit = njit(cache=True, nogil=True, error_model="numpy")
+_jit = compiled(error_model="numpy")
 
 AP, NDCG, RR, P, ERR = range(5)
 EQUAL = 1e-12  # means that differ by less differ by rounding alone
@@ -78,7 +78,7 @@ def highest_term(code: int, divisor: FloatArray, gain: float, above: int, count:
     best = divisor[above + count]
     if code == AP:
         return more / (above + more) if best < np.inf else 0.0
-    return term(code, best, gain, count, reach)
+    return term(code, best, gain, count, reach)  # type: ignore[no-any-return]
 
 
 @_jit
@@ -418,4 +418,4 @@ def _swap(
             reach[r] *= 1.0 / (1.0 - gains[other]) if up else 1.0 - gains[other]
             reach[other] *= 1.0 - gains[r] if up else 1.0 / (1.0 - gains[r])
         change += term(code, divisor[above[other] + count[other]], gains[other], count[other], reach[other])
-    return change + term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])
+    return change + term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])  # type: ignore[no-any-return]

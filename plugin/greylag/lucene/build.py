@@ -138,7 +138,7 @@ def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: in
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
     if not indexed:
         raise CollectionError(f"{docs} has no document with text that {collection} can read: choose another collection")
-    if count not in (None, indexed + empty):
+    if count != indexed + empty:
         raise CollectionError(f"{docs} has {count} documents, but Anserini read {indexed + empty}: check their markup")
     if empty:
         _log.warning("%s: %d documents without text are not indexed", docs, empty)

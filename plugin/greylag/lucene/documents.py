@@ -73,7 +73,7 @@ def guess_collection(docs: Path) -> str:
     raise CollectionError(f"{docs} contains no files")
 
 
-def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int | None]:
+def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int]:
     """Fill `folder` with the files that Anserini shall read.
 
     JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as JSON lines.
@@ -94,8 +94,8 @@ def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str,
     -------
     collection : str
         The collection class that reads them.
-    count : int or None
-        The number of documents, counted independently of Anserini; None for HTML, where Anserini selects the files.
+    count : int
+        The number of documents, counted independently of Anserini.
 
     Raises
     ------
@@ -104,11 +104,9 @@ def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str,
     """
     if collection == "JsonCollection":
         return collection, _write_json(_json_documents(docs), folder, parts)
-    count = None
-    if collection == "TrecCollection":
-        if _is_bare(docs):
-            return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
-        count = sum(1 for _ in _trec_elements(docs))
+    if collection == "TrecCollection" and _is_bare(docs):
+        return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
+    count = sum(1 for _ in (_trec_elements(docs) if collection == "TrecCollection" else _files(docs)))
     for number, path in enumerate(_paths(docs)):
         if _is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
             for member, (name, file) in enumerate(_files(path)):

@@ -15,6 +15,7 @@ import importlib.util
 import os
 import re
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -218,7 +219,9 @@ def _launch(heap: str) -> None:
         java, environment = find_java(), os.environ.get("JAVA_HOME")
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
-        jnius_config.add_options(f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK)
+        jnius_config.add_options(
+            f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK, *_no_litter()
+        )
         os.environ["JAVA_HOME"] = str(java.home)
         try:
             import jnius  # noqa: F401
@@ -237,6 +240,12 @@ def _launch(heap: str) -> None:
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
             "call greylag.lucene.start_jvm() before anything else starts a JVM"
         ) from error
+
+
+def _no_litter() -> tuple[str, ...]:
+    """Options by which Java writes nothing to the working folder, and no statistics, which a full disk would break."""
+    place = Path(tempfile.gettempdir(), "greylag-java-crash-%p.log")
+    return f"-XX:ErrorFile={place}", "-XX:-CreateCoredumpOnCrash", "-XX:-UsePerfData"
 
 
 def _silence() -> None:

@@ -6,9 +6,8 @@ Each transfer is one loop that runs inside the JVM (see `method_handles`). Posti
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
+from greylag.folders import scratch_folder
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.method_handles import Handle, Routine, element, field, length, method, run
 
@@ -124,19 +124,22 @@ def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
 @contextmanager
 def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
     """Run a routine whose last parameters are outputs; yields what it wrote to each, mapped from temporary files."""
-    with tempfile.TemporaryDirectory(prefix="greylag-") as folder:
+    with scratch_folder() as folder:
         create, context = directory(folder).createOutput, java_class("org.apache.lucene.store.IOContext").DEFAULT
         outputs = [create(str(number), context) for number in range(len(dtypes))]
         try:
             run(routine, *arguments, *outputs)
+            for output in outputs:
+                output.close()  # writes what is buffered
         except pyjnius().JavaException as error:
             raise CollectionError(
                 f"postings cannot be read, or not be written to {folder}; is the disk full? ({reason(error)})"
             ) from error
         finally:
             for output in outputs:
-                output.close()
-        yield [_map(Path(folder, str(number)), dtype) for number, dtype in enumerate(dtypes)]
+                with suppress(pyjnius().JavaException):
+                    output.close()
+        yield [_map(folder / str(number), dtype) for number, dtype in enumerate(dtypes)]
 
 
 def _map(path: Path, dtype: str) -> NDArray[Any]:

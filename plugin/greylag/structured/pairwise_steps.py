@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _sign_steps(gram: FloatArray, violations: FloatArray, signs: IntArray, alpha: FloatArray) -> float:
     """Optimise the multipliers of sign constraints one by one; returns the greatest change of any other violation."""
     greatest = 0.0
@@ -23,7 +23,7 @@ def _sign_steps(gram: FloatArray, violations: FloatArray, signs: IntArray, alpha
     return greatest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def climb(
     gram: FloatArray,
     violations: FloatArray,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from greylag.features.spec import SINGLE_TERM
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.index.positional import PositionalIndex
@@ -24,3 +27,14 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
         assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
         found += df > 0
     assert found > 100
+
+
+def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = PositionalIndex.from_texts({str(number): f"w{number} goose" for number in range(50)})
+    tables = [CliqueTable(True, np.array([[term]]), (SINGLE_TERM,), overlap=False) for term in range(index.n_terms)]
+    size = 16  # bytes of a table's counts
+    monkeypatch.setattr("greylag.features.statistics._MEMORY_LIMIT", 10 * size)
+    statistics = WindowStatistics(index)
+    for table in tables:
+        assert statistics.counts(table)[1, 0, 0] == index.document_frequencies[table.cliques[0, 0]]
+        assert statistics._bytes == sum(counts.nbytes for counts in statistics._known.values()) <= 11 * size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,11 @@ from tests.greylag.index.samples import TEXTS, make_index
 def exports(index: Path) -> list[Path]:
     folder = index.with_name("index.greylag")
     return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def flip(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
 
 def test_an_export_equals_the_index_from_texts(index: Path) -> None:
@@ -133,14 +139,69 @@ def test_damaged_files_are_named_and_made_again(index: Path, name: str, caplog: 
     fingerprint = PositionalIndex.from_lucene(index).fingerprint
     file = exports(index)[0] / name
     content = file.read_bytes()
-    for damage, change in DAMAGE.items():
+    for change in DAMAGE.values():
         file.write_bytes(change(content))
         with pytest.raises(CollectionError, match=f"{name} is damaged: "):
             PositionalIndex.verify_export(index)
-        if damage != "flipped":
-            assert PositionalIndex.from_lucene(index).fingerprint == fingerprint
-            assert f"{name} is damaged: it has" in caplog.messages[-1]
-            assert file.read_bytes() == content
+        assert PositionalIndex.from_lucene(index).fingerprint == fingerprint
+        assert f"{name} is damaged: it" in caplog.messages[-1]
+        assert file.read_bytes() == content
+
+
+def test_a_flipped_bit_is_found_even_if_the_time_of_modification_is_not_changed(
+    index: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = PositionalIndex.from_lucene(index).folder
+    assert folder is not None
+    file = folder / "postings_starts.int64"
+    status, content = file.stat(), file.read_bytes()
+    file.write_bytes(bytes([content[0] ^ 128]) + content[1:])
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    PositionalIndex.from_lucene(index)
+    assert "postings_starts.int64 is damaged: its checksum differs: exporting the positions of" in caplog.text
+    assert file.read_bytes() == content
+
+
+def test_a_copied_export_is_checked_once(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    PositionalIndex.from_lucene(index)
+    for name in ("index", "index.greylag"):
+        shutil.copytree(index.with_name(name), tmp_path / "copy" / name)
+    PositionalIndex.from_lucene(tmp_path / "copy" / "index")
+    monkeypatch.delattr("greylag.index.export._checksum")
+    PositionalIndex.from_lucene(tmp_path / "copy" / "index")
+    assert not caplog.records
+
+
+def test_another_indexs_export_is_not_used(index: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "other").mkdir()
+    other = PositionalIndex.from_lucene(make_index(tmp_path / "other", {"x": "snow goose"}))
+    expected = PositionalIndex.from_lucene(index)
+    assert expected.folder is not None
+    assert other.folder is not None
+    shutil.rmtree(expected.folder)
+    shutil.copytree(other.folder, expected.folder)
+    assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
+    assert "it belongs to another index" in caplog.text
+
+
+def test_a_changed_lucene_file_is_checked_when_the_export_is_opened(index: Path) -> None:
+    PositionalIndex.from_lucene(index)
+    flip(next(index.glob("*.doc")))
+    with pytest.raises(CollectionError, match="is damaged"):
+        PositionalIndex.from_lucene(index)
+
+
+def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaging(path: Path, **_: bool) -> None:
+        if path.name == "positions.int32":
+            flip(path)
+
+    monkeypatch.setattr("greylag.index.export.sync", damaging)
+    with pytest.raises(CollectionError, match=r"positions.int32 is not read back as it was written: check the disk"):
+        PositionalIndex.from_lucene(index)
+    assert exports(index) == []
 
 
 @pytest.mark.parametrize(
@@ -204,10 +265,7 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: p
 
 
 def test_a_damaged_lucene_index_is_not_exported(index: Path) -> None:
-    postings = next(index.glob("*.pos"))
-    content = bytearray(postings.read_bytes())
-    content[-1] ^= 1
-    postings.write_bytes(content)
+    flip(next(index.glob("*.pos")))
     with pytest.raises(CollectionError, match="is damaged"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []

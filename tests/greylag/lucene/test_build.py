@@ -115,7 +115,7 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (FormatError, "j.json:1: docid '1 2' is empty or has white space", {"j.json": GOOD.replace("1", "1 2")}, {}),
         (FormatError, "j.json:1: docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
         (CollectionError, "no document has a word that is indexed", {"j.json": GOOD.replace("x", "the of")}, {}),
-        (CollectionError, "could not read 1 files", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
+        (FormatError, "h.tgz: cannot be read: Compressed", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
         (ParameterError, "threads is 0", {"j.json": GOOD}, {"threads": 0}),
@@ -180,6 +180,12 @@ def test_an_interrupt_stops_java() -> None:
     assert [text.partition(":")[0] for text in stopped] == ["InterruptedException"]
 
 
+def test_a_lost_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greylag.lucene.documents._files", lambda docs: range(3))
+    with pytest.raises(CollectionError, match="has 3 documents, but Anserini read 2"):
+        build(tmp_path, {"h.html": HTML, "i.html": HTML}, collection="HtmlCollection")
+
+
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C while Anserini waits on a named pipe, in a process that continues."""
     os.mkfifo(tmp_path / "pipe.html")
@@ -190,7 +196,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
         "    print('caught', file=sys.stderr, flush=True)\n"
         "    raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGINT, interrupt)\n"
-        "documents._paths = lambda docs: [docs]\n"
+        "documents._paths = documents._files = lambda docs: [docs]\n"
         "try:\n"
         "    here = Path(sys.argv[1])\n"
         "    build_index(here / 'pipe.html', here / 'out' / 'index', collection='HtmlCollection')\n"

@@ -215,3 +215,12 @@ def test_the_main_thread_keeps_its_stack() -> None:
         print("done")
     """
     assert python(START + textwrap.dedent(code)).stdout == "done\n"
+
+
+def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    code = f"import os; os.chdir({str(tmp_path / 'work')!r})\n{START}import ctypes; ctypes.string_at(0)"
+    done = python(code, TMPDIR=str(tmp_path))
+    assert done.returncode != 0
+    assert [path.name.partition("-crash-")[0] for path in sorted(tmp_path.iterdir())] == ["greylag-java", "work"]
+    assert list((tmp_path / "work").iterdir()) == []

@@ -1,0 +1,102 @@
+"""Damaged files of an export and of the store of window counts: named, and made again or refused."""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from greylag.errors import CollectionError
+from greylag.index.export import verify_export
+from tests.robustness.machine import Counts, rounds
+from tests.robustness.source import TEXTS, MemorySource, outcome
+
+STORE = "windows.sqlite"
+
+
+def _flip(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def _zero(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    first = rng.randrange(len(content))
+    content[first : first + 64] = b"\xff" * len(content[first : first + 64])
+    path.write_bytes(content)
+
+
+def _replace(path: Path, rng: random.Random) -> None:
+    other = rng.choice([other for other in sorted(path.parent.iterdir()) if other != path and other.is_file()])
+    path.write_bytes(other.read_bytes())
+
+
+def _older(path: Path, rng: random.Random) -> None:
+    path.with_name("meta.json").write_text('{"schema": 2, "files": {}}')
+
+
+def _folder(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGE: dict[str, Callable[[Path, random.Random], object]] = {
+    "truncated": lambda path, rng: path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)]),
+    "emptied": lambda path, rng: path.write_bytes(b""),
+    "grown": lambda path, rng: path.write_bytes(path.read_bytes() + rng.randbytes(rng.randrange(1, 99))),
+    "flipped": _flip,
+    "overwritten": _zero,
+    "random": lambda path, rng: path.write_bytes(rng.randbytes(path.stat().st_size)),
+    "replaced": _replace,
+    "another version": _older,
+    "removed": lambda path, rng: path.unlink(),
+    "a folder": _folder,
+}
+
+
+def try_damage(name: str, kind: str, place: Path, rng: random.Random, expected: list[bytes]) -> bool:
+    """Damage one file of a copy of an export; whether it is named and the export gives what it gave."""
+    copy = Path(shutil.copytree(place, place.with_name("copy")))
+    try:
+        source = MemorySource(copy / "index", TEXTS)
+        outcome(source.open())
+        (folder,) = (copy / "index.greylag").iterdir()
+        before = (folder / name).read_bytes()
+        DAMAGE[kind](folder / name, rng)
+        same = (folder / name).is_file() and (folder / name).read_bytes() == before
+        if name not in (STORE, ".greylag") and (not same or kind == "another version"):
+            try:
+                verify_export(source)  # type: ignore[arg-type]
+            except CollectionError as error:
+                if (name not in str(error) and "another version" not in str(error)) or "\n" in str(error):
+                    return False
+            else:
+                return False
+        return outcome(source.open()) == expected
+    finally:
+        shutil.rmtree(copy)
+
+
+def run(seconds: float, seed: int) -> Counts:
+    """Try each kind of damage on each file."""
+    logging.getLogger("greylag").setLevel(logging.CRITICAL)
+    counts = Counts()
+    for number, place in rounds(seconds, seed):
+        rng, original = random.Random(number), place / "original"
+        original.mkdir()
+        source = MemorySource(original / "index", TEXTS)
+        expected = outcome(source.open())
+        (folder,) = (original / "index.greylag").iterdir()
+        for name in sorted(path.name for path in folder.iterdir()):
+            for kind in DAMAGE:
+                if name == ".greylag" and kind in ("truncated", "flipped", "overwritten", "random"):
+                    continue  # it is empty
+
+                def case(name: str = name, kind: str = kind) -> bool:
+                    return try_damage(name, kind, original, rng, expected)  # noqa: B023
+
+                counts.judge(f"{name}, {kind}, seed {number}", case)
+    return counts
