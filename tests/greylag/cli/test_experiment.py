@@ -21,7 +21,7 @@ def test_a_check_that_fails(command: Command, tmp_path: Path, monkeypatch: pytes
 
 
 def test_files_that_are_no_experiments(refused: Refused, made: Path, tmp_path: Path) -> None:
-    assert "no such experiment file" in refused("experiment", tmp_path / "none.yaml")
+    assert "cannot be read: No such file or directory" in refused("experiment", tmp_path / "none.yaml")
     assert "an experiment file is a mapping" in refused("experiment", made / "qrels.txt")
 
 
