@@ -237,7 +237,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def run(seconds: float, seed: int) -> Counts:
-    """Try every kind of fault at the calls of every operation: at all, or without time, at every twentieth of the long ones."""
+    """Try every kind of fault at all calls of every operation; without time, at some calls of the long ones."""
     logging.getLogger("greylag").setLevel(logging.CRITICAL)
     counts = Counts()
     for _, place in rounds(0, seed):
