@@ -16,7 +16,7 @@ demo: venv
 test: test-venv
 	$(BIN)/python -m pytest
 
-# Malformed files of every format, with new seeds: make fuzz SECONDS=60
+# Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv
 	$(BIN)/python -m tests.robustness $(SECONDS)
 
