@@ -113,7 +113,7 @@ def main() -> None:
         _discard_output()
         code = 1
     except OSError as error:
-        code = _fail(f"{error.filename or 'output'}: {error.strerror or error}")
+        code = _fail(f"{error.filename or 'output'}: {error.strerror}" if error.strerror else str(error))
         if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
             _discard_output()
     except UnicodeEncodeError as error:

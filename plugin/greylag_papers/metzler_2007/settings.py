@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from greylag.experiments import CollectionSettings, Folds, MeasureName, ObjectiveName, Positive, Seed, readable_by
 from greylag.experiments import Settings as Part
@@ -75,6 +75,13 @@ class Training(Part):
     seed: Seed = 0
 
 
+def _number_as_text(value: object) -> object:
+    return str(value) if type(value) in (int, float) else value
+
+
+Topic = Annotated[str, BeforeValidator(_number_as_text)]
+
+
 class Split(Part):
     """A fixed split of the topics.
 
@@ -84,10 +91,8 @@ class Split(Part):
         Topics, or ranges FIRST..LAST in the order of the topics file.
     """
 
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-    train: tuple[str, ...]
-    test: tuple[str, ...]
+    train: tuple[Topic, ...]
+    test: tuple[Topic, ...]
 
 
 class Settings(CollectionSettings):

@@ -56,14 +56,18 @@ def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:
         (OSError("odd"), "odd"),
         (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"), r"'\udcff' is not valid UTF-8"),
         (greylag.ParameterError("two\n lines"), "two lines"),
-        (greylag.ParameterError("9" * 3 * MAX_MESSAGE), "9" * MAX_MESSAGE + "..."),
+        (greylag.ParameterError("9" * 3 * MAX_MESSAGE), "9" * 60 + "..."),
+        (greylag.ParameterError("99 999 " * MAX_MESSAGE), ("99 999 " * MAX_MESSAGE)[:MAX_MESSAGE] + "..."),
+        (OSError(28, "No space left on device"), "output: No space left on device"),
+        (RecursionError("maximum depth"), "an input is too large or too deeply nested: maximum depth"),
+        (MemoryError("terabytes"), "an input is too large or too deeply nested: terabytes"),
     ],
 )
 def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
     def fail(path: object) -> None:
         raise error
 
-    monkeypatch.setattr("greylag.cli.doctor.diagnose", fail)
+    monkeypatch.setattr("greylag.lucene.diagnose", fail)
     assert refused("doctor") == f"greylag: error: {reason}\n"
 
 
@@ -71,15 +75,15 @@ def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None
     def interrupt(path: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("greylag.cli.doctor.diagnose", interrupt)
+    monkeypatch.setattr("greylag.lucene.diagnose", interrupt)
     assert command("doctor") == (130, "", "greylag: interrupted\n")
 
 
 def test_a_reader_that_stops_early() -> None:
     """As in ``greylag ... | head``."""
     code = (
-        "import sys; from greylag.cli import doctor, main\n"
-        "doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
+        "import sys; import greylag.lucene; from greylag.cli import main\n"
+        "greylag.lucene.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
         "sys.argv = ['greylag', 'doctor']; main()"
     )
     with subprocess.Popen(

@@ -52,5 +52,7 @@ def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, wo
 
 def test_files_that_cannot_be_used(refused: Refused, made: Path, collection: list[object], tmp_path: Path) -> None:
     words = ["search", "--topics", made / "topics.tsv", "--out", tmp_path / "x"]
-    assert "is not a Lucene index" in refused(*words, "--index", tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert "is not a Lucene index" in refused(*words, "--index", tmp_path / "folder")
+    assert "is inside the input folder" in refused(*words, "--index", tmp_path)
     assert "cannot be written" in refused("search", *collection, "--out", tmp_path / "no" / "x")

@@ -65,8 +65,8 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--max-features", "0"], "max_features"),
         (["--measure", "mapp"], "mapp"),
         (["--preselect", "16"], "is not of the form mmr:16"),
-        (["--jobs", "0"], "0 is neither -1 nor at least 1"),
-        (["--jobs", "-2"], "-2 is neither -1 nor at least 1"),
+        (["--jobs", "0"], "0 is neither -1 nor from 1 to 1024"),
+        (["--jobs", "-2"], "-2 is neither -1 nor from 1 to 1024"),
     ],
 )
 def test_mistakes(
