@@ -120,7 +120,7 @@ def test_models_are_told_apart(
     old.write_text(json.dumps({**json.loads(ensemble.read_text()), "schema": 1}))
     code, _, err = command("diversify", *few, "--method", "cssvm", "--model", old, "--out", out)
     assert (code, err.count("\n")) == (2, 1)
-    assert "old.json: schema 1, but this version reads 2: train it again" in err
+    assert "old.json: schema 1, but this version reads 3: train it again" in err
     # One model is an ensemble of one.
     assert learn(made / "qrels.subtopics.txt", tmp_path / "one.json")[0] == 0
     words = [*few, "--model", tmp_path / "one.json", "--out", out, "--tag", "x", "--method"]

@@ -28,7 +28,7 @@ def test_every_experiment_file_loads(path: Path) -> None:
     study, settings = load(path)
     assert isinstance(settings, study.settings)
     assert settings.name == path.stem
-    assert settings.expected
+    assert settings.expected or "# No scores are expected yet: " in path.read_text()
     assert all(score >= 0 for scores in settings.expected.values() for score in scores.values())
 
 

@@ -31,7 +31,7 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     index = PositionalIndex.from_texts({str(number): f"w{number} goose" for number in range(50)})
-    tables = [CliqueTable(True, np.array([[term]]), (SINGLE_TERM,), overlap=False) for term in range(index.n_terms)]
+    tables = [CliqueTable(True, np.array([[term]]), (SINGLE_TERM,), "indri") for term in range(index.n_terms)]
     size = 16  # bytes of a table's counts
     monkeypatch.setattr("greylag.features.statistics._MEMORY_LIMIT", 10 * size)
     statistics = WindowStatistics(index)
