@@ -29,9 +29,9 @@ def test_size_table() -> None:
 
 def test_rank_table() -> None:
     ranks = rank_table(TABLE, ("ssvm", "mcl"), "")
-    assert ranks.header == ("", "mean", "1", "angle", "2")
-    assert list(ranks.rows[0]) == ["ssvm", *[pytest.approx(0.6)] * 2, 30.0, None]
-    assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, pytest.approx(0.55)]
+    assert ranks.header == ("", "mean", "1", "angle", "training", "2")
+    assert list(ranks.rows[0]) == ["ssvm", *[pytest.approx(0.6)] * 2, 30.0, 0.1, None]
+    assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, 0.1, pytest.approx(0.55)]
 
 
 def test_wins_and_limits() -> None:

@@ -56,11 +56,16 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
         np.testing.assert_array_equal(found.losses, expected)
         validated = [[truth[int(np.argmax(x @ member))] for x, truth in examples[9:]] for member in weights]
         assert found.validation == pytest.approx(np.min(validated, axis=0).mean())
+        trained = [
+            [truth[int(np.argmax(x @ member))] for x, truth in tasks[found.task == "b"].training] for member in weights
+        ]
+        assert found.training == pytest.approx(np.mean(trained))
     again = run_trials(Table(), tasks, settings, methods=methods, n_jobs=2)
     assert [t.losses.tobytes() for t in again] == [t.losses.tobytes() for t in trials]
     angles = angle_table(TrialTable(tuple(trials)), 3, "")
     assert [row[:3] for row in angles.rows] == [("cssvm-all", "10", "0.01"), ("cssvm-all", "10", "0.1")]
     for row, part in zip(angles.rows, (trials[-4:-2], trials[-2:]), strict=True):
         assert row[3] == pytest.approx(np.mean([found.mean_angle for found in part]))
-        assert row[4] == pytest.approx(np.mean([found.losses.min(axis=0).mean() for found in part]))
-        assert row[5] == pytest.approx(np.mean([found.losses.mean() for found in part]))
+        assert row[4] == pytest.approx(np.mean([found.training for found in part]))
+        assert row[5] == pytest.approx(np.mean([found.losses.min(axis=0).mean() for found in part]))
+        assert row[6] == pytest.approx(np.mean([found.losses.mean() for found in part]))
