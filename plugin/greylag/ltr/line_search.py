@@ -32,6 +32,7 @@ from greylag.ranking import FloatArray, IntArray
 
 BUCKETS = 128  # of a survey
 LEVELS = 3  # surveys of one search, each within the buckets that the one before left
+SMALL = 1 << 17  # pairs, up to which it is as fast to sort all crossings
 ROOM = 1 << 20  # swaps that are sorted at a time
 ROUNDING = 1e-11  # of sums over all swaps
 SAMPLE = 4096  # pairs whose crossings tell the scale of the x axis
@@ -187,7 +188,7 @@ def _lines(problem: Problem, scores: FloatArray, direction: FloatArray) -> Any:
 
 def _whole(problem: Problem, lines: Any) -> tuple[tuple[float, float, float], IntArray, Any]:
     """The grid, buckets and cells of a survey of the whole x axis."""
-    bucket = np.arange(CELLS) * (BUCKETS if problem.pairs > ROOM else 1) // CELLS
+    bucket = np.arange(CELLS) * (BUCKETS if problem.pairs > min(SMALL, ROOM) else 1) // CELLS
     return (_scale(problem, lines[0], lines[1]), -1.0, CELLS / 2.0), bucket, bucket >= 0
 
 
