@@ -157,7 +157,7 @@ def line_search(
         Values below it are of no interest. If there are no others, the result is (0, -infinity).
     """
     lines = _lines(problem, scores, direction)
-    found = first or _survey(problem, lines, *_whole(problem, lines))
+    found = first or _survey_all(problem, lines)
     if not found.numbers.any():
         return Optimum(0.0, mean(problem, scores))
     reached = max(floor, found.reached)
@@ -169,15 +169,13 @@ def line_search(
         reached = max(reached, found.reached)
     step, value = _search(problem, lines, found, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
-        whole = _survey(problem, lines, *_whole(problem, lines))
-        step, value = _search(problem, lines, whole, max(floor, value))
+        step, value = _search(problem, lines, _survey_all(problem, lines), max(floor, value))
     return Optimum(step, mean(problem, scores + step * direction)) if value > -np.inf else Optimum(0.0, -np.inf)
 
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket."""
-    lines = _lines(problem, scores, direction)
-    return _survey(problem, lines, *_whole(problem, lines))
+    return _survey_all(problem, _lines(problem, scores, direction))
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray) -> Any:
@@ -186,10 +184,10 @@ def _lines(problem: Problem, scores: FloatArray, direction: FloatArray) -> Any:
     return scores[rows], direction[rows], rows, problem.offsets, problem.relevant_offsets
 
 
-def _whole(problem: Problem, lines: Any) -> tuple[tuple[float, float, float], IntArray, Any]:
-    """The grid, buckets and cells of a survey of the whole x axis."""
+def _survey_all(problem: Problem, lines: Any) -> Survey:
     bucket = np.arange(CELLS) * (BUCKETS if problem.pairs > min(SMALL, ROOM) else 1) // CELLS
-    return (_scale(problem, lines[0], lines[1]), -1.0, CELLS / 2.0), bucket, bucket >= 0
+    grid = _scale(problem, lines[0], lines[1]), -1.0, CELLS / 2.0
+    return _survey(problem, lines, grid, bucket, np.ones(CELLS, dtype=bool))
 
 
 def refine(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
@@ -202,9 +200,8 @@ def refine(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
     middles = grid[1] + (np.arange(CELLS) + 0.5) / grid[2]
     old = np.clip(((middles - low) * per_cell).astype(np.int64), 0, CELLS - 1)
     inside = left[found.bucket[old]]
-    own = np.zeros(
-        CELLS, dtype=bool
-    )  # cells that overlap one that is kept, with rounding: it or its neighbours are inside
+    # A cell that overlaps a kept one, up to rounding, has its middle in it or is next to one that has.
+    own = np.zeros(CELLS, dtype=bool)
     own[1:-1] = inside[:-2] | inside[1:-1] | inside[2:]
     label = np.where(own, np.cumsum(own) // max(1, -(-int(own.sum()) // BUCKETS)), -1)
     bucket = np.cumsum(np.concatenate([[0], np.diff(label) != 0]))
