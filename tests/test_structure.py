@@ -39,6 +39,7 @@ LEVELS = [
     {"diversity"},
     {"selection"},
     {"ltr", "manifold"},
+    {"feedback"},
     {"experiments"},
     {"cli"},
     {"__main__"},

@@ -23,6 +23,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
+from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.ltr import EstimatorRanker, LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Pipeline, Ranking, Stage, run_step
@@ -31,6 +32,7 @@ from tests.greylag.diversity import samples
 N = 15
 INDEX = samples.index(1, N)
 QRELS = {"q": samples.judgements(0, N)}
+FEEDBACK = {qid: {"d1": 2, "d2": 0, "d4": 1} for qid in ("q", "q1", "q2", "q7")}
 FEATURES = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-1")))
 
 
@@ -55,6 +57,8 @@ STAGES: dict[str, Stage] = {
     "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
     "manifold": ManifoldRanker(INDEX),
     "mrf": MRFRanker(LinearModel(FEATURES, weights=(0.5, 0.5)), INDEX),
+    "relevance-model": RelevanceModelRanker(INDEX, FEEDBACK),
+    "rocchio": Rocchio(INDEX, FEEDBACK),
     **{name: make() for name, make in DIVERSIFIERS.items()},
 }
 

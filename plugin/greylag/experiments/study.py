@@ -35,6 +35,7 @@ STUDIES = {
     "mrf": "greylag_papers.metzler_2007.study",
     "pipeline": "greylag.experiments.pipeline",
     "preselection": "greylag.experiments.preselection",
+    "relevance_feedback": "greylag.experiments.relevance_feedback",
     "svmdiv_collection": "greylag_papers.yue_joachims_2008.collection",
     "svmdiv_synthetic": "greylag_papers.yue_joachims_2008.synthetic",
 }

@@ -1,0 +1,279 @@
+"""Rounds of relevance feedback on a test collection: manifold ranking, Rocchio and RM3 with judged documents.
+
+Zhou et al. (2003, section 6) propose to extend the query set of manifold ranking by "positive feedback", round by
+round. Here each method has one parameter, which is chosen for each fold on the other folds, by residual AP over all
+rounds.
+`greylag.feedback.sessions` explains the two kinds of session and what their scores can be compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from greylag.evaluation import Scores, Significance, compare, evaluate, to_dict
+from greylag.experiments import config
+from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.experiments.figures import Figure, line_figure
+from greylag.experiments.report import Section
+from greylag.experiments.study import Context, Outcome, Study
+from greylag.experiments.tables import Table, comparison_table, means, merge_scores
+from greylag.features.weighting import FeatureParameters
+from greylag.feedback import (
+    Feedback,
+    MakeStage,
+    RelevanceModelRanker,
+    Rocchio,
+    Session,
+    given_session,
+    interactive_session,
+    residual_qrels,
+)
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.cross_validation import split_folds
+from greylag.manifold.graph import Graph
+from greylag.manifold.stage import ManifoldRanker
+from greylag.ranking import Ranking, Run
+from greylag.trec import Qrels
+
+NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"
+Values = Annotated[tuple[float, ...], Field(min_length=1)]
+_GIVEN = """\
+Every method is given the same judged documents, those that the first stage ranks highest, and reranks the rest. After
+each round, all documents judged so far are removed from rankings and judgements; queries without another relevant
+document are left out of the round. Documents without a judgement count as not relevant. p is that of the two-sided
+paired t-test over queries, with Holm's correction over each table."""
+_INTERACTIVE = """\
+Every method shows the documents that it ranks highest itself, and the user judges them. R@k is the share of all
+relevant documents that were found after k judgements. The first round is the same for all methods."""
+
+
+class Settings(CollectionSettings):
+    """A collection, the rounds, and the values that the parameter of each method is chosen from.
+
+    Parameters
+    ----------
+    rounds, per_round : int >= 1, default 3 and 10
+        Number of rounds, and of documents judged in each.
+    folds : int >= 2, default 5
+    seed : int, default 0
+        Seed of the split into folds.
+    depth : int >= 1, default 1000
+        Number of documents that manifold ranking reranks; the other methods rerank all.
+    graph : {"connecting", "knn", "mutual_knn", "full"}, default "knn"
+        Graph of manifold ranking.
+    betas, query_weights, alphas : tuple of float
+        Values of the parameters of Rocchio, RM3 and manifold ranking.
+    mu : float, default 1000
+        Dirichlet prior of RM3.
+    measures : tuple of str, default ("AP", "nDCG@10")
+        Measures on residual collections.
+    """
+
+    rounds: config.Positive = 3
+    per_round: config.Positive = 10
+    folds: config.Folds = 5
+    seed: config.Seed = 0
+    depth: config.Positive = 1000
+    graph: Graph = "knn"
+    betas: Values = (0.25, 0.5, 0.75, 1.5, 3, 6)
+    query_weights: Values = (0.1, 0.3, 0.5, 0.7, 0.9)
+    alphas: Values = (0.3, 0.6, 0.9, 0.99)
+    mu: float = 1000.0
+    measures: Annotated[tuple[config.MeasureName, ...], Field(min_length=1)] = ("AP", "nDCG@10")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One method, with a parameter for each fold.
+
+    Parameters
+    ----------
+    parameters : tuple of float
+        By fold.
+    given, interactive : Session
+        The sessions, each query with the parameter of its fold.
+    """
+
+    parameters: tuple[float, ...]
+    given: Session
+    interactive: Session
+
+
+def methods(settings: Settings, index: PositionalIndex) -> dict[str, dict[float, MakeStage]]:
+    """For each method, the stage by value of its parameter. That of `NONE` is without effect."""
+    stage = settings.first_stage
+    bm25, lm = FeatureParameters(k1=stage.k1, b=stage.b), FeatureParameters(mu=settings.mu)
+
+    def manifold(alpha: float, feedback: Feedback) -> ManifoldRanker:
+        return ManifoldRanker(index, depth=settings.depth, alpha=alpha, graph=settings.graph, feedback=feedback)
+
+    def rocchio(beta: float, feedback: Feedback) -> Rocchio:
+        return Rocchio(index, feedback, beta=beta, parameters=bm25)
+
+    def rm3(weight: float, feedback: Feedback) -> RelevanceModelRanker:
+        return RelevanceModelRanker(index, feedback, query_weight=weight, parameters=lm)
+
+    def unchanged(_: float, __: Feedback) -> Callable[[Ranking], Ranking]:
+        return lambda ranking: ranking
+
+    return {
+        NONE: {0.0: partial(unchanged, 0.0)},
+        ROCCHIO: {value: partial(rocchio, value) for value in settings.betas},
+        RM3: {value: partial(rm3, value) for value in settings.query_weights},
+        MANIFOLD: {value: partial(manifold, value) for value in settings.alphas},
+    }
+
+
+def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
+    """Simulate both kinds of session with every method."""
+    first, qrels = opened.first, opened.qrels
+    folds = split_folds(list(first), settings.folds, settings.seed)
+    chosen = {}
+    for name, stages in methods(settings, opened.index).items():
+        with context.timed(name):
+            chosen[name] = choose(name, stages, first, qrels, folds, settings, context.n_jobs)
+        context.progress(f"{name}: {', '.join(f'{value:g}' for value in chosen[name].parameters)} by fold")
+    rounds = [residual_scores(chosen, qrels, number, settings.measures) for number in range(1, settings.rounds + 1)]
+    recall = [f"R@{settings.per_round * number}" for number in range(1, settings.rounds + 1)]
+    found = {name: evaluate(own.interactive.shown_run(first, name), qrels, recall) for name, own in chosen.items()}
+    scores = merge_scores([*(_by_round(part, number) for number, part in enumerate(rounds, 1)), means(found)])
+    given = [comparison_table(f"After round {number}", *significances(part)) for number, part in enumerate(rounds, 1)]
+    last = {name: evaluate(own.interactive.shown_run(first, name), qrels, recall[-1:]) for name, own in chosen.items()}
+    interactive = comparison_table(f"After {settings.rounds} rounds", *significances(last))
+    parameters = parameter_table(chosen)
+    totals = [residual_table(rounds, settings.measures), found_table(found)]
+    return Outcome(
+        scores=scores,
+        results={
+            "parameters": {name: own.parameters for name, own in chosen.items()},
+            "rounds": [to_dict(part) for part in rounds],
+            "found": to_dict(found),
+        },
+        tables=[*totals, *given, interactive, parameters],
+        title=f"Relevance feedback: {settings.name}",
+        sections=[
+            Section("The same judged documents for all methods", _GIVEN, [totals[0], figure(rounds), *given]),
+            Section("Each method shows its own documents", _INTERACTIVE, [totals[1], interactive]),
+            Section("Parameters", "Chosen on the other folds, by AP over all rounds of the first kind.", [parameters]),
+        ],
+        runs={_file_name(name): own.given.residuals[-1] for name, own in chosen.items()},
+        seconds=context.seconds,
+        provenance={"fingerprint": opened.index.fingerprint},
+    )
+
+
+def choose(
+    name: str,
+    stages: Mapping[float, MakeStage],
+    first: Run,
+    qrels: Qrels,
+    folds: Sequence[Sequence[str]],
+    settings: Settings,
+    n_jobs: int,
+) -> Chosen:
+    """The sessions of one method; a fold's parameter has the highest mean over rounds of residual AP on other folds."""
+    rounds, per_round, tag = settings.rounds, settings.per_round, _file_name(name)
+
+    def simulate(session: Callable[..., Session], value: float) -> Session:
+        return session(stages[value], first, qrels, rounds=rounds, per_round=per_round, n_jobs=n_jobs, tag=tag)
+
+    sessions = {value: simulate(given_session, value) for value in stages}
+    ap = {value: _ap_by_round(session, qrels) for value, session in sessions.items()}
+    parameters = []
+    for test in folds:
+        on_others = {
+            value: np.mean([np.mean([ap for qid, ap in part.items() if qid not in test]) for part in by_round])
+            for value, by_round in ap.items()
+        }
+        parameters.append(max(on_others, key=on_others.__getitem__))
+    shown = {value: simulate(interactive_session, value) for value in dict.fromkeys(parameters)}
+    by_query = {qid: value for value, test in zip(parameters, folds, strict=True) for qid in test}
+    return Chosen(tuple(parameters), _assemble(sessions, by_query, first), _assemble(shown, by_query, first))
+
+
+def _ap_by_round(session: Session, qrels: Qrels) -> list[dict[str, float]]:
+    scored = [
+        evaluate(part, residual_qrels(qrels, session.seen(number)), ["AP"])
+        for number, part in enumerate(session.residuals, 1)
+    ]
+    return [dict(zip(part.qids, part.values[:, 0].tolist(), strict=True)) for part in scored]
+
+
+def _assemble(sessions: Mapping[float, Session], by_query: Mapping[str, float], first: Run) -> Session:
+    """One session from several, each query from the session of its parameter."""
+    some = next(iter(sessions.values()))
+    shown = tuple({qid: sessions[by_query[qid]].shown[i][qid] for qid in first} for i in range(len(some.shown)))
+    residuals = tuple(
+        Run(tuple(sessions[by_query[qid]].residuals[i][qid] for qid in first), part.tag)
+        for i, part in enumerate(some.residuals)
+    )
+    return Session(shown, residuals)
+
+
+def residual_scores(
+    chosen: Mapping[str, Chosen], qrels: Qrels, number: int, measures: Sequence[str]
+) -> dict[str, Scores]:
+    """The scores of all methods on the residual collection after a round of the first kind."""
+    rest = residual_qrels(qrels, next(iter(chosen.values())).given.seen(number))
+    return {name: evaluate(own.given.residuals[number - 1], rest, measures) for name, own in chosen.items()}
+
+
+def significances(scores: Mapping[str, Scores]) -> tuple[Significance, Significance]:
+    """All methods against the ranking without feedback, and the other methods against Rocchio's."""
+    return compare(scores, NONE), compare({name: own for name, own in scores.items() if name != NONE}, ROCCHIO)
+
+
+def _by_round(scores: Mapping[str, Scores], number: int) -> dict[str, dict[str, float]]:
+    return {
+        name: {f"{measure}, round {number}": value for measure, value in own.by_measure.items()}
+        for name, own in scores.items()
+    }
+
+
+def residual_table(rounds: Sequence[Mapping[str, Scores]], measures: Sequence[str]) -> Table:
+    """Residual means by round."""
+    header = ("", *(f"{measure}, round {n}" for n in range(1, len(rounds) + 1) for measure in measures))
+    rows: list[list[str | float | int]] = [
+        [name, *(value for part in rounds for value in part[name].by_measure.values())] for name in rounds[0]
+    ]
+    rows.append(["queries", *(len(part[NONE].qids) for part in rounds for _ in measures)])
+    return Table("Residual collections, the same judged documents for all methods", header, rows)
+
+
+def found_table(found: Mapping[str, Scores]) -> Table:
+    """The share of relevant documents found by number of judgements."""
+    header = ("", *map(str, next(iter(found.values())).measures))
+    return Table(
+        "Relevant documents found, each method showing its own",
+        header,
+        [(name, *own.by_measure.values()) for name, own in found.items()],
+    )
+
+
+def parameter_table(chosen: Mapping[str, Chosen]) -> Table:
+    """The parameter of each method in each fold."""
+    n_folds = len(next(iter(chosen.values())).parameters)
+    rows = [(name, *(f"{value:g}" for value in own.parameters)) for name, own in chosen.items() if name != NONE]
+    return Table("Parameter by fold", ("", *(f"fold {fold}" for fold in range(1, n_folds + 1))), rows)
+
+
+def figure(rounds: Sequence[Mapping[str, Scores]]) -> Figure:
+    """The first measure against the number of rounds."""
+    measure = str(rounds[0][NONE].measures[0])
+    curves = {
+        name: {number: float(part[name].means[0]) for number, part in enumerate(rounds, 1)} for name in rounds[0]
+    }
+    return line_figure(f"Residual {measure} by round", "rounds", measure, {"": (curves, {})})
+
+
+def _file_name(name: str) -> str:
+    return name.lower().replace(" ", "-")
+
+
+STUDY = Study(Settings, open_collection, run)

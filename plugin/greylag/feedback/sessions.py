@@ -1,0 +1,153 @@
+"""Rounds of relevance feedback, simulated with judgements and evaluated on residual collections.
+
+In each round a user sees documents that were not shown before and judges them; what was judged improves the ranking of
+the rest. Zhou et al. (2003, section 6) propose such "an iterative feedback framework" for manifold ranking. Two kinds
+of session answer two questions.
+
+- `given_session`: every method has the same judged documents, those that the first stage ranks highest. What was seen
+  is removed from the rankings and from the judgements (the residual collection), which are then the same for all
+  methods, so that their scores can be compared by paired tests.
+- `interactive_session`: every method shows its own documents. Residual collections then differ between methods, and
+  scores on them cannot be compared. The relevant documents found after the same number of judgements can.
+
+A shown document without a judgement counts as not relevant, as in evaluation.
+
+References
+----------
+Salton & Buckley, Improving retrieval performance by relevance feedback, JASIS 41(4), 1990 (residual collections).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.feedback.judged import Feedback
+from greylag.ranking import Ranking, Run, run_step
+from greylag.trec import Qrels
+
+MakeStage = Callable[[Feedback], Callable[[Ranking], Ranking]]
+"""A stage that uses given judgements, such as ``lambda feedback: Rocchio(index, feedback)``."""
+Seen = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What was shown in each round.
+
+    Parameters
+    ----------
+    shown : tuple of mappings of qid to tuple of str
+        For each round, the documents that were shown in it.
+    residuals : tuple of Run
+        For each round, the ranking after its feedback, without all documents shown so far.
+    """
+
+    shown: tuple[Mapping[str, tuple[str, ...]], ...]
+    residuals: tuple[Run, ...]
+
+    def seen(self, rounds: int) -> dict[str, tuple[str, ...]]:
+        """The documents shown to each query in the first `rounds` rounds, in order."""
+        return {qid: tuple(d for part in self.shown[:rounds] for d in part[qid]) for qid in self.shown[0]}
+
+    def shown_run(self, first: Run, tag: str) -> Run:
+        """All documents shown, in the order in which they were shown, as a run of the queries of `first`.
+
+        Its R@k after k judgements is the share of the relevant documents that the session found.
+        """
+        seen = self.seen(len(self.shown))
+        return Run(
+            tuple(Ranking(r.qid, r.query, seen[r.qid], np.arange(len(seen[r.qid]), 0.0, -1.0)) for r in first.rankings),
+            tag,
+        )
+
+
+def residual_run(run: Run, seen: Seen) -> Run:
+    """A run without the documents that were seen, with the scores of the others."""
+    return Run(tuple(_residual(ranking, seen.get(ranking.qid, ())) for ranking in run.rankings), run.tag)
+
+
+def residual_qrels(qrels: Qrels, seen: Seen) -> dict[str, dict[str, int]]:
+    """Judgements without the documents that were seen, and without queries that have no other relevant document.
+
+    Such queries would score 0 however the rest is ranked.
+    """
+    rest = {
+        qid: {docid: grade for docid, grade in grades.items() if docid not in seen.get(qid, ())}
+        for qid, grades in qrels.items()
+    }
+    return {qid: grades for qid, grades in rest.items() if any(grade > 0 for grade in grades.values())}
+
+
+def given_session(
+    make: MakeStage, first: Run, qrels: Qrels, *, rounds: int = 3, per_round: int = 10, n_jobs: int = 1, tag: str
+) -> Session:
+    """A session in which the documents shown are those that the first stage ranks highest.
+
+    Parameters
+    ----------
+    make : callable
+        From the judgements made so far to a stage, which reranks `first`.
+    first : Run
+        The first stage. Its top `per_round` documents are shown in round 1, the next in round 2, and so on.
+    qrels : mapping of qid to docid to grade
+        How shown documents are judged.
+    rounds, per_round : int >= 1, default 3 and 10
+    n_jobs : int, default 1
+        Number of threads; the result does not depend on it.
+    tag : str
+        The tag of the residual runs.
+
+    Raises
+    ------
+    ParameterError
+        If `rounds` or `per_round` is below 1.
+    """
+    _check(rounds, per_round)
+    shown = tuple(
+        {r.qid: r.docids[number * per_round : (number + 1) * per_round] for r in first.rankings}
+        for number in range(rounds)
+    )
+    session = Session(shown, ())
+    return Session(
+        shown,
+        tuple(_after(make, first, qrels, session.seen(number), n_jobs, tag) for number in range(1, rounds + 1)),
+    )
+
+
+def interactive_session(
+    make: MakeStage, first: Run, qrels: Qrels, *, rounds: int = 3, per_round: int = 10, n_jobs: int = 1, tag: str
+) -> Session:
+    """A session that shows the first stage's top documents in round 1, then the top of each round's own ranking.
+
+    Parameters and errors are those of `given_session`.
+    """
+    _check(rounds, per_round)
+    session = Session((), ())
+    rest = first
+    for _ in range(rounds):
+        top = {ranking.qid: ranking.docids[:per_round] for ranking in rest.rankings}
+        session = Session((*session.shown, top), session.residuals)
+        rest = _after(make, first, qrels, session.seen(len(session.shown)), n_jobs, tag)
+        session = Session(session.shown, (*session.residuals, rest))
+    return session
+
+
+def _after(make: MakeStage, first: Run, qrels: Qrels, seen: Seen, n_jobs: int, tag: str) -> Run:
+    """The residual ranking after feedback on the documents seen."""
+    feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
+    return residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)
+
+
+def _residual(ranking: Ranking, seen: Collection[str]) -> Ranking:
+    gone = set(seen)
+    kept = [place for place, docid in enumerate(ranking.docids) if docid not in gone]
+    return Ranking(ranking.qid, ranking.query, tuple(ranking.docids[i] for i in kept), ranking.scores[kept])
+
+
+def _check(rounds: int, per_round: int) -> None:
+    if rounds < 1 or per_round < 1:
+        raise ParameterError(f"rounds and per_round must be at least 1, not {rounds} and {per_round}")
