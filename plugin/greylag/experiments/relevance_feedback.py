@@ -266,9 +266,7 @@ def parameter_table(chosen: Mapping[str, Chosen]) -> Table:
 def figure(rounds: Sequence[Mapping[str, Scores]]) -> Figure:
     """The first measure against the number of rounds."""
     measure = str(rounds[0][NONE].measures[0])
-    curves = {
-        name: {number: float(part[name].means[0]) for number, part in enumerate(rounds, 1)} for name in rounds[0]
-    }
+    curves = {name: {number: float(part[name].means[0]) for number, part in enumerate(rounds, 1)} for name in rounds[0]}
     return line_figure(f"Residual {measure} by round", "rounds", measure, {"": (curves, {})})
 
 
