@@ -13,6 +13,10 @@ from .cssvm import CSSVM as CSSVM
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
 from .fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
+from .member_choice import ChosenMember as ChosenMember
+from .member_choice import MemberChooser as MemberChooser
+from .member_choice import member_features as member_features
+from .member_choice import train_chooser as train_chooser
 from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
@@ -41,6 +45,7 @@ __all__ = [
     "PRESETS",
     "CandidateMaker",
     "Candidates",
+    "ChosenMember",
     "Coverage",
     "CoverageFeatures",
     "CoverageGain",
@@ -52,6 +57,7 @@ __all__ = [
     "EssentialPagesGain",
     "GreedyStage",
     "MarginalRelevance",
+    "MemberChooser",
     "RandomOrder",
     "SVMDiv",
     "SubtopicOracle",
@@ -60,11 +66,13 @@ __all__ = [
     "diversifier",
     "fit_grid",
     "mean_loss",
+    "member_features",
     "random_gain",
     "read_titles",
     "reciprocal_rank_fusion",
     "subtopic_gain",
     "train",
+    "train_chooser",
     "training_examples",
     "unweighted_coverage",
     "word_coverage",
