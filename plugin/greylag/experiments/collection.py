@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,7 @@ from greylag.errors import CollectionError
 from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
 from greylag.experiments.study import Context
 from greylag.folders import read_mark
-from greylag.index.analysis import STOP_LISTS, read_stop_words, shorten_query
+from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
@@ -80,13 +79,6 @@ class Queries(Settings):
     first_sentence: bool = False
     stop_words: str | None = None
 
-    def shorten(self, topics: dict[str, str], words: Set[str]) -> dict[str, str]:
-        """The queries of topics, without `words`."""
-        return {
-            qid: shorten_query(text, stop_words=words, first_sentence=self.first_sentence)
-            for qid, text in topics.items()
-        }
-
 
 class CollectionSettings(Experiment):
     """A test collection and how it is searched.
@@ -122,6 +114,8 @@ class OpenCollection:
     qrels : Qrels
     first : Run
         The rankings of the first stage.
+    query_form : QueryForm
+        How the texts of topics became queries.
     """
 
     lucene: LuceneIndex
@@ -129,19 +123,20 @@ class OpenCollection:
     topics: dict[str, str]
     qrels: Qrels
     first: Run
+    query_form: QueryForm
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
     """Read topics and judgements, open the index (building it if necessary), and search."""
-    topics = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
-    if settings.queries != Queries():
-        topics = settings.queries.shorten(topics, stop_words_of(settings))
+    form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
+    texts = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
+    topics = {qid: form.shorten(text) for qid, text in texts.items()}
     qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
     lucene = open_index(settings.path(settings.collection.docs), settings.collection.type, context)
     stage = settings.first_stage
     first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
     context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
-    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first)
+    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form)
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:

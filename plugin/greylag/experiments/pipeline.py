@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -139,7 +140,10 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={kind: to_dict(part) for kind, part in scores.items()},
         tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(settings, scores)],
         runs=runs,
-        models={f"fold-{number}": model for number, model in enumerate(validated.models, 1)},
+        models={
+            f"fold-{number}": replace(model, query_form=opened.query_form)
+            for number, model in enumerate(validated.models, 1)
+        },
         provenance={"fingerprint": opened.index.fingerprint},
     )
 

@@ -1,3 +1,4 @@
+from .analysis import QueryForm as QueryForm
 from .analysis import analyze as analyze
 from .analysis import read_stop_words as read_stop_words
 from .analysis import shorten_query as shorten_query
@@ -5,4 +6,4 @@ from .analysis import stem as stem
 from .analysis import tokens as tokens
 from .positional import PositionalIndex as PositionalIndex
 
-__all__ = ["PositionalIndex", "analyze", "read_stop_words", "shorten_query", "stem", "tokens"]
+__all__ = ["PositionalIndex", "QueryForm", "analyze", "read_stop_words", "shorten_query", "stem", "tokens"]

@@ -8,12 +8,15 @@ queries, which is all that matters to ranking by query terms, except for documen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
 from greylag.files import Faults, read_text
+from greylag.ranking import Ranking
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(
@@ -110,4 +113,50 @@ def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_senten
     if first_sentence:
         text = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
     kept = _TOKEN.sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
-    return " ".join(kept.split()) if _TOKEN.search(kept) else text
+    shorter = " ".join(kept.split()) if _TOKEN.search(kept) else text
+    # A removed word may leave the end of a sentence or a new word, such as "b" of "b'the".
+    return shorter if shorter == text else shorten_query(shorter, stop_words=stop_words, first_sentence=first_sentence)
+
+
+@dataclass(frozen=True)
+class QueryForm:
+    """How the texts of topics became the queries of a model, so that whoever uses the model has the same queries.
+
+    Parameters
+    ----------
+    first_sentence : bool, default False
+    stop_words : frozenset of str, default none
+        See `shorten_query`.
+    """
+
+    first_sentence: bool = False
+    stop_words: frozenset[str] = frozenset()
+
+    def shorten(self, text: str) -> str:
+        """The query of a text; that of a query is the query itself."""
+        if self == QueryForm():
+            return text
+        return shorten_query(text, stop_words=self.stop_words, first_sentence=self.first_sentence)
+
+    def apply(self, ranking: Ranking) -> Ranking:
+        """The ranking with its query shortened."""
+        query = self.shorten(ranking.query)
+        return ranking if query == ranking.query else Ranking(ranking.qid, query, ranking.docids, ranking.scores)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form as JSON, with the stop words in one string; the inverse of `from_dict`."""
+        return {"first_sentence": self.first_sentence, "stop_words": " ".join(sorted(self.stop_words))}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> QueryForm:
+        """Read what `as_dict` made.
+
+        Raises
+        ------
+        ParameterError
+            If an entry is missing or of another type.
+        """
+        sentence, words = content.get("first_sentence"), content.get("stop_words")
+        if not isinstance(sentence, bool) or not isinstance(words, str):
+            raise ParameterError(f"the form of queries needs first_sentence and stop_words, not {content!r:.60}")
+        return cls(sentence, frozenset(words.split()))

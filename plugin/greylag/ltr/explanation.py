@@ -100,6 +100,7 @@ def explain(
     if document < 0:
         raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
     ranked = MRFRanker(model, index, transfer=transfer)(ranking)
+    ranking = model.query_form.apply(ranking)
     query = QueryTerms.of(index, ranking, model.parameters, expand=any(f.expands for f in model.features))
     return Explanation(
         qid=ranking.qid,

@@ -12,6 +12,7 @@ import numpy as np
 from greylag.errors import ModelError
 from greylag.features.spec import Feature, parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
+from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import model_content, read_weight, write_model
 
@@ -39,6 +40,8 @@ class LinearModel:
         The totals of the training collection: ``documents``, ``tokens`` and ``average_length``.
     fingerprint : str, default ""
         The fingerprint of the training collection; "" for any collection.
+    query_form : QueryForm, default ``QueryForm()``
+        How queries are shortened before features are computed.
     provenance : mapping, default {}
         How the model was made: version, learner, training queries and so on. Serialisable as JSON.
 
@@ -55,6 +58,7 @@ class LinearModel:
     training_scores: tuple[float, ...] = ()
     collection: Mapping[str, float] = field(default_factory=dict)
     fingerprint: str = ""
+    query_form: QueryForm = QueryForm()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,6 +83,7 @@ class LinearModel:
             "parameters": self.parameters.as_dict(),
             "collection": dict(self.collection),
             "fingerprint": self.fingerprint,
+            **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
             "provenance": dict(self.provenance),
         }
         write_model(path, KIND, SCHEMA, content)
@@ -103,5 +108,6 @@ class LinearModel:
                 training_scores=() if None in scores else scores,
                 collection=content["collection"],
                 fingerprint=content["fingerprint"],
+                query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
                 provenance=content["provenance"],
             )

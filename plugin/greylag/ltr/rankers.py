@@ -20,6 +20,8 @@ from greylag.ranking import FloatArray, Ranking, Stage
 class MRFRanker(Stage):
     """Ranks documents by a linear model, computing only the features of the model. Ties keep the incoming order.
 
+    Queries are shortened as those that the model was trained on (`LinearModel.query_form`); the ranking keeps its text.
+
     Parameters
     ----------
     model : LinearModel
@@ -46,7 +48,8 @@ class MRFRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the model."""
-        return ranking.rescore(weighted_sum(self._extractor(ranking), np.array(self.model.weights)))
+        values = self._extractor(self.model.query_form.apply(ranking))
+        return ranking.rescore(weighted_sum(values, np.array(self.model.weights)))
 
 
 class Estimator(Protocol):

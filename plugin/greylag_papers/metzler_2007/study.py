@@ -64,7 +64,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         runs={ranked.tag: ranked for ranked in runs.values()},
         descriptions={file_name(system): describe(findings, system) for system in runs},
         models={
-            f"{file_name(system)}/fold-{fold.number}": model
+            f"{file_name(system)}/fold-{fold.number}": replace(model, query_form=opened.query_form)
             for system, own in models.items()
             for fold, model in zip(folds, own, strict=True)
         },

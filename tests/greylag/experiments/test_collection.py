@@ -11,6 +11,7 @@ import pytest
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.experiments.collection import CollectionSettings, FirstStage, Queries, open_collection, open_index
 from greylag.experiments.study import Context
+from greylag.index.analysis import QueryForm
 from greylag.lucene.build import build_index
 from greylag.ranking import Query
 
@@ -56,6 +57,7 @@ def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:
     opened = open_collection(settings, Context(tmp_path / "out"))
     assert opened.topics == {"1": "on red apples."}
     assert opened.first["1"].query == "on red apples."
+    assert opened.query_form == QueryForm(True, frozenset({"papers"}))
     assert tmp_path / "stop.txt" in settings.paths()
     listed = settings.model_copy(update={"queries": Queries(stop_words="scikit-learn")})
     assert open_collection(listed, Context(tmp_path / "out")).topics == {"1": "Papers red apples. car."}

@@ -9,12 +9,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import greylag.index.analysis
-from greylag.errors import FormatError
-from greylag.index.analysis import analyze, read_stop_words, shorten_query, stem, tokens
+from greylag.errors import FormatError, ParameterError
+from greylag.index.analysis import QueryForm, analyze, read_stop_words, shorten_query, stem, tokens
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Ranking
 
 
 @pytest.mark.parametrize(("name", "file", "field"), [
@@ -67,3 +71,33 @@ def test_shorter_queries(text: str, stop_words: set[str], first_sentence: bool, 
 
 def test_examples() -> None:
     assert doctest.testmod(greylag.index.analysis).failed == 0
+
+
+WORDS = st.lists(
+    st.sampled_from(["the", "b", "slabs", "u.s.", "it's", "b'the", "x.the", "a,b", "?", "!", ". ", "  ", "The"])
+)
+
+
+@given(WORDS.map(" ".join), st.booleans(), st.frozensets(st.sampled_from(["the", "b", "slabs", "it's", "x.the", "s"])))
+def test_shortening_a_query_again_changes_nothing(text: str, first_sentence: bool, stop_words: frozenset[str]) -> None:
+    """A model shortens queries that may have been shortened before."""
+    form = QueryForm(first_sentence, stop_words)
+    query = form.shorten(text)
+    assert form.shorten(query) == query
+    if form == QueryForm():
+        assert query == text
+
+
+def test_forms_of_queries_as_json() -> None:
+    for form in (QueryForm(), QueryForm(True, frozenset({"the", "of"}))):
+        assert QueryForm.from_dict(json.loads(json.dumps(form.as_dict()))) == form
+    for wrong in ({}, {"first_sentence": 1, "stop_words": ""}, {"first_sentence": True, "stop_words": ["the"]}):
+        with pytest.raises(ParameterError, match="needs first_sentence and stop_words"):
+            QueryForm.from_dict(wrong)
+
+
+def test_a_form_keeps_all_of_a_ranking_but_its_query() -> None:
+    ranking = Ranking("q", "The slabs. The cones.", ("a", "b"), np.array([2.0, 1.0]))
+    found = QueryForm(True, frozenset({"the"})).apply(ranking)
+    assert found == Ranking("q", "slabs.", ("a", "b"), np.array([2.0, 1.0]))
+    assert QueryForm().apply(ranking) is ranking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from greylag.errors import ModelError
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters, Profile
+from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.explanation import explain
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking
@@ -27,6 +30,8 @@ from tests.greylag.ltr.phrases import collection, rankings, trained
         ({"features": [{"feature": "FI/term/LM", "weight": float("nan"), "training_score": None}]}, "finite"),
         ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
         ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
+        ({"query_form": {"first_sentence": 1}}, "needs first_sentence and stop_words"),
+        ({"query_form": []}, "list"),
         ({"parameters": {"nu": 1.0}}, "nu"),
         ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
     ],
@@ -73,3 +78,23 @@ def test_files_round_trip_and_do_not_depend_on_threads(tmp_path: Path) -> None:
     assert model.collection["documents"] == 40
     ranking = rankings(index)[0][0]
     assert MRFRanker(model, index)(ranking) == MRFRanker(trained(index, retrain=True), index)(ranking)
+
+
+def test_models_shorten_queries_as_in_training(tmp_path: Path) -> None:
+    """Scores and explanations of a whole topic are those of the query that the model was trained on."""
+    index = PositionalIndex.from_texts({"a": "slabs of iron", "b": "cones and slabs", "c": "what cones"})
+    form = QueryForm(True, frozenset({"what", "known"}))
+    features = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
+    plain = LinearModel(features, (1.0, 0.5), FeatureParameters(fb_docs=2))
+    plain.save(tmp_path / "plain.json")
+    assert "query_form" not in (tmp_path / "plain.json").read_text()
+    replace(plain, query_form=form).save(tmp_path / "model.json")
+    model = LinearModel.load(tmp_path / "model.json")
+    assert model.query_form == form
+    whole, short = (
+        Ranking("q", text, ("a", "b", "c"), np.zeros(3)) for text in ("What known slabs? Cones, too.", "slabs?")
+    )
+    assert MRFRanker(model, index)(whole).scores.tolist() == MRFRanker(plain, index)(short).scores.tolist()
+    assert MRFRanker(model, index)(whole).scores.tolist() != MRFRanker(plain, index)(whole).scores.tolist()
+    assert MRFRanker(model, index)(whole).query == whole.query
+    assert explain(model, index, whole, "b") == explain(plain, index, short, "b")
