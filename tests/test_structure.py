@@ -24,6 +24,7 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 # Each level may import from those above it, and from its own folder.
 LEVELS = [
     {"errors"},
+    {"unknown"},
     {"ranking"},
     {"compilation"},
     {"locks"},
@@ -34,6 +35,7 @@ LEVELS = [
     {"lucene"},
     {"index"},
     {"model_files"},
+    {"vectors"},
     {"greedy"},
     {"features", "structured"},
     {"diversity"},

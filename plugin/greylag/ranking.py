@@ -14,10 +14,12 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from greylag import unknown
 from greylag.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,42 @@ class Ranking:
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
         """The documents at the 0-based positions `order`, in that order, with scores n, n - 1, ..., 1."""
         return Ranking(self.qid, self.query, tuple(self.docids[i] for i in order), np.arange(len(order), 0.0, -1.0))
+
+    def select(self, chosen: BoolArray) -> Ranking:
+        """The documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
+        docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
+        return Ranking(self.qid, self.query, docids, self.scores[chosen])
+
+    def restore(self, chosen: BoolArray, reranked: Ranking) -> Ranking:
+        """Put a reranked `select` back: its documents take their ranks in the new order, the others keep theirs.
+
+        Scores are those of `reranked`. Another document has the score of the one before it, or at the top, after it.
+        """
+        if not len(reranked):
+            return self
+        at = np.maximum(np.cumsum(chosen) - 1, 0)
+        docids = np.where(chosen, np.array(reranked.docids, dtype=object)[at], np.array(self.docids, dtype=object))
+        return Ranking(self.qid, self.query, tuple(docids), reranked.scores[at])
+
+
+def rerank_known(ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking], *, stage: str) -> Ranking:
+    """Rerank the known documents as if the others were not there; the others keep their ranks, with a warning.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    known : bool array, shape (n,)
+        Which documents `rerank` can deal with.
+    rerank : callable
+        From the ranking of the known documents to a permutation of it.
+    stage : str
+        The name of the stage, for the warning.
+    """
+    if known.all():
+        return rerank(ranking)
+    lost = tuple(docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known)
+    unknown.report(f"{stage} leaves them at their ranks", ranking.qid, lost, len(ranking))
+    return ranking.restore(known, rerank(ranking.select(known)))
 
 
 def unit_range(scores: FloatArray) -> FloatArray:
@@ -246,8 +284,10 @@ def run_step(
         raise ParameterError("n_jobs is 0: give a number of threads, or -1 for one per core")
     items = _items(inputs)
     _check_fit(step, items)
-    results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(delayed(step)(item) for item in items)
-    return Run(tuple(tqdm(results, total=len(items), desc=tag, unit="query", disable=None)), tag)
+    with unknown.collected(f"run {tag}") as tally:
+        call = delayed(tally.within(step))
+        results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(call(item) for item in items)
+        return Run(tuple(tqdm(results, total=len(items), desc=tag, unit="query", disable=None)), tag)
 
 
 def _items(inputs: Any) -> list[Query | Ranking]:

@@ -8,6 +8,8 @@ from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from greylag.diversity import (
     CSSVM,
@@ -63,6 +65,10 @@ STAGES: dict[str, Stage] = {
 }
 
 
+def is_unknown(docid: str) -> bool:
+    return docid.startswith("unknown")
+
+
 @pytest.fixture(params=STAGES)
 def stage(request: pytest.FixtureRequest) -> Stage:
     return STAGES[request.param]
@@ -85,6 +91,38 @@ def test_permutes_the_ranking_of_its_query(stage: Stage) -> None:
 def test_small_rankings_and_unknown_documents(stage: Stage, docids: tuple[str, ...]) -> None:
     ranking = Ranking("q", "w1x w2x", docids, np.zeros(len(docids)))
     assert sorted(stage(ranking).docids) == sorted(docids)
+
+
+@pytest.mark.parametrize("name", sorted(STAGES.keys() - {"random"}))  # random order knows every document
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), places=st.lists(st.integers(0, N), min_size=1, max_size=8))
+def test_unknown_documents_leave_the_order_of_the_known_ones(name: str, seed: int, places: list[int]) -> None:
+    ranking = samples.ranking(seed, N)
+    pairs = list(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+    for number, place in enumerate(places):
+        pairs.insert(place, (f"unknown{number}", pairs[place - 1][1] if place else N + 1.0))
+    mixed = Ranking.sort(ranking.qid, ranking.query, *zip(*pairs, strict=True))
+    result = STAGES[name](mixed).docids
+    assert sorted(result) == sorted(mixed.docids)
+    assert tuple(docid for docid in result if docid in ranking.docids) == STAGES[name](ranking).docids
+    if name in {"estimator", "mrf"}:
+        lowest = STAGES[name](mixed).scores[-1]
+        assert all(score == lowest for docid, score in zip(result, STAGES[name](mixed).scores) if is_unknown(docid))
+    elif name != "oracle":  # which knows every document, too
+        assert [*map(result.index, filter(is_unknown, result))] == [
+            *map(mixed.docids.index, filter(is_unknown, mixed.docids))
+        ]
+
+
+def test_one_warning_a_run_for_unknown_documents(caplog: pytest.LogCaptureFixture) -> None:
+    docids = ("d1", "elsewhere", "d2", "d3")
+    rankings = [Ranking(f"q{n}", "w1x", docids, np.arange(4.0, 0, -1)) for n in range(3)]
+    (STAGES["mrf"] >> STAGES["mmr"]).run([*rankings, samples.ranking(1, N)], n_jobs=2, tag="both")  # type: ignore[list-item]
+    (line,) = caplog.messages
+    assert line == (
+        "run both: 3 of 12 documents of 3 queries are unknown, such as elsewhere (query q0, with 1 of 4): "
+        "each feature adds its least to their scores, MMR leaves them at their ranks"
+    )
 
 
 def test_does_not_depend_on_threads_or_other_queries(stage: Stage) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
+from greylag import unknown
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.fusion import reciprocal_rank_fusion
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Run
+from greylag.ranking import BoolArray, Ranking, Run, rerank_known
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class CSSVM(DiversityStage):
     model : DiversityModel
         The ensemble, such as one trained by `greylag.structured.Coulomb`.
     index : PositionalIndex
-        The collection. A document that it lacks has no words.
+        The collection. A document that it lacks keeps its rank.
     titles : mapping, optional
         Titles by docid. Required if the model was trained with titles, ignored if not.
     transfer : bool, default False
@@ -58,8 +59,11 @@ class CSSVM(DiversityStage):
 
     def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
         """The documents of one query as diversified by each member."""
-        x = self._make(ranking.head(self.depth))
-        return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)
+        known = self.knows(ranking.docids)
+        members = iter(self._members(ranking.select(known)))
+        return tuple(
+            rerank_known(ranking, known, lambda _: next(members), stage=type(self).__name__) for _ in self.model.weights
+        )
 
     def member_runs(self, run: Run, *, n_jobs: int = 1, tag: str = "cssvm") -> tuple[Run, ...]:
         """One run for each member.
@@ -75,12 +79,22 @@ class CSSVM(DiversityStage):
         """
         from joblib import Parallel, delayed
 
-        found = Parallel(n_jobs, backend="threading")(delayed(self.member_rankings)(r) for r in run.rankings)
+        with unknown.collected(f"run {tag}") as tally:
+            rank = delayed(tally.within(self.member_rankings))
+            found = Parallel(n_jobs, backend="threading")(rank(ranking) for ranking in run.rankings)
         members = range(len(self.model.weights))
         return tuple(Run(tuple(rankings[m] for rankings in found), f"{tag}-{m + 1}") for m in members)
 
-    def __call__(self, ranking: Ranking) -> Ranking:
-        """Rerank the documents of one query by the fused rankings."""
-        fused = reciprocal_rank_fusion(self.member_rankings(ranking))
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
+
+    def diversify(self, ranking: Ranking) -> Ranking:
+        """Fuse the members' rankings."""
+        fused = reciprocal_rank_fusion(self._members(ranking))
         scores = dict(zip(fused.docids, fused.scores, strict=True))
         return ranking.rescore([scores[docid] for docid in ranking.docids])
+
+    def _members(self, ranking: Ranking) -> tuple[Ranking, ...]:
+        x = self._make(ranking.head(self.depth))
+        return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)

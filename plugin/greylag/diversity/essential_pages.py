@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from greylag.diversity.stage import GreedyStage
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import BoolArray, FloatArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class EssentialPages(GreedyStage):
     Parameters
     ----------
     index : PositionalIndex
-        The collection. A document that it lacks has no words.
+        The collection. A document that it lacks keeps its rank.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
 
@@ -37,6 +38,10 @@ class EssentialPages(GreedyStage):
     """
 
     index: PositionalIndex
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> EssentialPagesGain:
         """The rise of the sum of the best C(v, d)."""

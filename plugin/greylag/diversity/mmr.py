@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
 
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
+from greylag.vectors.protocol import Vectors, vectors_of
 
 
 @dataclass(frozen=True)
@@ -22,17 +26,25 @@ class MMR(GreedyStage):
         w rel(d) - (1 - w) max over picked s of cos(d, s)
 
     with w the relevance weight (lambda in the paper), rel the incoming score scaled to [0, 1] over the candidates (all
-    0 if they are equal), and cos the cosine of TF-IDF vectors, in [0, 1] and 0 for a document without terms. Both terms
-    have the same range, so that w = 0.5 weighs them equally whatever the scores of the ranking.
+    0 if they are equal), and cos the cosine of the documents' vectors. That of TF-IDF vectors is in [0, 1], and 0 for a
+    document without terms: both terms have the same range, so that w = 0.5 weighs them equally whatever the scores of
+    the ranking. A cosine of embeddings may be negative; for the first pick, the maximum is 0.
 
     Parameters
     ----------
-    index : PositionalIndex
-        The collection. A document that it lacks has no terms.
+    index : PositionalIndex, optional
+        The collection, for its TF-IDF vectors. Give it or `vectors`.
+    vectors : Vectors, optional
+        Other vectors, such as `greylag.vectors.ArrayVectors`. A document without a vector keeps its rank.
     relevance_weight : float in [0, 1], default 0.7
         1 keeps the incoming order; 0 is novelty alone, after the top document.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its domain, or not exactly one of `index` and `vectors` is given.
 
     References
     ----------
@@ -40,19 +52,28 @@ class MMR(GreedyStage):
     SIGIR 1998.
     """
 
-    index: PositionalIndex
+    index: PositionalIndex | None = None
     _: KW_ONLY
+    vectors: Vectors | None = None
     relevance_weight: float = 0.7
+    _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "_vectors", vectors_of("MMR", self.index, self.vectors))
         if not 0 <= self.relevance_weight <= 1:
             raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
 
-    def gain(self, candidates: Ranking) -> MarginalRelevance:
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents have a vector."""
+        return self._vectors.knows(docids)
+
+    def gain(self, candidates: Ranking) -> MarginalRelevance | DenseMarginalRelevance:
         """The marginal relevance of these documents."""
-        vectors = self.index.tfidf(self.index.documents(candidates.docids))
-        return MarginalRelevance(unit_range(candidates.scores), vectors, self.relevance_weight)
+        vectors, relevance = self._vectors.documents(candidates.docids), unit_range(candidates.scores)
+        if issparse(vectors):
+            return MarginalRelevance(relevance, vectors, self.relevance_weight)
+        return DenseMarginalRelevance(relevance, vectors, self.relevance_weight)
 
 
 class MarginalRelevance:
@@ -90,3 +111,38 @@ class MarginalRelevance:
         columns, values = self._rows.indices[row], self._rows.data[row]
         close = row_products(by_column.indptr, by_column.indices, by_column.data, columns, values, len(self._closest))
         np.maximum(self._closest, close, out=self._closest)
+
+
+class DenseMarginalRelevance:
+    """The gain of MMR over n candidates with dense vectors; cosines are summed in float64.
+
+    Parameters
+    ----------
+    relevance : array, shape (n,)
+        In [0, 1].
+    vectors : float32 or float64 array, shape (n, m)
+        Of any length. The cosine with a zero vector is 0.
+    relevance_weight : float in [0, 1]
+        See `MMR`.
+    """
+
+    def __init__(self, relevance: FloatArray, vectors: NDArray[np.floating[Any]], relevance_weight: float) -> None:
+        from greylag.diversity.products import inverse_lengths
+
+        self._rows = vectors
+        self._scales = inverse_lengths(vectors)
+        self._relevance = relevance_weight * relevance
+        self._novelty_weight = 1.0 - relevance_weight
+        self._closest = np.full(len(relevance), -np.inf)
+        self._first = True
+
+    def gains(self) -> FloatArray:
+        """``w rel - (1 - w) max cos``, shape (n,)."""
+        return self._relevance if self._first else self._relevance - self._novelty_weight * self._closest
+
+    def add(self, candidate: int) -> None:
+        """Update the cosine of every candidate with the closest pick."""
+        from greylag.diversity.products import raise_to_cosines
+
+        self._first = False
+        raise_to_cosines(self._rows, self._scales, candidate, self._closest)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy_picks, picked_first
-from greylag.ranking import Ranking, Stage
+from greylag.ranking import BoolArray, Ranking, Stage, rerank_known
 
 
 @dataclass(frozen=True)
 class DiversityStage(Stage, ABC):
     """A stage that moves `k` of the top `depth` documents to the front.
+
+    It does so as if unknown documents, those that `knows` denies, were not there. They keep their ranks.
 
     Parameters
     ----------
@@ -34,6 +39,18 @@ class DiversityStage(Stage, ABC):
     def __post_init__(self) -> None:
         if self.depth < 1 or self.k < 1:
             raise ParameterError(f"depth and k must be at least 1, not {self.depth} and {self.k}")
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query."""
+        return rerank_known(ranking, self.knows(ranking.docids), self.diversify, stage=type(self).__name__)
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents the stage can compare with others, shape (len(docids),); all unless a subclass says so."""
+        return np.ones(len(docids), dtype=bool)
+
+    @abstractmethod
+    def diversify(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query, all of which are known."""
 
     def move_picks(self, ranking: Ranking, gain: Gain) -> Ranking:
         """Permute a ranking: the greedy picks, then all other documents in their original order.
@@ -57,6 +74,6 @@ class GreedyStage(DiversityStage):
     def gain(self, candidates: Ranking) -> Gain:
         """The gain over the candidates, none of which is picked yet."""
 
-    def __call__(self, ranking: Ranking) -> Ranking:
-        """Rerank the documents of one query."""
+    def diversify(self, ranking: Ranking) -> Ranking:
+        """Pick `k` of the top `depth` documents."""
         return self.move_picks(ranking, self.gain(ranking.head(self.depth)))

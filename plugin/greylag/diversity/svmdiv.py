@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ModelError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
+from greylag.ranking import BoolArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SVMDiv(GreedyStage):
     model : DiversityModel
         A model with one weight vector.
     index : PositionalIndex
-        The collection. A document that it lacks has no words.
+        The collection. A document that it lacks keeps its rank.
     titles : mapping, optional
         Titles by docid. Required if the model was trained with titles, ignored if not.
     transfer : bool, default False
@@ -58,6 +58,10 @@ class SVMDiv(GreedyStage):
                 "of model.members"
             )
         object.__setattr__(self, "_make", self.model.maker(self.index, self.titles, transfer=self.transfer))
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> CoverageGain:
         """The gain in w' Psi."""

@@ -37,7 +37,8 @@ def training_examples(
 ) -> dict[str, Example]:
     """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
 
-    Subtopics are weighted by the number of candidates that cover them (Yue & Joachims 2008, section 6).
+    Subtopics are weighted by the number of candidates that cover them (Yue & Joachims 2008, section 6). Documents
+    outside the index are no candidates.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def training_examples(
     examples: dict[str, Example] = {}
     without = []
     for ranking in rankings:
-        candidates = ranking.head(depth)
+        candidates = ranking.select(make.index.knows(ranking.docids)).head(depth)
         truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}), candidates_only=True)
         if truth.coverage.nnz:
             examples[ranking.qid] = (make(candidates), truth)

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.evaluation.subtopics import BoolArray, uncovered_weight
-from greylag.ranking import FloatArray, IntArray
+from greylag.evaluation.subtopics import uncovered_weight
+from greylag.ranking import BoolArray, FloatArray, IntArray
 
 ALPHA = 0.5
 BETA = 0.5

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
 from greylag.evaluation import diversity
-from greylag.evaluation.subtopics import BoolArray
+from greylag.ranking import BoolArray
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 

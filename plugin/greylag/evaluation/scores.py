@@ -13,8 +13,8 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
-from greylag.evaluation.subtopics import BoolArray, coverage, relevant_documents
-from greylag.ranking import FloatArray, Run
+from greylag.evaluation.subtopics import coverage, relevant_documents
+from greylag.ranking import BoolArray, FloatArray, Run
 from greylag.trec import Qrels, SubtopicQrels
 
 

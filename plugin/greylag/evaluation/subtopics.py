@@ -17,14 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-BoolArray = NDArray[np.bool_]
 
 
 def relevant_documents(judgements: Mapping[str, Mapping[str, int]]) -> list[set[str]]:

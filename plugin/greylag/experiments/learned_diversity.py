@@ -125,7 +125,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     validated = pipeline.cross_validate(base, opened.collection, context)
     mrf, sizes = validated.run, {"depth": option.depth, "k": option.k}
     steps = {
-        "mmr": MMR(index, relevance_weight=option.relevance_weight, **sizes),
+        "mmr": MMR(index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k),
         "essential-pages": EssentialPages(index, **sizes),
         "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }

@@ -43,8 +43,8 @@ def relevance_model(
         Ascending term numbers; the lowest numbers win ties. Empty if none of the documents is in the index.
     probabilities : float array, shape (t,)
     """
-    documents = index.documents(ranking.docids[: parameters.fb_docs])
-    documents = documents[documents >= 0]
+    documents = index.documents(ranking.docids)
+    documents = documents[documents >= 0][: parameters.fb_docs]
     frequencies = index.term_frequencies(documents)
     terms, places = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
     weights = frequencies.data * np.repeat(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from greylag import unknown
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.prior import Prior
 from greylag.features.spec import Feature, FeatureSpec, Window, unique_features
@@ -15,9 +16,7 @@ from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import accumulate, locate
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking
-
-_log = logging.getLogger("greylag")
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
 
 class _Group:
@@ -69,8 +68,8 @@ class FeatureExtractor:
     query has it, and 0 if there are none. A query term that the collection lacks makes cliques with tf = cf = 0.
     Expansion features depend on the whole ranking, as the expansion is estimated on its top documents.
 
-    A document outside the index is given the least value, in every feature, of the query's other documents (0 if there
-    are none), with a warning.
+    A document outside the index is given, in every feature, the value of the query's other documents (0 if there are
+    none) that adds least to the score: the least value, or the greatest one if the feature's weight is negative.
 
     Parameters
     ----------
@@ -102,8 +101,19 @@ class FeatureExtractor:
         object.__setattr__(self, "specs", unique_features(self.specs))
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
 
-    def __call__(self, ranking: Ranking) -> FloatArray:
-        """Compute the features of the ranking's documents, shape (documents, features), in ranking order."""
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents have features of their own, shape (len(docids),)."""
+        return self.index.knows(docids)
+
+    def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
+        """Compute the features of the ranking's documents, shape (documents, features), in ranking order.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        weights : sequence of float, optional
+            The weights of a model, whose signs decide what an unknown document is given. By default, all are positive.
+        """
         numbers = self.index.documents(ranking.docids)
         known = np.flatnonzero(numbers >= 0)
         out = np.zeros((len(ranking), len(self.specs)))
@@ -112,12 +122,10 @@ class FeatureExtractor:
             query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
             out[order] = self._values(query, numbers[order])
         if len(known) < len(ranking):
-            lost = ranking.docids[int(np.argmin(numbers))]
-            _log.warning(
-                "query %s: %d of %d documents are not in the index (%s first): they get each feature's least value",
-                ranking.qid, len(ranking) - len(known), len(ranking), lost,
-            )  # fmt: skip
-            out[numbers < 0] = out[known].min(axis=0) if len(known) else 0.0
+            lost = [docid for docid, number in zip(ranking.docids, numbers, strict=True) if number < 0]
+            unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
+            signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
+            out[numbers < 0] = signs * (signs * out[known]).min(axis=0) if len(known) else 0.0
         return out
 
     @property

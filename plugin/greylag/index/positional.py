@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from greylag.errors import ParameterError
 from greylag.index import analysis
 from greylag.index.arrays import Int32Array, document_lengths, ranges
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -193,6 +193,10 @@ class PositionalIndex:
                 cache.clear()
             cache.update(found)
         return np.array(numbers, dtype=np.int64)
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which docids are in the index, shape (len(docids),)."""
+        return self.documents(docids) >= 0
 
     @cached_property
     def _cached_documents(self) -> dict[str, int]:

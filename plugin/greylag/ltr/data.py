@@ -69,12 +69,18 @@ class RankingData:
     def from_rankings(cls, rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> RankingData:
         """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
+        So are documents outside the index, which a ranker puts last. Relevant ones count as not retrieved.
+
         Raises
         ------
         ParameterError
             If no query is left.
         """
-        used = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
+        used = [
+            ranking.select(extractor.knows(ranking.docids))
+            for ranking in rankings
+            if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
+        ]
         if not used:
             raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
         grades = [qrels[ranking.qid].get(docid, 0) for ranking in used for docid in ranking.docids]

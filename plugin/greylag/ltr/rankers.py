@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from greylag import unknown
 from greylag.errors import ModelError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
@@ -21,6 +22,9 @@ class MRFRanker(Stage):
     """Ranks documents by a linear model, computing only the features of the model. Ties keep the incoming order.
 
     Queries are shortened as those that the model was trained on (`LinearModel.query_form`); the ranking keeps its text.
+
+    A document outside the index is given, in each feature, the known documents' value that adds least to the score. So
+    it scores at most what the lowest known document does, and leaves the order of the known ones as it is.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ class MRFRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the model."""
-        values = self._extractor(self.model.query_form.apply(ranking))
+        values = self._extractor(self.model.query_form.apply(ranking), self.model.weights)
         return ranking.rescore(weighted_sum(values, np.array(self.model.weights)))
 
 
@@ -62,6 +66,8 @@ class Estimator(Protocol):
 @dataclass(frozen=True)
 class EstimatorRanker(Stage):
     """Ranks documents by the predictions of an estimator. Ties keep the incoming order.
+
+    A document outside the index is given the lowest prediction of the query's other documents, or 0 if there are none.
 
     To train one, use ``features``, ``grades`` and the group sizes ``numpy.diff(offsets)`` of a `RankingData`.
 
@@ -82,8 +88,16 @@ class EstimatorRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the predictions."""
-        if not len(ranking):
-            return ranking
+        known = self.extractor.knows(ranking.docids)
+        scores = np.zeros(len(ranking))
+        if known.any():
+            scores[known] = self._predict(ranking.select(known))
+            scores[~known] = scores[known].min()
+        lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
+        unknown.report("they get the lowest prediction", ranking.qid, lost, len(ranking))
+        return ranking.rescore(scores)
+
+    def _predict(self, ranking: Ranking) -> FloatArray:
         scores = np.asarray(self.estimator.predict(self.extractor(ranking)), dtype=np.float64)
         if scores.shape != (len(ranking),) or not np.isfinite(scores).all():
             raise ModelError(
@@ -91,4 +105,4 @@ class EstimatorRanker(Stage):
                 f"{np.count_nonzero(np.isfinite(scores))} finite numbers: it must give one for each of the "
                 f"{len(ranking)} documents of query {ranking.qid}"
             )
-        return ranking.rescore(scores)
+        return scores

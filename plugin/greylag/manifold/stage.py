@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import issparse, vstack
 
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.manifold.graph import Graph, affinity_graph
+from greylag.manifold.graph import Affinity, Graph, affinity_graph
 from greylag.manifold.ranking import manifold_ranking, rank
-from greylag.ranking import FloatArray, Ranking, Stage, unit_range
+from greylag.ranking import FloatArray, Ranking, Stage, rerank_known, unit_range
+from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
+Similarity = Literal["cosine", "rbf"]
+AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 
 DECIMALS = 10  # of scores whose maximum is 1; the error of conjugate gradients is below them
 
@@ -24,8 +27,8 @@ DECIMALS = 10  # of scores whose maximum is 1; the error of conjugate gradients 
 class ManifoldRanker(Stage):
     """Reranks by manifold ranking from the query, optionally with other evidence (Zhou et al. 2003, section 2).
 
-    The points are the TF-IDF vectors, of unit length, of the query and the top `depth` documents. The affinity of two
-    joined points is their cosine. The source vector y is 1 for the query. For a document it is
+    The points are the vectors, scaled to unit length, of the query and the top `depth` documents. The source vector y
+    is 1 for the query. For a document it is
 
     - 0 with `confidence` "query";
     - its incoming score scaled to [0, 1] over the top `depth` documents with `confidence` "scores";
@@ -34,12 +37,15 @@ class ManifoldRanker(Stage):
 
     The result is a permutation of the ranking: the top `depth` documents by f*, rounded to 1e-10 of the highest, with
     ties in incoming order, followed by the others in incoming order with scores -1, -2, .... A document without terms
-    or outside the index is an isolated point, with f* = (1 - alpha) y. A query without known terms is isolated, too,
-    and has no influence.
+    is an isolated point, with f* = (1 - alpha) y. A query without known terms is isolated, too, and has no influence.
+    Documents without a vector, such as those outside the index, are no points. They keep their ranks.
 
     Parameters
     ----------
-    index : PositionalIndex
+    index : PositionalIndex, optional
+        The collection, for its TF-IDF vectors. Give it or `vectors`.
+    vectors : Vectors, optional
+        Other vectors of documents and queries, such as `greylag.vectors.ArrayVectors`.
     depth : int >= 1, default 100
         The number of documents to rerank.
     alpha : float in [0, 1), default 0.6
@@ -49,6 +55,10 @@ class ManifoldRanker(Stage):
         Which points are joined; see `affinity_graph`.
     neighbours : int >= 1, default 10
         The number of neighbours in a kNN graph.
+    affinity : "cosine" or "rbf", optional
+        The affinity of two joined points: their cosine, or exp(-|x_i - x_j|² / 2 sigma²) with the median heuristic for
+        sigma (see `affinity_graph`). By default, "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones,
+        whose cosines may be negative.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional
@@ -57,25 +67,32 @@ class ManifoldRanker(Stage):
     Raises
     ------
     ParameterError
-        If an argument is outside its domain.
+        If an argument is outside its domain, not exactly one of `index` and `vectors` is given, or, when called, if a
+        query has no vector, or "cosine" is chosen for vectors with a negative coordinate.
     """
 
-    index: PositionalIndex
+    index: PositionalIndex | None = None
     _: KW_ONLY
+    vectors: Vectors | None = None
     depth: int = 100
     alpha: float = 0.6
     graph: Graph = "knn"
     neighbours: int = 10
+    affinity: Similarity | None = None
     confidence: Confidence = "scores"
     feedback: Mapping[str, Mapping[str, int]] | None = None
+    _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors))
         if self.depth < 1:
             raise ParameterError(f"depth is {self.depth}; it must be at least 1")
         if self.confidence not in get_args(Confidence):
             raise ParameterError(
                 f"confidence is {self.confidence!r}; it must be one of {', '.join(get_args(Confidence))}"
             )
+        if self.affinity not in (None, *AFFINITIES):
+            raise ParameterError(f"affinity is {self.affinity!r}; it must be one of {', '.join(AFFINITIES)}")
         # Ranking one point checks the other arguments.
         manifold_ranking(
             [[0.0]], 0, alpha=self.alpha, graph=self.graph, neighbours=self.neighbours, affinity="inner_product"
@@ -83,12 +100,20 @@ class ManifoldRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank one query's documents."""
+        return rerank_known(ranking, self._vectors.knows(ranking.docids), self._rerank, stage="ManifoldRanker")
+
+    def _rerank(self, ranking: Ranking) -> Ranking:
         top = ranking.head(self.depth)
         n = len(top)
         docids, y = self._documents(top)
-        W = affinity_graph(
-            self._vectors(top.query, docids), graph=self.graph, neighbours=self.neighbours, affinity="inner_product"
-        )
+        points = self._points(top, docids)
+        affinity = self.affinity or ("cosine" if issparse(points) else "rbf")
+        if affinity == "cosine" and points.min() < 0:
+            raise ParameterError(
+                f"query {top.qid}: a vector has the coordinate {points.min():.3g}, but affinities must not be "
+                "negative: use affinity='rbf'"
+            )
+        W = affinity_graph(points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity])
         f = rank(W, np.concatenate([[1.0], y]), alpha=self.alpha, solver="cg")
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
         others = -np.arange(1.0, len(ranking) - n + 1)
@@ -101,15 +126,16 @@ class ManifoldRanker(Stage):
         y = dict(zip(top.docids, confidences.tolist(), strict=True))
         grades = (self.feedback or {}).get(top.qid, {})
         highest = max(grades.values(), default=0)
-        y |= {d: max(grade, 0) / max(highest, 1) for d, grade in grades.items() if grade > 0 or d in y}
+        judged = [d for d, grade in grades.items() if grade > 0 or d in y]
+        known = self._vectors.knows(judged)
+        y |= {d: max(grades[d], 0) / max(highest, 1) for d, has in zip(judged, known, strict=True) if has}
         return tuple(y), np.array(list(y.values()))
 
-    def _vectors(self, query: str, docids: tuple[str, ...]) -> csr_matrix:
-        """Unit TF-IDF vectors, the query's first."""
-        terms = self.index.query_terms(query)
-        terms, counts = np.unique(terms[terms >= 0], return_counts=True)
-        frequencies = csr_matrix((counts.astype(np.float64), terms, [0, len(terms)]), shape=(1, self.index.n_terms))
-        documents = self.index.tfidf(self.index.documents(docids))
-        vectors = vstack([self.index.weigh_tfidf(frequencies), documents], format="csr")
-        vectors.resize(vectors.shape[0], max(1, self.index.n_terms))  # points need a coordinate even without terms
-        return vectors
+    def _points(self, top: Ranking, docids: tuple[str, ...]) -> Matrix:
+        """Unit vectors, the query's first."""
+        query, documents = self._vectors.query(top.qid, top.query), self._vectors.documents(docids)
+        if not issparse(documents):
+            return unit_rows(np.concatenate([query, documents]))
+        points = vstack([query, documents], format="csr")
+        points.resize(points.shape[0], max(1, points.shape[1]))  # points need a coordinate even without terms
+        return points

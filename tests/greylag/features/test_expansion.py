@@ -122,8 +122,12 @@ def test_two_weights_are_rm3() -> None:
     )
 
 
-def test_documents_outside_the_index_give_no_terms() -> None:
-    ranking = Ranking("q", "w1x", ("lost", "gone", "d3"), np.zeros(3))
-    terms, probabilities = relevance_model(INDEX, ranking, FeatureParameters(fb_docs=2))
+def test_documents_outside_the_index_take_no_place() -> None:
+    two = FeatureParameters(fb_docs=2)
+    mixed = relevance_model(INDEX, Ranking("q", "w1x", ("lost", "d3", "gone", "d5", "d1"), np.zeros(5)), two)
+    alone = relevance_model(INDEX, Ranking("q", "w1x", ("d3", "d5", "d1"), np.zeros(3)), two)
+    np.testing.assert_array_equal(mixed, alone)
+    ranking = Ranking("q", "w1x", ("lost", "gone"), np.zeros(2))
+    terms, probabilities = relevance_model(INDEX, ranking, two)
     assert len(terms) == len(probabilities) == 0
     assert not FeatureExtractor(INDEX, EXPANSION, FeatureParameters(fb_docs=2))(ranking).any()

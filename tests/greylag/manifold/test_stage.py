@@ -17,6 +17,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.manifold import affinity_graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
+from greylag.vectors import ArrayVectors, TfidfVectors, unit_rows
 
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 
@@ -118,13 +119,13 @@ def test_grades_without_a_relevant_document_remove_confidence() -> None:
 
 
 def test_isolated_points_keep_their_order() -> None:
-    """Documents without terms, outside the index or without a path, and all documents if no query term is known."""
+    """Documents without terms or a path do, and all documents if no query term is known; unknown ones their ranks."""
     texts = {"a": "the", "b": "cat dog", "c": "", "d": "dog cat", "e": "hen pig"}
     index = PositionalIndex.from_texts(texts)
     ranking = Ranking("q", "cat", ("a", "e", "outside", "b", "c", "d"), np.array([6.0, 5, 4, 3, 2, 1]))
     result = ManifoldRanker(index, confidence="query", graph="full")(ranking)
-    assert result.docids == ("b", "d", "a", "e", "outside", "c")
-    assert result.scores[2:].tolist() == [0, 0, 0, 0]
+    assert result.docids == ("b", "d", "outside", "a", "e", "c")
+    assert result.scores[3:].tolist() == [0, 0, 0]
     unknown = Ranking("q", "unheard", ranking.docids, ranking.scores)
     assert ManifoldRanker(index, confidence="query")(unknown).docids == ranking.docids
 
@@ -179,3 +180,36 @@ def test_is_deterministic_over_threads() -> None:
 def test_bad_options(options: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         ManifoldRanker(PositionalIndex.from_texts(collection(1, 3)), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("graph", ["connecting", "knn", "full"])
+def test_dense_vectors_of_documents_and_queries(graph: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((20, 5)).astype(np.float32)
+    docids = tuple(f"d{i}" for i in range(19))
+    ranking = Ranking("q", "", docids, np.arange(19.0, 0, -1))
+    vectors = ArrayVectors(docids, rows[1:], queries={"q": rows[0]})
+    result = ManifoldRanker(vectors=vectors, graph=graph, neighbours=4, alpha=0.7)(ranking)
+    W = affinity_graph(unit_rows(rows), graph=graph, neighbours=4, affinity="rbf")
+    y = np.array([1.0, *np.linspace(1, 0, 19)])
+    check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 19)
+
+
+def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative() -> None:
+    texts = collection(1, 12)
+    ranking = Ranking("q", "cat", tuple(texts), np.arange(12.0, 0, -1))
+    index = PositionalIndex.from_texts(texts)
+    sparse = TfidfVectors(index)
+    rows, query = sparse.documents(ranking.docids).toarray(), sparse.query("q", "cat").toarray()
+    dense = ArrayVectors(ranking.docids, rows, lambda text: query[0])
+    ours = ManifoldRanker(vectors=dense, affinity="cosine", graph="full")(ranking)
+    theirs = ManifoldRanker(index, graph="full")(ranking)
+    by_docid = dict(zip(theirs.docids, theirs.scores, strict=True))
+    np.testing.assert_allclose(ours.scores, [by_docid[docid] for docid in ours.docids], atol=1e-9)
+    with pytest.raises(ParameterError, match=r"query q: a vector has the coordinate -1, .* use affinity='rbf'"):
+        ManifoldRanker(vectors=ArrayVectors(ranking.docids, -rows, lambda text: query[0]), affinity="cosine")(ranking)
+
+
+def test_refuses_queries_without_a_vector() -> None:
+    with pytest.raises(ParameterError, match="give queries="):
+        ManifoldRanker(vectors=ArrayVectors(["a"], [[1.0]]))(Ranking("q", "", ("a",), np.ones(1)))

@@ -1,0 +1,160 @@
+"""Embeddings that the user has: rows of an array, or the results of a function."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from greylag.errors import ParameterError
+from greylag.ranking import BoolArray
+
+Dense = NDArray[np.floating[Any]]
+QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]
+"""Vectors of queries: a mapping from qid, or a function from the text, such as an encoder's."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayVectors:
+    """The rows of an array, such as embeddings in memory or memory-mapped. Only the rows asked for are read.
+
+    Parameters
+    ----------
+    docids : sequence of str, length n
+        Without duplicates.
+    array : array-like or memmap of float, shape (n, m)
+        The vector of each document, of any length. Float16 and integers are read as float32.
+    queries : mapping of str to array-like, or callable from str to array-like, optional
+        The vectors of queries, shape (m,), by qid or from the text.
+
+    Raises
+    ------
+    ParameterError
+        If shapes do not match, a docid is duplicated, or, when a row is used, it is not finite.
+
+    Examples
+    --------
+    >>> vectors = ArrayVectors(["d1", "d2"], [[1.0, 0.0], [0.6, 0.8]], queries={"q1": [0.0, 1.0]})
+    >>> vectors.documents(["d2"]).tolist(), vectors.knows(["d2", "d3"]).tolist()
+    ([[0.6, 0.8]], [True, False])
+    """
+
+    docids: Sequence[str]
+    array: Any
+    queries: QueryVectors | None = None
+    _rows: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        array = self.array if isinstance(self.array, np.ndarray) else np.asarray(self.array)
+        if array.ndim != 2 or array.dtype.kind not in "fiu":
+            raise ParameterError(
+                f"vectors are an array of shape {array.shape} and type {array.dtype}: give n x m numbers"
+            )
+        if len(array) != len(self.docids):
+            raise ParameterError(f"{len(self.docids)} docids for {len(array)} vectors: give one for each")
+        object.__setattr__(self, "array", array)
+        object.__setattr__(self, "_rows", {docid: row for row, docid in enumerate(self.docids)})
+        if len(self._rows) != len(array):
+            twice = next(docid for row, docid in enumerate(self.docids) if self._rows[docid] != row)
+            raise ParameterError(f"document {twice!r} has two vectors")
+
+    def __repr__(self) -> str:
+        return f"ArrayVectors({len(self.docids)} documents, {self.array.shape[1]} dimensions)"
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents have a row."""
+        return np.array([docid in self._rows for docid in docids], dtype=bool)
+
+    def documents(self, docids: Sequence[str]) -> Dense:
+        """The rows of documents."""
+        rows = self.array[[self._rows[docid] for docid in docids]]
+        return checked(rows, (len(docids), self.array.shape[1]), "of the documents")
+
+    def query(self, qid: str, text: str) -> Dense:
+        """The vector of a query."""
+        return query_vector(self.queries, qid, text, self.array.shape[1])
+
+
+@dataclass(frozen=True)
+class FunctionVectors:
+    """Vectors that a function looks up or computes, such as those of a vector store.
+
+    Parameters
+    ----------
+    function : callable
+        From a list of docids to an array of shape (n, m); a row of NaN is a document without a vector. It may be called
+        from several threads.
+    queries : mapping of str to array-like, or callable from str to array-like, optional
+        The vectors of queries, shape (m,), by qid or from the text.
+
+    Raises
+    ------
+    ParameterError
+        When used, if the function does not give a row for each document.
+    """
+
+    function: Callable[[list[str]], ArrayLike]
+    queries: QueryVectors | None = None
+    _last: threading.local = field(init=False, repr=False, compare=False, default_factory=threading.local)
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents the function gives a vector."""
+        return np.asarray(~np.isnan(self._ask(docids)).any(axis=1), dtype=bool)
+
+    def documents(self, docids: Sequence[str]) -> Dense:
+        """What the function gives."""
+        rows = self._ask(docids)
+        return checked(rows, rows.shape, "of the documents")
+
+    def query(self, qid: str, text: str) -> Dense:
+        """The vector of a query."""
+        return query_vector(self.queries, qid, text, None)
+
+    def _ask(self, docids: Sequence[str]) -> Dense:
+        """The rows of documents; those of a thread's last call are not asked for again, as `knows` comes first."""
+        last: dict[str, Any] = getattr(self._last, "rows", {})
+        if not docids or any(docid not in last for docid in docids):
+            last = self._last.rows = dict(zip(docids, self._call(docids), strict=True))
+        return np.array([last[docid] for docid in docids]) if docids else np.zeros((0, 1))
+
+    def _call(self, docids: Sequence[str]) -> Dense:
+        if not docids:
+            return np.zeros((0, 1))
+        rows = np.asarray(self.function(list(docids)))
+        if rows.ndim != 2 or len(rows) != len(docids) or rows.dtype.kind not in "fiu":
+            raise ParameterError(
+                f"the function of vectors gave an array of shape {rows.shape} and type {rows.dtype} for {len(docids)} "
+                "documents: it must give one row of numbers for each"
+            )
+        return rows
+
+
+def checked(rows: Any, shape: tuple[int, ...], what: str) -> Dense:
+    """Vectors as C-contiguous float32 or float64, of the expected shape and finite."""
+    array = np.asarray(rows)
+    array = np.ascontiguousarray(array, dtype=np.float64 if array.dtype == np.float64 else np.float32)
+    if array.shape != shape:
+        raise ParameterError(f"the vectors {what} have shape {array.shape}, not {shape}")
+    if not np.isfinite(array).all():
+        raise ParameterError(f"a vector {what} contains {array[~np.isfinite(array)][0]}: vectors must be finite")
+    return array
+
+
+def query_vector(queries: QueryVectors | None, qid: str, text: str, size: int | None) -> Dense:
+    """The vector of a query, shape (1, size)."""
+    if queries is None:
+        raise ParameterError(
+            "these vectors have none for queries: give queries=, a mapping from qid or a function of the query's text"
+        )
+    if isinstance(queries, Mapping):
+        if qid not in queries:
+            raise ParameterError(f"query {qid!r} has no vector among the {len(queries)} in queries=")
+        found = queries[qid]
+    else:
+        found = queries(text)
+    row = np.asarray(found).reshape(1, -1)
+    return checked(row, row.shape if size is None else (1, size), f"of query {qid!r}")

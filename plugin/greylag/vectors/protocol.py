@@ -1,0 +1,77 @@
+"""What stages ask of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    Matrix: TypeAlias = csr_matrix | NDArray[np.floating[Any]]
+    """Rows of vectors, sparse or dense."""
+else:
+    Matrix = Any
+
+
+@runtime_checkable
+class Vectors(Protocol):
+    """Vectors of documents and queries in one space of m dimensions. Safe to share between threads."""
+
+    def knows(self, docids: Sequence[str], /) -> BoolArray:
+        """Which documents have a vector, shape (len(docids),)."""
+
+    def documents(self, docids: Sequence[str], /) -> Matrix:
+        """The vectors of documents that all have one, shape (len(docids), m): sparse, or dense float32 or float64."""
+
+    def query(self, qid: str, text: str, /) -> Matrix:
+        """The vector of a query, shape (1, m); zero if the query has nothing in common with any document.
+
+        Raises
+        ------
+        ParameterError
+            If there are no vectors of queries, or none of this one.
+        """
+
+
+def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None) -> Vectors:
+    """The vectors that a stage was given: `vectors`, or the TF-IDF vectors of `index`.
+
+    Raises
+    ------
+    ParameterError
+        If not exactly one is given, or it is not what its name says.
+    """
+    from greylag.vectors.tfidf import TfidfVectors
+
+    if (index is None) == (vectors is None):
+        given = "neither" if index is None else "both"
+        raise ParameterError(f"{stage} needs an index or vectors=, and was given {given}")
+    if index is not None:
+        if not isinstance(index, PositionalIndex):
+            raise ParameterError(
+                f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
+                f"PositionalIndex.from_lucene or from_texts, or give vectors="
+            )
+        return TfidfVectors(index)
+    if not isinstance(vectors, Vectors):
+        raise ParameterError(
+            f"{stage} needs vectors with the methods knows, documents and query, not a {type(vectors).__name__}: for "
+            "an array, use ArrayVectors(docids, array)"
+        )
+    return vectors
+
+
+def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
+    """Dense vectors in float64, scaled to unit Euclidean length; zero rows stay zero."""
+    rows = np.array(vectors, dtype=np.float64)
+    lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows

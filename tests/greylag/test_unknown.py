@@ -1,0 +1,34 @@
+"""The warnings of unknown documents."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from greylag import unknown
+
+
+def test_a_query_alone(caplog: pytest.LogCaptureFixture) -> None:
+    unknown.report("they stay", "q1", ["x", "y"], 5)
+    unknown.report("they stay", "q2", [], 5)
+    assert caplog.messages == [
+        "query q1: 2 of 5 documents of 1 queries are unknown, such as x (query q1, with 2 of 5): they stay"
+    ]
+
+
+def test_one_warning_for_many_queries_in_many_threads(caplog: pytest.LogCaptureFixture) -> None:
+    with unknown.collected("run a") as tally, ThreadPoolExecutor(4) as pool:
+        work = tally.within(lambda n: unknown.report("they stay", f"q{n}", [f"x{n}"], 3))
+        list(pool.map(work, range(10)))
+        unknown.report("they go", "q3", ["x3"], 3)
+        assert caplog.messages == []
+    assert caplog.messages == [
+        "run a: 10 of 30 documents of 10 queries are unknown, such as x0 (query q0, with 1 of 3): they stay, they go"
+    ]
+
+
+def test_nothing_unknown_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    with unknown.collected("run a"):
+        unknown.report("they stay", "q", [], 3)
+    assert caplog.messages == []

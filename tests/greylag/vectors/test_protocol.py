@@ -1,0 +1,42 @@
+"""What a stage accepts as vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.diversity import MMR
+from greylag.errors import ParameterError
+from greylag.index import PositionalIndex
+from greylag.manifold import ManifoldRanker
+from greylag.vectors import ArrayVectors, TfidfVectors, Vectors, unit_rows, vectors_of
+
+INDEX = PositionalIndex.from_texts({"a": "cat"})
+
+
+def test_an_index_stands_for_its_tfidf_vectors() -> None:
+    assert vectors_of("MMR", INDEX, None) == TfidfVectors(INDEX)
+    own = ArrayVectors(["a"], [[1.0]])
+    assert vectors_of("MMR", None, own) is own
+    assert isinstance(own, Vectors)
+
+
+@pytest.mark.parametrize("stage", [MMR, ManifoldRanker])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs an index or vectors=, and was given neither"),
+        ({"index": INDEX, "vectors": TfidfVectors(INDEX)}, "and was given both"),
+        ({"index": "index"}, "needs a PositionalIndex, not a str: make one with PositionalIndex.from_lucene"),
+        ({"vectors": np.eye(2)}, r"not a ndarray: for an array, use ArrayVectors\(docids, array\)"),
+    ],
+)
+def test_refuses_anything_else(stage, arguments, message):
+    with pytest.raises(ParameterError, match=f"{stage.__name__} .*{message}"):
+        stage(**arguments)
+
+
+def test_unit_rows() -> None:
+    rows = np.array([[3, 4], [0, 0], [0, -2]], dtype=np.float32)
+    assert unit_rows(rows).tolist() == [[0.6, 0.8], [0, 0], [0, -1]]
+    assert rows[0, 0] == 3
