@@ -114,7 +114,7 @@ def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_senten
         text = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
     kept = _TOKEN.sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
     shorter = " ".join(kept.split()) if _TOKEN.search(kept) else text
-    # A removed word may leave the end of a sentence or a new word, such as "b" of "b'the".
+    # Without "the", "3.the cones" has the end of a sentence.
     return shorter if shorter == text else shorten_query(shorter, stop_words=stop_words, first_sentence=first_sentence)
 
 
