@@ -8,14 +8,15 @@ Lavrenko & Croft, Relevance-based language models, SIGIR 2001.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
-from greylag.feedback.judged import Feedback, judged_documents, rescore_known
+from greylag.feedback.judged import Feedback, judged_documents
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Stage
+from greylag.ranking import Ranking, Stage, rerank_known
 
 FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
 
@@ -29,7 +30,7 @@ class RelevanceModelRanker(Stage):
     model RM1 (see `greylag.features.relevance_model`) of the relevant documents in place of the top ones. Documents
     that were judged not relevant have no influence.
 
-    A query without a judged relevant document keeps its ranking. Documents outside the index come last.
+    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
 
     Parameters
     ----------
@@ -60,15 +61,17 @@ class RelevanceModelRanker(Stage):
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
         relevant = judged_documents(self.index, self.feedback, ranking.qid).relevant
-        numbers = self.index.documents(ranking.docids)
-        known = np.flatnonzero(numbers >= 0)
-        if not relevant or not len(known):
+        if not relevant:
             return ranking
+        known = self.index.documents(ranking.docids) >= 0
+        return rerank_known(ranking, known, partial(self._rerank, relevant), stage="RelevanceModelRanker")
+
+    def _rerank(self, relevant: tuple[str, ...], ranking: Ranking) -> Ranking:
         # Expansion features are estimated on the top of a ranking, so the relevant documents are put there.
-        first = dict.fromkeys((*relevant, *(ranking.docids[i] for i in known)))
+        first = tuple(dict.fromkeys((*relevant, *ranking.docids)))
         extract = FeatureExtractor(self.index, FEATURES, replace(self.parameters, fb_docs=len(relevant)))
-        values = extract(Ranking(ranking.qid, ranking.query, tuple(first), np.zeros(len(first))))
+        values = extract(Ranking(ranking.qid, ranking.query, first, np.zeros(len(first))))
         n_terms = max(1, len(self.index.query_terms(ranking.query)))
         combined = self.query_weight / n_terms * values[:, 0] + (1.0 - self.query_weight) * values[:, 1]
         by_docid = dict(zip(first, combined.tolist(), strict=True))
-        return rescore_known(ranking, numbers, np.array([by_docid.get(docid, 0.0) for docid in ranking.docids]))
+        return ranking.rescore([by_docid[docid] for docid in ranking.docids])

@@ -16,9 +16,9 @@ from greylag.errors import ParameterError
 from greylag.features import CollectionStatistics, FeatureParameters
 from greylag.features.expansion import COMMON
 from greylag.features.weighting import BM25
-from greylag.feedback.judged import Feedback, judged_documents, rescore_known
+from greylag.feedback.judged import Feedback, judged_documents
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking, Stage
+from greylag.ranking import FloatArray, IntArray, Ranking, Stage, rerank_known
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Rocchio(Stage):
     query's terms times their BM25 weights in the document. Anserini's Rocchio, which takes the top documents as
     relevant, is built in the same way.
 
-    A query without a judged relevant document keeps its ranking. Documents outside the index come last.
+    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Rocchio(Stage):
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
         relevant, others = judged_documents(self.index, self.feedback, ranking.qid)
-        if not relevant or not len(ranking):
+        if not relevant:
             return ranking
         moved = self._query(ranking.query)
         moved += self.beta * self._centroid(relevant)
@@ -78,8 +78,11 @@ class Rocchio(Stage):
         kept = np.argsort(-moved, kind="stable")[: self.terms]
         weights = np.zeros_like(moved)
         weights[kept] = np.maximum(moved[kept], 0.0)
-        numbers = self.index.documents(ranking.docids)
-        return rescore_known(ranking, numbers, _row_sums(self._bm25(numbers), weights))
+
+        def rerank(known: Ranking) -> Ranking:
+            return known.rescore(_row_sums(self._bm25(self.index.documents(known.docids)), weights))
+
+        return rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank, stage="Rocchio")
 
     def _query(self, text: str) -> FloatArray:
         terms = self.index.query_terms(text)
@@ -102,7 +105,7 @@ class Rocchio(Stage):
         frequencies = self.index.term_frequencies(numbers)
         weighting = BM25(CollectionStatistics.of(self.index), self.parameters)
         terms, df = frequencies.indices, self.index.document_frequencies
-        lengths = weighting.document(self.index.document_lengths[np.maximum(numbers, 0)])
+        lengths = weighting.document(self.index.document_lengths[numbers])
         saturated = frequencies.data / (frequencies.data + np.repeat(lengths, np.diff(frequencies.indptr)))
         frequencies.data = weighting.clique(df[terms], df[terms]) * saturated
         return frequencies

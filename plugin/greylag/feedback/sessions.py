@@ -144,8 +144,7 @@ def _after(make: MakeStage, first: Run, qrels: Qrels, seen: Seen, n_jobs: int, t
 
 def _residual(ranking: Ranking, seen: Collection[str]) -> Ranking:
     gone = set(seen)
-    kept = [place for place, docid in enumerate(ranking.docids) if docid not in gone]
-    return Ranking(ranking.qid, ranking.query, tuple(ranking.docids[i] for i in kept), ranking.scores[kept])
+    return ranking.select(np.array([docid not in gone for docid in ranking.docids], dtype=np.bool_))
 
 
 def _check(rounds: int, per_round: int) -> None:
