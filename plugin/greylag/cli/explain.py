@@ -76,7 +76,7 @@ def _row(contribution: float, weight: float, value: float, name: str) -> str:
 
 
 def _counts(clique: CliqueShare, feature: Feature) -> str:
-    words = " ".join("(not in the collection)" if term is None else term for term in clique.terms)
+    words = clique.name
     if feature.expands:
         words += f" (probability {clique.multiplicity:.4g})"
     elif clique.multiplicity != 1:

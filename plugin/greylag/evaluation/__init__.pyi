@@ -7,7 +7,6 @@ from .measures import Measure as Measure
 from .measures import expected_reciprocal_rank as expected_reciprocal_rank
 from .measures import parse_measure as parse_measure
 from .report import aligned as aligned
-from .report import comparison_rows as comparison_rows
 from .report import per_query as per_query
 from .report import table as table
 from .report import to_dict as to_dict
@@ -34,7 +33,6 @@ __all__ = [
     "Subtopics",
     "aligned",
     "compare",
-    "comparison_rows",
     "evaluate",
     "evaluate_by_subtopic",
     "expected_reciprocal_rank",

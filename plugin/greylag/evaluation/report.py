@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -43,26 +43,6 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
                 row += _difference(significance.find(name, measure))
         rows.append(row)
     return "\n".join([*aligned(rows), "", *_notes(scores, significance)]) + "\n"
-
-
-def comparison_rows(tests: Iterable[Significance], columns: Sequence[str]) -> list[tuple[str | float, ...]]:
-    """The comparisons of several tests as rows of a table.
-
-    Parameters
-    ----------
-    tests : iterable of Significance
-        One for each baseline.
-    columns : sequence of str
-        Fields of `Comparison`, or "baseline".
-    """
-    return [
-        tuple(
-            test.baseline if column == "baseline" else str(c.measure) if column == "measure" else getattr(c, column)
-            for column in columns
-        )
-        for test in tests
-        for c in test.comparisons
-    ]
 
 
 def per_query(scores: Mapping[str, Scores]) -> str:

@@ -15,6 +15,8 @@ from .figures import Panel as Panel
 from .figures import draw_figure as draw_figure
 from .figures import line_figure as line_figure
 from .figures import plain_text as plain_text
+from .queries import QueryChanges as QueryChanges
+from .queries import query_changes as query_changes
 from .report import Section as Section
 from .report import write_report as write_report
 from .runner import Finished as Finished
@@ -48,6 +50,7 @@ __all__ = [
     "Panel",
     "Positive",
     "Progress",
+    "QueryChanges",
     "Section",
     "Seed",
     "Settings",
@@ -65,6 +68,7 @@ __all__ = [
     "open_collection",
     "open_index",
     "plain_text",
+    "query_changes",
     "readable_by",
     "run_study",
     "write_report",

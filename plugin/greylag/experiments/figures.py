@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from greylag.errors import DependencyError
+from greylag.experiments.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -26,25 +27,27 @@ class Figure:
     caption : str
     svg : str
         An SVG element, such as `draw_figure` makes.
+    data : Table, optional
+        The figure as a table, for those who cannot see it.
     """
 
     caption: str
     svg: str
+    data: Table | None = None
 
 
 def check_dependencies() -> None:
-    """Check that the packages for reports are installed.
+    """Check that figures can be drawn.
 
     Raises
     ------
     DependencyError
-        If matplotlib or jinja2 is missing.
+        If matplotlib is missing.
     """
-    for module in ("matplotlib", "jinja2"):
-        try:
-            import_module(module)
-        except ImportError:
-            raise DependencyError(f"a report needs {module}: pip install 'greylag[report]'") from None
+    try:
+        import_module("matplotlib")
+    except ImportError:
+        raise DependencyError("figures need matplotlib: pip install 'greylag[report]'") from None
 
 
 def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 7.0, height: float = 3.5) -> Figure:
@@ -71,7 +74,7 @@ def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 
     # Ignore the user's matplotlibrc, but keep the backend.
     style: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
     # Identifiers are hashes of content and salt: they differ between figures but not between runs.
-    style |= {"svg.hashsalt": caption, "svg.fonttype": "none", "font.size": 9.0}
+    style |= {"svg.hashsalt": caption, "svg.fonttype": "none", "font.size": 10.0}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
     stream = io.StringIO()
     with matplotlib.rc_context(style):
@@ -97,7 +100,7 @@ def line_figure(
     *,
     log: bool = False,
 ) -> Figure:
-    """Draw curves and horizontal lines, in one or more panels.
+    """Draw curves and horizontal lines, in one or more panels, with their table.
 
     Parameters
     ----------
@@ -121,4 +124,15 @@ def line_figure(
             axes.legend(fontsize="small")
         canvas.supylabel(ylabel)
 
-    return draw_figure(caption, draw)
+    return replace(draw_figure(caption, draw), data=_points(caption, xlabel, panels))
+
+
+def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
+    """The points of all curves, a row for each x and a column for each curve and line."""
+    columns: dict[str, Mapping[int, float] | Mapping[float, float]] = {}
+    xs = sorted({x for curves, _ in panels.values() for points in curves.values() for x in points})
+    for panel, (curves, levels) in panels.items():
+        lines = {name: dict.fromkeys(xs, y) for name, y in levels.items()}
+        columns |= {f"{name} ({panel})" if panel else name: points for name, points in {**curves, **lines}.items()}
+    rows = [(x, *(points.get(x) for points in columns.values())) for x in xs]
+    return Table(caption, (xlabel, *columns), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.experiments.pipeline_report import sections
 from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import means, merge_scores
 from greylag.features.extract import FeatureExtractor
@@ -135,10 +136,13 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
             f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
         )
     scores = score(settings, opened, runs)
+    order = [stage.model, "mrf", *(["mmr"] if settings.diversify else [])]
     return Outcome(
         scores=merge_scores(map(means, scores.values())),
         results={kind: to_dict(part) for kind, part in scores.items()},
-        tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(settings, scores)],
+        tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(order, scores)],
+        title=f"{settings.name}: BM25 reranked by selected features",
+        sections=sections(scores, order, opened, validated),
         runs=runs,
         models={
             f"fold-{number}": replace(model, query_form=opened.query_form)
@@ -159,9 +163,9 @@ def score(settings: Settings, opened: OpenCollection, runs: Mapping[str, Run]) -
     return scores
 
 
-def steps(settings: Settings, scores: Mapping[str, Mapping[str, Scores]]) -> Iterator[str]:
+def steps(order: Sequence[str], scores: Mapping[str, Mapping[str, Scores]]) -> Iterator[str]:
     """Each step of the pipeline compared with the step before."""
-    for before, after in pairwise([settings.first_stage.model, "mrf", *(["mmr"] if settings.diversify else [])]):
+    for before, after in pairwise(order):
         for part in scores.values():
             pair = {before: part[before], after: part[after]}
             yield table(pair, compare(pair, before))
@@ -198,4 +202,4 @@ def read_pipeline(path: Path) -> Settings:
     return settings
 
 
-STUDY = Study(Settings, open_collection, run, report=False)
+STUDY = Study(Settings, open_collection, run, figures=False)

@@ -1,37 +1,44 @@
-"""A study's report: one self-contained HTML file with tables, figures and provenance.
+"""A study's report: one self-contained HTML file with tables, figures, queries and provenance.
 
-The same sections give the same bytes.
+The page is in ``templates``. It loads nothing from elsewhere. The same sections give the same bytes.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from greylag.experiments.figures import Figure, check_dependencies
+from greylag.experiments.figures import Figure
+from greylag.experiments.queries import QueryChanges
 from greylag.experiments.tables import Table, cell_text
 from greylag.files import write_text
+
+Part = Table | Figure | QueryChanges
+
+_NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a report.
+    """A section of a report. The report leaves out a section, table or list of queries that has no content.
 
     Parameters
     ----------
     title : str
     text : str, default ""
         Paragraphs, separated by blank lines.
-    parts : sequence of Table or Figure, default ()
+    parts : sequence of Table, Figure or QueryChanges, default ()
         Shown after the text.
     """
 
     title: str
     text: str = ""
-    parts: Sequence[Table | Figure] = ()
+    parts: Sequence[Part] = ()
 
 
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
@@ -44,85 +51,43 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
     sections : sequence of Section
     provenance : mapping of name to JSON-serialisable value
         Listed at the end.
-
-    Raises
-    ------
-    DependencyError
-        If matplotlib or jinja2 is missing.
     """
-    check_dependencies()
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"cell": cell_text, "value": _value}
-    page = environment.from_string(_TEMPLATE).render(title=title, sections=sections, provenance=provenance)
-    write_text(path, page)
+    environment = Environment(
+        loader=PackageLoader("greylag.experiments"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"cell": cell_text, "value": _value, "drawing": _drawing, "signed": "{:+.4f}".format}
+    environment.tests["numeric_column"] = _is_numeric
+    shown = [replace(section, parts=[part for part in section.parts if _has_content(part)]) for section in sections]
+    shown = [section for section in shown if section.text.strip() or section.parts]
+    scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
+    template = environment.get_template("report.html")
+    write_text(path, template.render(title=title, sections=shown, provenance=provenance, scripted=scripted).lstrip())
+
+
+def _has_content(part: Part) -> bool:
+    if isinstance(part, Figure):
+        return True
+    return bool(part.rows if isinstance(part, Table) else part.queries)
+
+
+def _is_numeric(table: Table, column: int) -> bool:
+    """Whether a column has numbers, or texts such as +0.0123* and 0.012, in every cell that is not empty."""
+    cells = [row[column] for row in table.rows if row[column] not in (None, "")]
+    return bool(cells) and all(not isinstance(cell, str) or _NUMBER.fullmatch(cell) for cell in cells)
+
+
+def _drawing(figure: Figure) -> Any:
+    """The drawing, with its caption as the text alternative."""
+    from markupsafe import Markup
+
+    return Markup(figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1))
 
 
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=1)
-
-
-_TEMPLATE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }}</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 54rem; margin: 2rem auto;
-  padding: 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-caption, figcaption { text-align: left; color: #555; font-size: 0.9rem; padding: 0.3rem 0; }
-th, td { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; border-bottom: 1px solid #ddd; vertical-align: top; }
-.number { text-align: right; }
-figure { margin: 1rem 0; }
-svg { max-width: 100%; height: auto; }
-pre { margin: 0; white-space: pre-wrap; font-size: 0.8rem; }
-.wide { overflow-x: auto; margin: 1rem 0; }
-</style>
-</head>
-<body>
-<h1>{{ title }}</h1>
-{% for section in sections %}
-<section>
-<h2>{{ section.title }}</h2>
-{% for paragraph in section.text.split("\n\n") if paragraph.strip() %}
-<p>{{ paragraph }}</p>
-{% endfor %}
-{% for part in section.parts %}
-{% if part.svg is defined %}
-<figure>
-{{ part.svg | safe }}
-<figcaption>{{ part.caption }}</figcaption>
-</figure>
-{% else %}
-<div class="wide"><table>
-<caption>{{ part.caption }}</caption>
-<thead><tr>{% for name in part.header %}<th{% if part.rows | map(attribute=loop.index0) | select("number") | list %} \
-class="number"{% endif %}>{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>
-{% for row in part.rows %}
-<tr>{% for value in row %}<td{% if value is number %} class="number"{% endif %}>{{ value | cell(part.decimals) }}</td>\
-{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table></div>
-{% endif %}
-{% endfor %}
-</section>
-{% endfor %}
-<section>
-<h2>Provenance</h2>
-<div class="wide"><table>
-<tbody>
-{% for name, value in provenance.items() %}
-<tr><th>{{ name }}</th><td><pre>{{ value | value }}</pre></td></tr>
-{% endfor %}
-</tbody>
-</table></div>
-</section>
-</body>
-</html>
-"""

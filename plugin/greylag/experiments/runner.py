@@ -106,7 +106,7 @@ def _reuse(key: str, context: Context) -> Finished | None:
 def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Context) -> Finished:
     out = context.folder
     _check_free(out, [FINISHED, RESULTS])
-    if study.report:
+    if study.figures:
         check_dependencies()
     outcome = study.run(settings, study.open(settings, context), context)
     files = outcome_files(outcome, settings)

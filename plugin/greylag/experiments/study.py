@@ -131,14 +131,14 @@ class Study(Generic[S, T]):
         From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
     run : callable
         From settings, what was opened, and context to an `Outcome`. Writes nothing.
-    report : bool, default True
-        Whether the outcome has sections. If so, the packages for reports are checked before any work is done.
+    figures : bool, default True
+        Whether the report has figures. If so, it is checked before any work that they can be drawn.
     """
 
     settings: type[S]
     open: Callable[[S, Context], T]
     run: Callable[[S, T, Context], Outcome]
-    report: bool = True
+    figures: bool = True
 
 
 def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:

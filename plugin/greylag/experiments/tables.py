@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greylag.evaluation import Scores, Significance, aligned, comparison_rows
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, Significance, aligned
 
 Row = Sequence[str | float | None]
 
@@ -70,7 +70,18 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
 
 
 def comparison_table(caption: str, *significances: Significance) -> Table:
-    """The differences from one or more baselines: a row for each baseline, run and measure."""
-    columns = ("run", "baseline", "measure", "difference", "wins", "ties", "losses", "p", "corrected_p")
-    header = ("", "against", "measure", "difference", "better", "equal", "worse", "p", "corrected p")
-    return Table(caption, header, comparison_rows(significances, columns))
+    """The differences from one or more baselines: a row for each baseline, run and measure.
+
+    A star marks a corrected p below `SIGNIFICANCE_LEVEL`. Counts are of queries.
+    """
+    header = ("", "against", "measure", "difference", "corrected p", "better", "equal", "worse", "p")
+    rows = [
+        (c.run, test.baseline, str(c.measure), _starred(c), c.corrected_p, c.wins, c.ties, c.losses, c.p)
+        for test in significances
+        for c in test.comparisons
+    ]
+    return Table(f"{caption} (* corrected p < {SIGNIFICANCE_LEVEL})", header, rows)
+
+
+def _starred(comparison: Comparison) -> str:
+    return f"{comparison.difference:+.4f}{'*' if comparison.corrected_p < SIGNIFICANCE_LEVEL else ''}"

@@ -11,6 +11,7 @@ from .explanation import CliqueShare as CliqueShare
 from .explanation import Explanation as Explanation
 from .explanation import FeatureShare as FeatureShare
 from .explanation import explain as explain
+from .explanation import explain_documents as explain_documents
 from .greedy import GreedySelection as GreedySelection
 from .learner import Learner as Learner
 from .learner import Selection as Selection
@@ -59,6 +60,7 @@ __all__ = [
     "cross_validate",
     "distinct_features",
     "explain",
+    "explain_documents",
     "parameter_grid",
     "read_features",
     "rerank_by_fold",

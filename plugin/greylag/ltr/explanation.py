@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import IntArray, Ranking
+
+MARGINAL = 0.01
+"""A summary leaves out features whose difference is at most this fraction of the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,11 @@ class CliqueShare:
     value: float
     contribution: float
 
+    @property
+    def name(self) -> str:
+        """The terms, separated by spaces."""
+        return " ".join("(not in the collection)" if term is None else term for term in self.terms)
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
@@ -67,11 +76,48 @@ class Explanation:
     score: float
     features: tuple[FeatureShare, ...]
 
+    def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
+        """The features by which the score differs most from an average one, in one line.
+
+        Parameters
+        ----------
+        average : sequence of float
+            The average contribution of each feature.
+        features, cliques : int, default 3
+            The number of features, and of the document's cliques that contribute most to each.
+        """
+        differences = [share.contribution - mean for share, mean in zip(self.features, average, strict=True)]
+        order = sorted(range(len(differences)), key=lambda place: -abs(differences[place]))
+        parts = []
+        for place in order[:features]:
+            if abs(differences[place]) <= MARGINAL * abs(differences[order[0]]):
+                break
+            share = self.features[place]
+            found = largest([clique for clique in share.cliques if clique.tf])[:cliques]
+            names = f" ({', '.join(clique.name for clique in found)})" if found else ""
+            parts.append(f"{differences[place]:+.3g} {share.feature}{names}")
+        return "; ".join(parts)
+
+
+S = TypeVar("S", CliqueShare, FeatureShare)
+
+
+def largest(shares: Iterable[S]) -> list[S]:
+    """Shares by decreasing size of their contributions."""
+    return sorted(shares, key=lambda share: -abs(share.contribution))
+
 
 def explain(
     model: LinearModel, index: PositionalIndex, ranking: Ranking, docid: str, *, transfer: bool = False
 ) -> Explanation:
-    """Break down the score of a ranked document.
+    """Break down the score of a ranked document. See `explain_documents`."""
+    return explain_documents(model, index, ranking, [docid], transfer=transfer)[0]
+
+
+def explain_documents(
+    model: LinearModel, index: PositionalIndex, ranking: Ranking, docids: Sequence[str], *, transfer: bool = False
+) -> list[Explanation]:
+    """Break down the scores of ranked documents.
 
     The score is that of `MRFRanker`. Contributions are computed clique by clique from the definitions, independently of
     the extractor's accumulation, and add up to the score up to rounding.
@@ -81,36 +127,38 @@ def explain(
     model : LinearModel
     index : PositionalIndex
     ranking : Ranking
-        The ranking that is reranked. Only expansion features depend on documents other than `docid`.
-    docid : str
-        One of the ranking's documents.
+        The ranking that is reranked. Only expansion features depend on documents other than those explained.
+    docids : sequence of str
+        Some of the ranking's documents.
     transfer : bool, default False
         Whether to allow a model that was trained on another collection.
 
     Raises
     ------
     ParameterError
-        If the document is not in the ranking or not in the index.
+        If a document is not in the ranking or not in the index.
     ModelError
         If the model was trained on another collection and `transfer` is false.
     """
-    if docid not in ranking.docids:
-        raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
-    document = int(index.documents([docid])[0])
-    if document < 0:
-        raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
+    documents = index.documents(docids).tolist()
+    for docid, document in zip(docids, documents, strict=True):
+        if docid not in ranking.docids:
+            raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
+        if document < 0:
+            raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
     ranked = MRFRanker(model, index, transfer=transfer)(ranking)
     ranking = model.query_form.apply(ranking)
     query = QueryTerms.of(index, ranking, model.parameters, expand=any(f.expands for f in model.features))
-    return Explanation(
-        qid=ranking.qid,
-        docid=docid,
-        score=float(ranked.scores[ranked.docids.index(docid)]),
-        features=tuple(
-            _feature(feature, weight, model, index, query, document)
-            for feature, weight in zip(model.features, model.weights, strict=True)
-        ),
-    )
+    weighted = list(zip(model.features, model.weights, strict=True))
+    return [
+        Explanation(
+            qid=ranking.qid,
+            docid=docid,
+            score=float(ranked.scores[ranked.docids.index(docid)]),
+            features=tuple(_feature(*pair, model, index, query, document) for pair in weighted),
+        )
+        for docid, document in zip(docids, documents, strict=True)
+    ]
 
 
 def _feature(

@@ -12,7 +12,6 @@ from greylag.evaluation import (
     Scores,
     Significance,
     compare,
-    comparison_rows,
     parse_measure,
     per_query,
     pick_best_runs,
@@ -140,11 +139,3 @@ def test_scores_that_cannot_share_a_table(report):
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
     with pytest.raises(ParameterError, match="'a' and 'b' are scored on different queries or by different measures"):
         report({"a": RUNS["mrf"], "b": other})
-
-
-def test_comparison_rows():
-    assert comparison_rows([FOUND], ("run", "baseline", "measure", "difference", "wins")) == [
-        ("mrf", "bm25.run", "AP", -0.313272, 0),
-        ("mrf", "bm25.run", "P@5", 0.0, 1),
-    ]
-    assert comparison_rows([], ("run",)) == []

@@ -61,11 +61,10 @@ def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
     assert "<svg><path d='M 0 0'/></svg>" in (tmp_path / "r.html").read_text()
 
 
-@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
-def test_missing_packages_are_named_with_their_remedy(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setitem(sys.modules, missing, None)
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     for attempt in (check_dependencies, lambda: draw_figure("c", draw)):
-        with pytest.raises(DependencyError, match=rf"{missing}.*pip install 'greylag\[report\]'"):
+        with pytest.raises(DependencyError, match=r"matplotlib.*pip install 'greylag\[report\]'"):
             attempt()
 
 

@@ -1,0 +1,138 @@
+"""What a reranker did to each query: both rankings, what moved, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from greylag.evaluation import Scores
+from greylag.ranking import Ranking, Run
+from greylag.trec import Qrels
+
+Why = Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]
+"""From a query and its top documents before and after reranking to a line for each of the latter: why it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document at the top of a ranking.
+
+    Parameters
+    ----------
+    rank : int
+        From 1.
+    docid : str
+    grade : int or None
+        None if the document is not judged.
+    moved : str
+        Where it came from or went to, in words.
+    why : str, default ""
+        Why it is there.
+    """
+
+    rank: int
+    docid: str
+    grade: int | None
+    moved: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """A query with its scores and the tops of its rankings before and after reranking."""
+
+    qid: str
+    text: str
+    before: float
+    after: float
+    left: tuple[Place, ...]
+    right: tuple[Place, ...]
+
+    @property
+    def change(self) -> float:
+        """The score after reranking minus that before."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChanges:
+    """A list of queries that a report shows, to be searched, sorted and opened.
+
+    Parameters
+    ----------
+    caption : str
+    measure : str
+        The measure of the scores.
+    names : tuple of str and str
+        The rankings before and after.
+    queries : tuple of QueryChange
+    """
+
+    caption: str
+    measure: str
+    names: tuple[str, str]
+    queries: tuple[QueryChange, ...]
+
+
+def query_changes(
+    caption: str,
+    before: Run,
+    after: Run,
+    scores: Mapping[str, Scores],
+    qrels: Qrels,
+    *,
+    top: int = 10,
+    why: Why = lambda qid, before, after: [""] * len(after),
+) -> QueryChanges:
+    """Compare the tops of two runs, query by query.
+
+    Parameters
+    ----------
+    caption : str
+    before, after : Run
+        Of the same queries.
+    scores : mapping of tag to Scores
+        The scores of both runs; the first measure is shown.
+    qrels : mapping of qid to docid to grade
+        Queries without judgements are left out.
+    top : int >= 1, default 10
+        The number of documents shown.
+    why : callable, default gives no reasons
+        Explains the documents at the top of `after`.
+    """
+    first, second = scores[before.tag], scores[after.tag]
+    values = {
+        qid: (float(first.values[row, 0]), float(second.values[second.qids.index(qid), 0]))
+        for row, qid in enumerate(first.qids)
+        if qid in before and qid in after
+    }
+    queries = tuple(
+        _query_change(before[qid], after[qid], values[qid], qrels[qid], top, why) for qid in after if qid in values
+    )
+    return QueryChanges(caption, str(first.measures[0]), (before.tag, after.tag), queries)
+
+
+def _query_change(
+    before: Ranking, after: Ranking, values: tuple[float, float], grades: Mapping[str, int], top: int, why: Why
+) -> QueryChange:
+    old = {docid: rank for rank, docid in enumerate(before.docids, 1)}
+    new = {docid: rank for rank, docid in enumerate(after.docids, 1)}
+    reasons = why(after.qid, before.docids[:top], after.docids[:top])
+    left = [Place(rank, d, grades.get(d), _to(rank, new.get(d))) for d, rank in old.items() if rank <= top]
+    right = [
+        Place(rank, docid, grades.get(docid), _from(rank, old.get(docid)), reason)
+        for (docid, rank), reason in zip(new.items(), reasons, strict=False)
+    ]
+    return QueryChange(after.qid, after.query, *values, tuple(left), tuple(right))
+
+
+def _to(rank: int, other: int | None) -> str:
+    if other is None:
+        return "not ranked any more"
+    return "" if other == rank else f"{'up' if other < rank else 'down'} to {other}"
+
+
+def _from(rank: int, other: int | None) -> str:
+    if other is None:
+        return "was not ranked"
+    return "" if other == rank else f"{'up' if other > rank else 'down'} from {other}"
