@@ -129,10 +129,11 @@ def line_figure(
 
 def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
     """The points of all curves, a row for each x and a column for each curve and line."""
-    columns: dict[str, Mapping[int, float] | Mapping[float, float]] = {}
+    columns: dict[str, dict[float, float]] = {}
     xs = sorted({x for curves, _ in panels.values() for points in curves.values() for x in points})
     for panel, (curves, levels) in panels.items():
         lines = {name: dict.fromkeys(xs, y) for name, y in levels.items()}
-        columns |= {f"{name} ({panel})" if panel else name: points for name, points in {**curves, **lines}.items()}
+        named = {**curves, **lines}.items()
+        columns |= {f"{name} ({panel})" if panel else name: dict(points.items()) for name, points in named}
     rows = [(x, *(points.get(x) for points in columns.values())) for x in xs]
     return Table(caption, (xlabel, *columns), rows)

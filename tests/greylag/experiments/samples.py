@@ -90,6 +90,7 @@ class Page(HTMLParser):
         self.texts: dict[str, list[str]] = {}
         self.rows: list[list[str]] = []
         self.attributes: list[tuple[str, str, str | None]] = []
+        self.cell = "td"
         self.feed(text)
         self.close()
 
@@ -104,8 +105,9 @@ class Page(HTMLParser):
             self.texts.setdefault(tag, []).append("")
         if tag == "tr":
             self.rows.append([])
-        elif tag == "td":
+        elif tag == "td" or (tag == "th" and ("scope", "row") in attrs):
             self.rows[-1].append("")
+            self.cell = tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.attributes += [(tag, *pair) for pair in attrs]
@@ -116,5 +118,5 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open:
             self.texts[self.open[-1]][-1] += data
-            if self.open[-1] == "td":
+            if self.open[-1] == self.cell and self.rows and self.rows[-1]:
                 self.rows[-1][-1] += data

@@ -58,7 +58,7 @@ def test_curves_and_levels_of_every_panel() -> None:
 
 def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
     write_report(tmp_path / "r.html", "t", [Section("s", parts=[Figure("c", "<svg><path d='M 0 0'/></svg>")])], {})
-    assert "<svg><path d='M 0 0'/></svg>" in (tmp_path / "r.html").read_text()
+    assert """<svg role="img" aria-label="c"><path d='M 0 0'/></svg>""" in (tmp_path / "r.html").read_text()
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

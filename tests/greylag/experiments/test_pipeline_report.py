@@ -22,9 +22,8 @@ def test_scores_models_and_queries_are_those_of_the_results(out: Path) -> None:
     page = (out / "report.html").read_text(encoding="utf-8")
     parsed, results = Page(page), json.loads((out / "results.json").read_text())
     means = {name: run["means"] for name, run in results["relevance"]["runs"].items()}
-    cells = [row for row in parsed.rows if row]
     for name in ("bm25", "ql", "mrf", "mmr"):
-        assert [f"{value:.4f}" for value in means[name].values()] in cells
+        assert [name, *(f"{value:.4f}" for value in means[name].values())] in parsed.rows
     per_query = {name: results["relevance"]["runs"][name]["per_query"] for name in ("bm25", "mrf")}
     changes = [float(value or "") for _, name, value in parsed.attributes if name == "data-change"]
     assert changes == [per_query["mrf"][qid]["AP"] - per_query["bm25"][qid]["AP"] for qid in per_query["mrf"]]
@@ -37,6 +36,6 @@ def test_scores_models_and_queries_are_those_of_the_results(out: Path) -> None:
 
 def test_reasons_are_differences_from_the_average_of_the_first_stage(out: Path) -> None:
     page = (out / "report.html").read_text(encoding="utf-8")
-    reasons = [row[-1] for row in Page(page).rows if len(row) == 4 and "/" in row[-1]]
+    reasons = [row[-1] for row in Page(page).rows if len(row) == 5 and "/" in row[-1]]
     assert len(reasons) == 240
-    assert all(re.fullmatch(r"([+-][\d.e-]+ \S+( \([^)]*\))?(; )?)+", reason) for reason in reasons)
+    assert all(re.fullmatch(r"([+-][\d.e+-]+ \S+( \([^)]*\))?(; )?)+", reason) for reason in reasons)

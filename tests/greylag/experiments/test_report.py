@@ -75,9 +75,9 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
 def test_identifiers_are_unique_and_referenced(page: str) -> None:
     attributes = Page(page).attributes
     identifiers = Counter(value for _, name, value in attributes if name == "id")
-    references = {(value or "")[1:] for _, name, value in attributes if name == "xlink:href"} | set(
-        re.findall(r"url\(#(\w+)\)", page)
-    )
+    links = {(value or "")[1:] for _, name, value in attributes if name in ("href", "xlink:href")}
+    labels = {value or "" for _, name, value in attributes if name == "aria-labelledby"}
+    references = links | labels | set(re.findall(r"url\(#(\w+)\)", page))
     assert references
     assert identifiers == Counter(references)
 
@@ -102,9 +102,9 @@ def test_queries_with_both_rankings(tmp_path: Path) -> None:
     assert parsed.open == []
     assert parsed.texts["caption"] == ["bm25, query q1", "mrf, query q1", "bm25, query q2", "mrf, query q2"]
     assert [value for tag, name, value in parsed.attributes if name == "data-change"] == ["0.5", "-0.375"]
-    assert parsed.rows[1] == ["1", "2", "down to 2"]
-    assert parsed.rows[2] == ["2", "not judged", "up to 1"]
-    assert parsed.rows[4] == ["1", "not judged", "up from 2", "+1 FI/term/LM (new & old)"]
+    assert parsed.rows[1] == ["1", "d<1>", "2", "down to 2"]
+    assert parsed.rows[2] == ["2", "d2", "not judged", "up to 1"]
+    assert parsed.rows[4] == ["1", "d2", "not judged", "up from 2", "+1 FI/term/LM (new & old)"]
     assert "AP 0.2500 to 0.7500" in text
     assert "<script>" in text
 

@@ -81,5 +81,8 @@ def test_a_row_for_each_comparison() -> None:
     ]
     found = [c for test in tests for c in test.comparisons]
     assert [(row[4], row[8]) for row in table.rows] == [(c.corrected_p, c.p) for c in found]
-    assert [row[3] for row in table.rows] == ["+0.1500", "-0.0500", "-0.1000", "+0.1000*", "+0.2500", "-0.1500*"]
+    differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
+    stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
+    assert "*" in stars
+    assert [row[3] for row in table.rows] == [f"{text}{star}" for text, star in zip(differences, stars, strict=True)]
     assert len(table.header) == len(table.rows[0])

@@ -1,0 +1,75 @@
+"""A report with every kind of content, at the widths of a phone and of a laptop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greylag.experiments.figures import line_figure
+from greylag.experiments.report import Section, write_report
+from greylag.experiments.tables import Table
+from tests.browser.pages import show
+from tests.greylag.experiments.test_report import queries
+
+SEARCH = """
+  const box = document.querySelector(".queries");
+  const input = box.querySelector("input"), select = box.querySelector("select");
+  const items = () => [...box.querySelectorAll("li")].filter((item) => item.offsetParent);
+  const shown = () => items().map((item) => item.querySelector("b").textContent);
+  const typed = (text) => { input.value = text; input.dispatchEvent(new Event("input")); return shown(); };
+  const sorted = (order) => { select.value = order; select.dispatchEvent(new Event("change")); return shown(); };
+  const found = { all: shown(), words: typed("LAYER bound"), id: typed("q1"), none: typed("zzz"),
+    status: box.querySelector("[role=status]").textContent };
+  typed("");
+  found.gain = sorted("gain"); found.loss = sorted("loss");
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  const [left, right] = [...box.querySelectorAll(".pair table")].map((table) => table.getBoundingClientRect());
+  found.beside = right.left > left.right - 1;
+  return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    names = ("a system", *(f"measure {number}" for number in range(12)))
+    table = Table("A wide table, seconds", names, [(f"row {row}", *[row / 3] * 12) for row in range(4)])
+    curves = {"one": ({"up": {1: 0.1, 2: 0.4}}, {"chance": 0.2}), "two": ({"down": {1: 0.4, 2: 0.1}}, {})}
+    sections = [Section("Tables", "Words.", [table, line_figure("Curves", "x", "AP", curves)]), queries()]
+    write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})
+    return path
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
+def test_it_fits_its_width_and_is_accessible(page: Path, tmp_path: Path, width: int, dark: bool) -> None:
+    seen = show(page, tmp_path, width, dark=dark, question=SEARCH)
+    assert (seen.width, seen.dark) == (width, dark)
+    assert seen.needed <= width  # wide tables scroll on their own
+    assert seen.violations == []
+    assert seen.console == []
+    assert seen.asked == {
+        "all": ["q1", "q2"],
+        "words": ["q2"],
+        "id": ["q1"],
+        "none": [],
+        "status": "0 of 2 queries",
+        "gain": ["q1", "q2"],
+        "loss": ["q2", "q1"],
+        "beside": width > 1000,
+    }
+
+
+def test_the_probe_sees_what_is_wrong(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<!DOCTYPE html><html><head><title>t</title></head><body><main><h1>t</h1><img src='data:,'>"
+        "<p style='color: #999; background: #fff'>pale</p><div style='width: 2000px'>wide</div>"
+        "<script>console.error('lost'); missing();</script></main></body></html>"
+    )
+    seen = show(bad, tmp_path, 390)
+    assert seen.needed >= 2000
+    rules = {violation.split()[1] for violation in seen.violations}
+    assert {"image-alt:", "color-contrast:", "html-has-lang:"} <= rules
+    assert any("lost" in line for line in seen.console)
+    assert any("missing is not defined" in line for line in seen.console)
