@@ -50,17 +50,24 @@ def greedy_picks(gain: Gain, k: int) -> IntArray:
 
     Ties, to within 1e-12 of the largest magnitude, go to the lowest number: the better rank of the previous stage.
     """
+    return greedy_path(gain, k)[0]
+
+
+def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
+    """`greedy_picks`, and the gain of each pick when it was picked."""
     gains = gain.gains()
     left = np.ones(len(gains), dtype=bool)
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
+    own = np.empty(len(picked))
     for place in range(len(picked)):
         gains = np.where(left, gains, -np.inf)
         tie = TIE_TOLERANCE * np.abs(gains[left]).max()
         picked[place] = best = int(np.argmax(gains >= gains.max() - tie))
+        own[place] = gains[best]
         left[best] = False
         gain.add(best)
         gains = gain.gains() if place + 1 < len(picked) else gains
-    return picked
+    return picked, own
 
 
 def picked_first(picked: IntArray, n: int) -> IntArray:

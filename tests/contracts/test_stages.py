@@ -26,7 +26,7 @@ from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.feedback import RelevanceModelRanker, Rocchio
-from greylag.ltr import EstimatorRanker, LinearModel, MRFRanker
+from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Pipeline, Ranking, Stage, run_step
 from tests.greylag.diversity import samples
@@ -58,6 +58,7 @@ GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
 STAGES: dict[str, Stage] = {
     "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
     "manifold": ManifoldRanker(INDEX),
+    "rm3": RM3(INDEX),
     "mrf": MRFRanker(LinearModel(FEATURES, weights=(0.5, 0.5)), INDEX),
     "mrf-negative": MRFRanker(LinearModel(FEATURES, weights=(0.5, -0.5)), INDEX),
     "relevance-model": RelevanceModelRanker(INDEX, FEEDBACK),

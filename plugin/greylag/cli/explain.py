@@ -10,7 +10,7 @@ import typer
 
 from greylag.cli.options import Index, Reading, Topics, Transfer
 from greylag.errors import ParameterError
-from greylag.features.spec import Feature
+from greylag.features.feature import Feature
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import explanation as explanations
 from greylag.ltr.explanation import CliqueShare, Explanation
@@ -37,8 +37,8 @@ def explain(
     """
     linear = LinearModel.load(model)
     ranking = _ranking(reading, topics, qid, docid, run)
-    if run is None and any(feature.expands for feature in linear.features):
-        raise ParameterError(f"{model} has expansion features, which depend on the run that is reranked: give --run")
+    if run is None and (needs := [feature for feature in linear.features if feature.uses_ranking]):
+        raise ParameterError(f"{model} has features that depend on the run that is reranked ({needs[0]}): give --run")
     explanation = explanations.explain(linear, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
     for line in _lines(explanation):
         typer.echo(line)
@@ -77,7 +77,7 @@ def _row(contribution: float, weight: float, value: float, name: str) -> str:
 
 def _counts(clique: CliqueShare, feature: Feature) -> str:
     words = clique.name
-    if feature.expands:
+    if feature.uses_ranking:
         words += f" (probability {clique.multiplicity:.4g})"
     elif clique.multiplicity != 1:
         words += f" ({clique.multiplicity:.0f} times)"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from greylag.cli.options import FeatureOptions, Index, InputRun, Reading, Topics, check_priors
+from greylag.cli.options import FeatureOptions, Index, InputRun, Reading, Topics, check_features
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
@@ -28,7 +28,7 @@ def features(
     """Write the features of a run's documents as LETOR text or NumPy arrays."""
     if options.features is None and options.pool is None:
         raise ParameterError("give --features, --pool or both")
-    check_priors(out, options.specs)
+    check_features(out, options.specs)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
     rankings = reading.run(run, topics).rankings
     judgements = None if qrels is None else read_qrels(qrels, lenient=reading.lenient)

@@ -11,8 +11,8 @@ import typer
 
 from greylag.cli.outputs import check_output
 from greylag.errors import FormatError
-from greylag.features.prior import Prior
-from greylag.features.spec import Feature, Pool, named_pool, parse_features, unique_features
+from greylag.features.feature import Feature
+from greylag.features.spec import Pool, feature_files, named_pool, parse_features, unique_features
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ranking import Run
 from greylag.trec import Qrels, read_qrels, read_run, read_topics
@@ -63,9 +63,9 @@ class Reading:
         return qrels
 
 
-def check_priors(out: Path, features: Iterable[Feature]) -> None:
-    """`check_output` for the files of priors."""
-    check_output(out, [feature.file for feature in features if isinstance(feature, Prior)])
+def check_features(out: Path, features: Iterable[Feature]) -> None:
+    """`check_output` for the files that features are read from."""
+    check_output(out, feature_files(features))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,10 @@ class FeatureOptions:
 
     features: Annotated[
         str | None,
-        typer.Option("--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,prior:FILE."),
+        typer.Option(
+            "--features",
+            help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE.",
+        ),
     ] = None
     pool: Annotated[
         Pool | None,

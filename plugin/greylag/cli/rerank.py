@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics, check_priors
+from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics, check_features
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
@@ -69,5 +69,5 @@ def rerank(
     rankings = reading.run(run, topics)
     stage = method.stage(index, rankings, reading)
     if isinstance(stage, MRFRanker):
-        check_priors(out, stage.model.features)
+        check_features(out, stage.model.features)
     write_run(stage.run(rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.method}"), out)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics, check_priors
+from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics, check_features
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
@@ -67,7 +67,7 @@ def train(
     """Learn a linear model of features (by default, those of the full pool), and write it as JSON."""
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner, specs, parameters = learning.make(), options.specs, options.parameters
-    check_priors(out, specs)
+    check_features(out, specs)
     if run is None:
         rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=jobs, tag="bm25")
     else:

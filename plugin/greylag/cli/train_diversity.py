@@ -16,6 +16,7 @@ from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
+from greylag.features.spec import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.structured.assignment import Assignment
 from greylag.structured.coulomb import Coulomb
@@ -73,7 +74,7 @@ class FeatureSpace:
     @property
     def features(self) -> CoverageFeatures:
         """The features."""
-        named = () if self.document_features is None else tuple(self.document_features.split(","))
+        named = () if self.document_features is None else tuple(map(str, parse_features(self.document_features)))
         return replace(PRESETS[self.preset], document_features=named)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
@@ -10,24 +10,19 @@ from scipy.sparse import csr_matrix
 
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
+from greylag.features.ranked import ReciprocalRank
+from greylag.features.spec import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
-
-FIRST_STAGE: Mapping[str, Callable[[Ranking], FloatArray]] = {
-    "score": lambda ranking: unit_range(ranking.scores),
-    "reciprocal-rank": lambda ranking: 1.0 / np.arange(1, len(ranking) + 1),
-}
-"""Document features derived from the ranking, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class CandidateMaker:
     """Make candidates from rankings; safe to share between threads.
 
-    Document features are "score" and "reciprocal-rank" of the ranking, and MRF features by their specification
-    (``SD/ordered/LM-O-4``). "score" and MRF features are scaled to [0, 1] over the candidates of the query.
+    Document features are any features by their spelling (``score``, ``SD/ordered/LM-O-4``, ``run:FILE``). All but
+    "reciprocal-rank", which is in [0, 1] already, are scaled to [0, 1] over the candidates of the query.
 
     Parameters
     ----------
@@ -38,7 +33,7 @@ class CandidateMaker:
     titles : mapping, optional
         Titles by docid, analysed like the index. A document without a title meets no criterion on titles.
     parameters : FeatureParameters
-        The parameters of the MRF features.
+        The parameters of the features.
     """
 
     index: PositionalIndex
@@ -49,7 +44,7 @@ class CandidateMaker:
     _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        specs = tuple(FeatureSpec.parse(name) for name in self.features.document_features if name not in FIRST_STAGE)
+        specs = tuple(map(parse_feature, self.features.document_features))
         extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
         object.__setattr__(self, "_extract", extract)
 
@@ -69,12 +64,11 @@ class CandidateMaker:
         return csr_matrix((np.ones(len(rows)), (rows, columns[known])), shape=(len(words), self.index.n_terms))
 
     def _document_features(self, ranking: Ranking) -> FloatArray:
-        mrf = iter(self._extract(ranking).T) if self._extract else iter(())
-        columns = [
-            FIRST_STAGE[name](ranking) if name in FIRST_STAGE else unit_range(next(mrf))
-            for name in self.features.document_features
-        ]
-        return np.array(columns, dtype=np.float64).reshape(len(columns), len(ranking)).T
+        if self._extract is None:
+            return np.empty((len(ranking), 0))
+        pairs = zip(self._extract.specs, self._extract(ranking).T, strict=True)
+        columns = [values if feature == ReciprocalRank() else unit_range(values) for feature, values in pairs]
+        return np.array(columns).T
 
 
 def candidates_from_counts(

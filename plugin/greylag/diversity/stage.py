@@ -9,8 +9,8 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.greedy import Gain, greedy_picks, picked_first
-from greylag.ranking import BoolArray, Ranking, Stage, rerank_known
+from greylag.greedy import Gain, greedy_path, greedy_picks, picked_first
+from greylag.ranking import BoolArray, FloatArray, Ranking, Stage, rerank_known
 
 
 @dataclass(frozen=True)
@@ -77,3 +77,10 @@ class GreedyStage(DiversityStage):
     def diversify(self, ranking: Ranking) -> Ranking:
         """Pick `k` of the top `depth` documents."""
         return self.move_picks(ranking, self.gain(ranking.head(self.depth)))
+
+    def marginal_gains(self, ranking: Ranking) -> FloatArray:
+        """The gain that each of the top `depth` documents is picked with, whatever `k`; NaN for others. Shape (n,)."""
+        picked, gains = greedy_path(self.gain(ranking.head(self.depth)), len(ranking))
+        out = np.full(len(ranking), np.nan)
+        out[picked] = gains
+        return out

@@ -12,7 +12,8 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features.expansion import relevance_model
-from greylag.features.spec import CliqueSet, Dependence, Feature, FeatureSpec, Window
+from greylag.features.feature import Feature
+from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking

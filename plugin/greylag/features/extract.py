@@ -10,8 +10,10 @@ import numpy as np
 
 from greylag import unknown
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
+from greylag.features.feature import Evidence, Feature, Values, complete
+from greylag.features.normalisation import normalise, unnormalised
 from greylag.features.prior import Prior
-from greylag.features.spec import Feature, FeatureSpec, Window, unique_features
+from greylag.features.spec import FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import accumulate, locate
@@ -69,7 +71,9 @@ class FeatureExtractor:
     Expansion features depend on the whole ranking, as the expansion is estimated on its top documents.
 
     A document outside the index is given, in every feature, the value of the query's other documents (0 if there are
-    none) that adds least to the score: the least value, or the greatest one if the feature's weight is negative.
+    none) that adds least to the score: the least value, or the greatest one if the feature's weight is negative. The
+    others are treated as if it were not there. A document of the index that a feature has no value for, as a run did not
+    retrieve it or it is beyond a stage's depth, is given the least value, after any normalisation; 0 if none has one.
 
     Parameters
     ----------
@@ -96,14 +100,18 @@ class FeatureExtractor:
     specs: tuple[Feature, ...]
     parameters: FeatureParameters = FeatureParameters()
     _statistics: WindowStatistics = field(init=False, repr=False, compare=False)
+    _bases: tuple[Feature, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "specs", unique_features(self.specs))
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
+        # What is normalised is computed once, however it is normalised.
+        object.__setattr__(self, "_bases", tuple(dict.fromkeys(unnormalised(spec)[0] for spec in self.specs)))
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents have features of their own, shape (len(docids),)."""
-        return self.index.knows(docids)
+        """Which documents have features of their own, shape (len(docids),): all if no feature needs the index."""
+        needed = any(base.needs_index for base in self._bases)
+        return self.index.knows(docids) if needed else np.ones(len(docids), dtype=bool)
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute the features of the ranking's documents, shape (documents, features), in ranking order.
@@ -114,18 +122,37 @@ class FeatureExtractor:
         weights : sequence of float, optional
             The weights of a model, whose signs decide what an unknown document is given. By default, all are positive.
         """
-        numbers = self.index.documents(ranking.docids)
-        known = np.flatnonzero(numbers >= 0)
+        known = self.knows(ranking.docids)
+        if known.all():
+            return self._complete(ranking)
         out = np.zeros((len(ranking), len(self.specs)))
-        if len(known):
-            order = known[np.argsort(numbers[known])]
+        lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
+        unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
+        if known.any():
+            out[known] = self._complete(ranking.select(known))
+            signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
+            out[~known] = signs * (signs * out[known]).min(axis=0)
+        return out
+
+    def _complete(self, ranking: Ranking) -> FloatArray:
+        """The features of known documents, shape (documents, features)."""
+        values = self._indexed(ranking)
+        if self._bases == self.specs and not self._evidence:
+            return values
+        for column, compute in self._evidence.items():
+            values[:, column] = compute(ranking)
+        parts = map(unnormalised, self.specs)
+        columns = [complete(normalise(values[:, self._bases.index(base)], how)) for base, how in parts]
+        return np.stack(columns, axis=1)
+
+    def _indexed(self, ranking: Ranking) -> FloatArray:
+        """The features among `_bases` that the index gives, shape (documents, bases); 0 for the others."""
+        out = np.zeros((len(ranking), len(self._bases)))
+        if len(self._evidence) < len(self._bases) and len(ranking):
+            numbers = self.index.documents(ranking.docids)
+            order = np.argsort(numbers)
             query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
             out[order] = self._values(query, numbers[order])
-        if len(known) < len(ranking):
-            lost = [docid for docid, number in zip(ranking.docids, numbers, strict=True) if number < 0]
-            unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
-            signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
-            out[numbers < 0] = signs * (signs * out[known]).min(axis=0) if len(known) else 0.0
         return out
 
     @property
@@ -136,7 +163,7 @@ class FeatureExtractor:
     def limits(self, query: str) -> bool:
         """Whether `parameters.max_clique` excludes some of the query's cliques from a feature."""
         longest = len(self.index.query_terms(query))
-        full = any(isinstance(spec, FeatureSpec) and spec.dependence == "FD" for spec in self.specs)
+        full = any(isinstance(base, FeatureSpec) and base.dependence == "FD" for base in self._bases)
         return full and longest > self.parameters.max_clique
 
     def _counts(self, group: _Group, table: CliqueTable) -> IntArray:
@@ -151,7 +178,7 @@ class FeatureExtractor:
     def _values(self, query: QueryTerms, documents: IntArray) -> FloatArray:
         """The features of documents in ascending order of their numbers."""
         located = locate(self.index.postings_offsets, self.index.postings_docs, query.vocabulary, documents)
-        out = np.zeros((len(documents), len(self.specs)))
+        out = np.zeros((len(documents), len(self._bases)))
         for column, prior in self._priors.items():
             out[:, column] = prior[documents]
         for group in self._groups:
@@ -179,18 +206,23 @@ class FeatureExtractor:
 
     @cached_property
     def _groups(self) -> list[_Group]:
-        groups = _Group(self.specs, "O"), _Group(self.specs, "U"), _Group(self.specs, "O", expands=True)
+        groups = _Group(self._bases, "O"), _Group(self._bases, "U"), _Group(self._bases, "O", expands=True)
         return [group for group in groups if group.columns]
 
     @cached_property
     def _priors(self) -> dict[int, FloatArray]:
         """The column of each prior, and its values for all documents of the index."""
-        return {f: spec.values(self.index) for f, spec in enumerate(self.specs) if isinstance(spec, Prior)}
+        return {f: base.values(self.index) for f, base in enumerate(self._bases) if isinstance(base, Prior)}
+
+    @cached_property
+    def _evidence(self) -> dict[int, Values]:
+        """The column of each feature that is not computed from the index, and its function."""
+        return {f: base.bind(self.index) for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
 
     @cached_property
     def _weightings(self) -> dict[str, Weighting]:
         collection = CollectionStatistics.of(self.index)
-        used = sorted({spec.function for spec in self.specs if isinstance(spec, FeatureSpec)})
+        used = sorted({base.function for base in self._bases if isinstance(base, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
 
 

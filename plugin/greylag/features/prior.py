@@ -10,6 +10,8 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
+from greylag.features.feature import Feature
+from greylag.features.normalisation import split_method
 from greylag.files import Faults, parse_number, read_rows
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray
@@ -20,7 +22,7 @@ _SPELLING = re.compile(
 
 
 @dataclass(frozen=True, order=True)
-class Prior:
+class Prior(Feature):
     """A query-independent feature of a document, such as PageRank, a spam score or an age.
 
     In the Markov random field it is a function of the clique that consists of the document alone. It is spelt
@@ -41,7 +43,7 @@ class Prior:
         If the default is not finite, or not positive for a logarithm.
     """
 
-    expands: ClassVar[bool] = False
+    uses_ranking: ClassVar[bool] = False
 
     file: str
     scale: Literal["raw", "log"] = "raw"
@@ -52,7 +54,8 @@ class Prior:
             raise ParameterError(f"feature {self}: the default must be {self._domain}")
 
     def __str__(self) -> str:
-        scale = ":log" if self.scale == "log" else ""
+        ambiguous = split_method(self.file)[1] is not None  # a file whose name ends like a normalisation
+        scale = ":log" if self.scale == "log" else ":raw" if ambiguous else ""
         return f"prior:{self.file}{scale}" + ("" if self.default is None else f":{self.default!r}")
 
     @classmethod

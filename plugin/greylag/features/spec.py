@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, NamedTuple, cast, get_args
 
 from greylag.errors import ParameterError
+from greylag.features.feature import Feature, Supplied
+from greylag.features.normalisation import Normalisation, Normalised, split_method, unnormalised
 from greylag.features.prior import Prior
+from greylag.features.ranked import ReciprocalRank, RunScore, Score
+from greylag.features.stages import StageScore, StageStep
 from greylag.features.weighting import WEIGHTINGS
 
 Dependence = Literal["FI", "SD", "FD"]
@@ -62,7 +66,7 @@ POOL_WINDOWS: dict[CliqueSet, tuple[Window, ...]] = {
 
 
 @dataclass(frozen=True, order=True)
-class FeatureSpec:
+class FeatureSpec(Feature):
     """A feature as a 3-tuple of dependence model, clique set and weighting (Metzler 2007, section 3).
 
     Parameters
@@ -145,19 +149,45 @@ class FeatureSpec:
         """Whether the cliques are expansion terms, so that values depend on the ranking as well as the document."""
         return self.cliques == "expansion"
 
+    @property
+    def uses_ranking(self) -> bool:  # type: ignore[override]
+        """The same as `expands`."""
+        return self.expands
 
-Feature = FeatureSpec | Prior
+
+KINDS: Mapping[str, Callable[[str], Feature]] = {
+    "score": lambda text: Score(),
+    "reciprocal-rank": lambda text: ReciprocalRank(),
+    "prior:": Prior.parse,
+    "run:": RunScore.parse,
+    "stage:": StageScore.parse,
+    "python:": Supplied.parse,
+}
+"""The kinds of features other than `FeatureSpec`: a name or, with a colon, the beginning of a spelling."""
 
 
 def parse_feature(text: str) -> Feature:
-    """Parse ``dependence/cliques/weighting`` or ``prior:FILE``; the inverse of ``str``."""
-    text = text.strip()
-    return Prior.parse(text) if text.startswith("prior:") else FeatureSpec.parse(text)
+    """Parse a feature of any kind; the inverse of ``str``.
+
+    ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``
+    or ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
+
+    Raises
+    ------
+    ParameterError
+        If it has none of these forms, or a part is unknown.
+    """
+    base, method = split_method(text.strip())
+    if method is not None:
+        return Normalised(parse_feature(base), cast(Normalisation, method))
+    kind = base[: base.find(":") + 1] or base
+    return KINDS.get(kind, FeatureSpec.parse)(base)
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:
     """Parse comma-separated features; raises `ParameterError` if one is given twice."""
-    return unique_features([parse_feature(part) for part in text.split(",")])
+    outside_parentheses = re.split(r",(?![^()]*\))", text)
+    return unique_features([parse_feature(part) for part in outside_parentheses])
 
 
 def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
@@ -168,6 +198,32 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
         twice = next(feature for feature in features if list(features).count(feature) > 1)
         raise ParameterError(f"feature {twice} is given twice")
     return tuple(features)
+
+
+def feature_files(features: Iterable[Feature]) -> list[str]:
+    """The names of the files that features are read from."""
+    bases = [unnormalised(feature)[0] for feature in features]
+    return [
+        *(base.file for base in bases if isinstance(base, Prior | RunScore)),
+        *(model for base in bases if isinstance(base, StageScore) for model in base.models),
+    ]
+
+
+def place_files(feature: Feature, place: Callable[[str], str]) -> Feature:
+    """The feature with ``place(file)`` in place of the name of the file that it is read from, if any."""
+    if isinstance(feature, Normalised):
+        return replace(feature, feature=place_files(feature.feature, place))
+    if isinstance(feature, Prior | RunScore):
+        return replace(feature, file=place(feature.file))
+    if isinstance(feature, StageScore):
+        return StageScore(tuple(_placed(step, place) for step in feature.steps))
+    return feature
+
+
+def _placed(step: StageStep, place: Callable[[str], str]) -> StageStep:
+    if step.model is None:
+        return step
+    return replace(step, options=tuple({**dict(step.options), "model": place(step.model)}.items()))
 
 
 EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCTIONS)

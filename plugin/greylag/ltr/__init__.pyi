@@ -22,6 +22,7 @@ from .objectives import Objective as Objective
 from .preselect import MMRPreselection as MMRPreselection
 from .rankers import EstimatorRanker as EstimatorRanker
 from .rankers import MRFRanker as MRFRanker
+from .rm3 import RM3 as RM3
 from .training import selected_model as selected_model
 from .training import train as train
 from .training import training_data as training_data
@@ -36,6 +37,7 @@ from .tuning import tune as tune
 from .tuning import tune_on_data as tune_on_data
 
 __all__ = [
+    "RM3",
     "Baseline",
     "Choice",
     "CliqueShare",

@@ -11,7 +11,7 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor, Origin
-from greylag.features.spec import Feature
+from greylag.features.feature import Feature
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 Qrels = Mapping[str, Mapping[str, int]]

@@ -10,7 +10,9 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features.cliques import FILLER, QueryTerms, query_cliques
-from greylag.features.spec import Feature, FeatureSpec
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.spec import FeatureSpec
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
 from greylag.features.windows import collection_counts, gain
@@ -58,7 +60,10 @@ class CliqueShare:
 
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
-    """The contribution of a feature to the score of a document, weight x value. A prior has no cliques."""
+    """The contribution of a feature to the score of a document, weight x value.
+
+    Only a `FeatureSpec` that is not normalised has cliques.
+    """
 
     feature: Feature
     weight: float
@@ -127,7 +132,7 @@ def explain_documents(
     model : LinearModel
     index : PositionalIndex
     ranking : Ranking
-        The ranking that is reranked. Only expansion features depend on documents other than those explained.
+        The ranking that is reranked. Features whose `uses_ranking` is true depend on all of it.
     docids : sequence of str
         Some of the ranking's documents.
     transfer : bool, default False
@@ -148,25 +153,32 @@ def explain_documents(
             raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
     ranked = MRFRanker(model, index, transfer=transfer)(ranking)
     ranking = model.query_form.apply(ranking)
-    query = QueryTerms.of(index, ranking, model.parameters, expand=any(f.expands for f in model.features))
+    expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)
+    query = QueryTerms.of(index, ranking, model.parameters, expand=expands)
+    others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
+    values = FeatureExtractor(index, others, model.parameters)(ranking) if others else np.empty((len(ranking), 0))
+
+    def share(feature: Feature, weight: float, document: int, row: int) -> FeatureShare:
+        if isinstance(feature, FeatureSpec):
+            return _feature(feature, weight, model, index, query, document)
+        value = float(values[row, others.index(feature)])
+        return FeatureShare(feature, weight, value, weight * value, ())
+
     weighted = list(zip(model.features, model.weights, strict=True))
     return [
         Explanation(
             qid=ranking.qid,
             docid=docid,
             score=float(ranked.scores[ranked.docids.index(docid)]),
-            features=tuple(_feature(*pair, model, index, query, document) for pair in weighted),
+            features=tuple(share(*pair, document, ranking.docids.index(docid)) for pair in weighted),
         )
         for docid, document in zip(docids, documents, strict=True)
     ]
 
 
 def _feature(
-    feature: Feature, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
+    feature: FeatureSpec, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
 ) -> FeatureShare:
-    if not isinstance(feature, FeatureSpec):
-        value = float(feature.values(index)[document])
-        return FeatureShare(feature, weight, value, weight * value, ())
     cliques = tuple(_cliques(feature, weight, model, index, query, document))
     value = float(sum(clique.multiplicity * clique.value for clique in cliques))
     return FeatureShare(feature, weight, value, weight * value, cliques)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ModelError
-from greylag.features.spec import Feature, parse_feature
+from greylag.features.feature import Feature, Function
+from greylag.features.normalisation import supply
+from greylag.features.spec import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -70,6 +72,16 @@ class LinearModel:
     def for_collection(self, index: PositionalIndex) -> LinearModel:
         """The same model, marked as trained on the collection of `index`."""
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
+
+    def supply(self, functions: Mapping[str, Function]) -> LinearModel:
+        """The same model with the functions of its `Supplied` features, by name, which a model file does not have.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no feature ``python:NAME`` for one of the names.
+        """
+        return replace(self, features=supply(self.features, functions))
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically; the same model gives the same bytes."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import Feature
+from greylag.features.feature import Feature
 from greylag.ltr.data import Qrels, RankingData, distinct_features
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel

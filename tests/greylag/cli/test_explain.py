@@ -63,4 +63,4 @@ def test_mistakes(
 
 def test_expansion_needs_the_run(refused: Refused, collection: list[object], expanding: Path) -> None:
     words = [*collection, "--model", expanding, "--qid", "3", "--docid", "demo-501"]
-    assert "depend on the run that is reranked: give --run" in refused("explain", *words)
+    assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool, named_pool, parse_features
+from greylag.features.normalisation import Normalised
+from greylag.features.prior import Prior
+from greylag.features.spec import (
+    UNLIMITED,
+    FeatureSpec,
+    Window,
+    candidate_pool,
+    feature_files,
+    named_pool,
+    parse_feature,
+    parse_features,
+    place_files,
+)
 
 
 @pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
@@ -59,3 +71,43 @@ def test_widths_are_bounded(width: str) -> None:
     with pytest.raises(ParameterError, match="up to 999999 tokens"):
         FeatureSpec.parse(f"SD/ordered/LM-O-{width}")
     assert FeatureSpec.parse("SD/ordered/LM-O-999999").window.width == 999_999
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "score",
+        "reciprocal-rank@rank",
+        "run:runs/dense.run@z",
+        "prior:pagerank.tsv:log:1e-06@minmax",
+        "prior:a@z:raw",
+        "stage:manifold(alpha=0.8,graph=knn)@z",
+        "python:bert@rank",
+        "SD/ordered/LM-O-4@z",
+    ],
+)
+def test_features_of_all_kinds_round_trip(text: str) -> None:
+    assert str(parse_feature(text)) == text
+    assert parse_features(f"{text}, FI/term/LM") == (parse_feature(text), FeatureSpec("FI", "term", "LM"))
+
+
+@pytest.mark.parametrize(
+    "text", ["scores", "score:1", "@z", "run:", "python:", "python:a b", "runs:x", "score@", "x@z"]
+)
+def test_what_is_no_feature(text: str) -> None:
+    with pytest.raises(ParameterError):
+        parse_feature(text)
+
+
+def test_a_prior_whose_file_ends_like_a_normalisation_keeps_its_meaning() -> None:
+    assert parse_feature(str(Prior("a@z"))) == Prior("a@z")
+    assert parse_feature("prior:a@z") == Normalised(Prior("a"), "z")
+
+
+def test_files_of_features() -> None:
+    features = parse_features("score,run:a.run@z,prior:b.tsv,stage:mrf(model=c.json,transfer=true),stage:mmr")
+    assert feature_files(features) == ["a.run", "b.tsv", "c.json"]
+    placed = [place_files(feature, "x/{}".format) for feature in features]
+    assert ",".join(map(str, placed)) == (
+        "score,run:x/a.run@z,prior:x/b.tsv,stage:mrf(model=x/c.json,transfer=true),stage:mmr"
+    )

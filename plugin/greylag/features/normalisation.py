@@ -1,0 +1,120 @@
+"""Normalisation of a feature over the documents of one query, as a part of the feature: ``score@z``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from greylag.errors import ParameterError
+from greylag.features.feature import Feature, Function, Supplied
+from greylag.ranking import FloatArray, unit_range
+
+Normalisation = Literal["minmax", "z", "rank"]
+
+
+def z_scores(values: FloatArray) -> FloatArray:
+    """(x - mean) / standard deviation (of the population), shape (n,); all 0 if the values are equal."""
+    spread = values.std() if np.ptp(values) > 0 else 0.0
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def rank_scores(values: FloatArray) -> FloatArray:
+    """The share of the other values that are lower, an equal one counting as half, shape (n,), in [0, 1].
+
+    The highest of distinct values has 1, the lowest 0. If all are equal, each has 0.5.
+    """
+    if len(values) < 2:
+        return np.full(len(values), 0.5)
+    shares: FloatArray = (rankdata(values) - 1) / (len(values) - 1)
+    return shares
+
+
+NORMALISATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "minmax": unit_range,
+    "z": z_scores,
+    "rank": rank_scores,
+}
+"""The functions by name, from the values of a query's documents, shape (n,) with n >= 1, to as many others."""
+
+
+@dataclass(frozen=True)
+class Normalised(Feature):
+    """A feature that is normalised over the documents ranked for the query, spelt ``FEATURE@METHOD``.
+
+    Documents without a value have no part in it.
+
+    Parameters
+    ----------
+    feature : Feature
+        Any feature that is not normalised yet.
+    method : "minmax", "z" or "rank"
+        "minmax": scaled to [0, 1]; 0 if all values are equal. "z": less the mean and divided by the standard deviation
+        (of the population); 0 if all values are equal. "rank": the share of the other documents with a lower value, an
+        equal value counting as half.
+
+    Raises
+    ------
+    ParameterError
+        If the method is unknown, or the feature is normalised already.
+    """
+
+    feature: Feature
+    method: Normalisation
+
+    def __post_init__(self) -> None:
+        known = ", ".join(NORMALISATIONS)
+        if self.method not in NORMALISATIONS:
+            raise ParameterError(f"unknown normalisation {self.method!r} in feature {self}: use {known}")
+        if isinstance(self.feature, Normalised):
+            raise ParameterError(f"feature {self} is normalised twice: use one of {known}")
+
+    def __str__(self) -> str:
+        return f"{self.feature}@{self.method}"
+
+
+def unnormalised(feature: Feature) -> tuple[Feature, str | None]:
+    """The feature without its normalisation, and the method; None if it has none."""
+    return (feature.feature, feature.method) if isinstance(feature, Normalised) else (feature, None)
+
+
+def split_method(text: str) -> tuple[str, str | None]:
+    """`unnormalised` for the text of a feature."""
+    base, _, method = text.rpartition("@")
+    return (base, method) if base and method in NORMALISATIONS else (text, None)
+
+
+def normalise(values: FloatArray, method: str | None) -> FloatArray:
+    """Normalise the values that are not NaN, shape (n,); None leaves them as they are."""
+    known = ~np.isnan(values)
+    if method is None or not known.any():
+        return values
+    out = np.full(len(values), np.nan)
+    out[known] = NORMALISATIONS[method](values[known])
+    return out
+
+
+def supply(features: tuple[Feature, ...], functions: Mapping[str, Function]) -> tuple[Feature, ...]:
+    """The features, with the functions for those of type `Supplied`, by name.
+
+    Raises
+    ------
+    ParameterError
+        If there is no feature of one of the names.
+    """
+    names = {base.name for base, _ in map(unnormalised, features) if isinstance(base, Supplied)}
+    for name in functions:
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise ParameterError(f"there is no feature python:{name}; the names of functions needed: {known}")
+
+    def given(feature: Feature) -> Feature:
+        if isinstance(feature, Normalised):
+            return replace(feature, feature=given(feature.feature))
+        known = isinstance(feature, Supplied) and feature.name in functions
+        return Supplied(feature.name, functions[feature.name]) if known else feature  # type: ignore[attr-defined]
+
+    return tuple(map(given, features))

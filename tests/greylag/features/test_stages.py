@@ -1,0 +1,117 @@
+"""Features that are the scores of a stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.diversity import MMR, Coverage, DiversityModel, SVMDiv
+from greylag.errors import ModelError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import parse_feature, parse_features
+from greylag.features.stages import StageScore, StageStep
+from greylag.ltr import LinearModel, MRFRanker
+from greylag.manifold import ManifoldRanker
+from greylag.ranking import FloatArray, Ranking
+from tests.greylag.diversity import samples
+
+INDEX = samples.index(1, 15)
+RANKING = samples.ranking(2, 15)
+
+
+def values(text: str) -> FloatArray:
+    return FeatureExtractor(INDEX, (parse_feature(text),))(RANKING)[:, 0]
+
+
+def by_docid(ranking: Ranking) -> list[float]:
+    scores = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+    return [scores[docid] for docid in RANKING.docids]
+
+
+def test_the_score_of_a_stage() -> None:
+    stage = ManifoldRanker(INDEX, alpha=0.8, graph="full", depth=20)  # more than there are documents
+    assert values("stage:manifold(depth=20,graph=full,alpha=0.8)").tolist() == by_docid(stage(RANKING))
+
+
+def test_the_score_of_a_pipeline() -> None:
+    first, second = MMR(INDEX, relevance_weight=0.3), ManifoldRanker(INDEX, depth=8)
+    ranked = second(first(RANKING))
+    expected = dict(zip(ranked.docids[:8], ranked.scores[:8].tolist(), strict=True))
+    found = values("stage:mmr(relevance_weight=0.3)>>manifold(depth=8)").tolist()
+    assert found == [expected.get(docid, min(expected.values())) for docid in RANKING.docids]
+
+
+def test_the_marginal_gain_of_a_greedy_stage() -> None:
+    gains = values("stage:coverage(depth=6)")
+    order = np.argsort(-gains[:6], kind="stable")
+    covered: set[int] = set()
+    for place in order:
+        number = INDEX.documents([RANKING.docids[place]])
+        words = set(INDEX.term_frequencies(number).indices.tolist())
+        assert gains[place] == len(words - covered)
+        covered |= words
+    assert [RANKING.docids[i] for i in order] == list(Coverage(INDEX, depth=6, k=6)(RANKING).docids[:6])
+    assert gains[6:].tolist() == [gains[:6].min()] * 9, "beyond the depth there is no value"
+    assert values("stage:mmr(relevance_weight=1)").tolist() == pytest.approx(
+        ((RANKING.scores - RANKING.scores.min()) / np.ptp(RANKING.scores)).tolist()
+    )
+    assert len(MMR(INDEX, depth=4).marginal_gains(Ranking("q", "", (), np.zeros(0)))) == 0
+
+
+def test_stages_with_models(tmp_path: Path) -> None:
+    linear, diverse = tmp_path / "linear.json", tmp_path / "diverse.json"
+    model = LinearModel(parse_features("FI/term/BM25,score"), (0.5, 2.0))
+    model.save(linear)
+    assert values(f"stage:mrf(model={linear})").tolist() == by_docid(MRFRanker(model, INDEX)(RANKING))
+    samples.ENSEMBLE.save(diverse)
+    second = SVMDiv(DiversityModel.load(diverse).members[1], INDEX).marginal_gains(RANKING)
+    assert values(f"stage:svmdiv(model={diverse},member=2)").tolist() == second.tolist()
+    for wrong in ("0", "99", "1.5", "x"):
+        with pytest.raises(ParameterError, match=f"members, and no member {wrong}"):
+            values(f"stage:svmdiv(model={diverse},member={wrong})")
+    with pytest.raises(ModelError, match="not a greylag diversity model"):
+        values(f"stage:svmdiv(model={linear})")
+    with pytest.raises(ParameterError, match="stage mrf needs a model=FILE"):
+        values("stage:mrf")
+
+
+def test_one_spelling() -> None:
+    for text in (
+        "stage:manifold",
+        "stage:mmr(depth=50,relevance_weight=0.25)",
+        "stage:mrf(model=a/b.json,transfer=true)",
+    ):
+        assert str(StageScore.parse(text)) == text
+    step = StageStep("mmr", (("relevance_weight", 0.5), ("depth", 50)))
+    assert StageScore.parse("stage:mmr( relevance_weight = .5 , depth=50)") == StageScore((step,))
+    assert StageScore.parse("stage:mmr()") == StageScore((StageStep("mmr"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("stage:bert", "unknown stage 'bert' in a feature: use coverage, "),
+        ("stage:mmr(depth)", "not of the form NAME"),
+        ("stage:mmr(depth=)", "not of the form"),
+        ("stage:mmr(depth=2", "not of the form"),
+        ("stage:", "not of the form"),
+        ("stage:mmr>>", "not of the form"),
+        ("stage:mmr(depth=2,depth=3)", "the option depth twice"),
+        ("stage:mmr(1=2)", "1=2 cannot be spelt"),
+        ("stage:mmr(relevance_weight=2)", "feature stage:mmr.relevance_weight=2.: relevance_weight must be in"),
+        ("stage:manifold(alhpa=0.5)", "feature stage:manifold.*alhpa"),
+        ("stage:manifold(depth=1.5)", "depth is 1.5: it must be an integer"),
+        ("stage:mmr(relevance_weight=high)", "relevance_weight is 'high': it must be a number"),
+    ],
+)
+def test_bad_stages(text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        values(text)
+
+
+def test_values_that_cannot_be_spelt() -> None:
+    for value in ("a,b", "a b", "0.5", "true", "a(b)", float("nan")):
+        with pytest.raises(ParameterError, match="cannot be spelt"):
+            StageStep("mrf", (("model", value),))
