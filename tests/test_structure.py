@@ -36,7 +36,7 @@ LEVELS = [
     {"index"},
     {"model_files"},
     {"vectors"},
-    {"greedy"},
+    {"fusion", "greedy"},
     {"features", "structured"},
     {"diversity"},
     {"selection"},

@@ -7,7 +7,6 @@ from .diversity import EssentialPages as EssentialPages
 from .diversity import RandomOrder as RandomOrder
 from .diversity import SubtopicOracle as SubtopicOracle
 from .diversity import SVMDiv as SVMDiv
-from .diversity import reciprocal_rank_fusion as reciprocal_rank_fusion
 from .diversity import training_examples as training_examples
 from .errors import CollectionError as CollectionError
 from .errors import DependencyError as DependencyError
@@ -25,14 +24,27 @@ from .evaluation import pick_best_runs as pick_best_runs
 from .features import FeatureExtractor as FeatureExtractor
 from .features import FeatureParameters as FeatureParameters
 from .features import FeatureSpec as FeatureSpec
+from .features import Normalised as Normalised
 from .features import Prior as Prior
+from .features import ReciprocalRank as ReciprocalRank
+from .features import RunScore as RunScore
+from .features import Score as Score
+from .features import StageScore as StageScore
+from .features import Supplied as Supplied
 from .features import candidate_pool as candidate_pool
 from .features import parse_features as parse_features
 from .files import read_json_lines as read_json_lines
+from .fusion import GivenRun as GivenRun
+from .fusion import Union as Union
+from .fusion import comb_mnz as comb_mnz
+from .fusion import comb_sum as comb_sum
+from .fusion import fuse_runs as fuse_runs
+from .fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
 from .greedy import Gain as Gain
 from .greedy import ModularGain as ModularGain
 from .greedy import greedy_picks as greedy_picks
 from .index import PositionalIndex as PositionalIndex
+from .ltr import RM3 as RM3
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
 from .ltr import EstimatorRanker as EstimatorRanker
@@ -82,6 +94,7 @@ __version__: str
 __all__ = [
     "CSSVM",
     "MMR",
+    "RM3",
     "CandidateMaker",
     "CollectionError",
     "CoordinateAscent",
@@ -99,6 +112,7 @@ __all__ = [
     "FloatArray",
     "FormatError",
     "Gain",
+    "GivenRun",
     "GreedySelection",
     "GreylagError",
     "InformationGainSelection",
@@ -114,6 +128,7 @@ __all__ = [
     "ModelError",
     "ModularGain",
     "MultipleChoice",
+    "Normalised",
     "Objective",
     "ParameterError",
     "Pipeline",
@@ -123,20 +138,29 @@ __all__ = [
     "RandomOrder",
     "Ranking",
     "RankingData",
+    "ReciprocalRank",
     "Run",
+    "RunScore",
     "SVMDiv",
+    "Score",
     "Scores",
     "Source",
     "Stage",
+    "StageScore",
     "SubtopicOracle",
+    "Supplied",
+    "Union",
     "baselines",
     "build_index",
     "candidate_pool",
+    "comb_mnz",
+    "comb_sum",
     "compare",
     "cross_validate",
     "evaluate",
     "evaluate_by_subtopic",
     "explain",
+    "fuse_runs",
     "greedy_picks",
     "manifold_ranking",
     "parse_features",

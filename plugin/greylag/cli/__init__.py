@@ -25,6 +25,7 @@ COMMANDS = {
     "search": "Search with BM25 or query likelihood.",
     "features": "Compute the features of a run's documents.",
     "train": "Learn a linear ranking model.",
+    "fuse": "Fuse runs without learning.",
     "rerank": "Rerank a run with a learned model or by manifold ranking.",
     "train-diversity": "Learn to diversify from subtopic judgements.",
     "diversify": "Diversify the top of a run.",

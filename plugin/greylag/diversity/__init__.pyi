@@ -12,7 +12,6 @@ from .coverage_model import word_coverage as word_coverage
 from .cssvm import CSSVM as CSSVM
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
-from .fusion import reciprocal_rank_fusion as reciprocal_rank_fusion
 from .member_choice import ChosenMember as ChosenMember
 from .member_choice import MemberChooser as MemberChooser
 from .member_choice import member_features as member_features
@@ -69,7 +68,6 @@ __all__ = [
     "member_features",
     "random_gain",
     "read_titles",
-    "reciprocal_rank_fusion",
     "subtopic_gain",
     "train",
     "train_chooser",

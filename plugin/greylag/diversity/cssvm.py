@@ -10,9 +10,9 @@ import numpy as np
 from greylag import unknown
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import word_coverage
-from greylag.diversity.fusion import reciprocal_rank_fusion
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage
+from greylag.fusion.reciprocal_rank import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, Ranking, Run, rerank_known
 

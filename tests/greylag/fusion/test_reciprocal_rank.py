@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from greylag.diversity import reciprocal_rank_fusion
 from greylag.errors import ParameterError
+from greylag.fusion import reciprocal_rank_fusion
 from greylag.ranking import Ranking
 
 

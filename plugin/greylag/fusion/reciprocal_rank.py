@@ -34,11 +34,16 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
     ParameterError
         If there is no ranking, or if the rankings are of different queries.
     """
-    if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
-        found = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
-        raise ParameterError(f"fusion needs rankings of a single query, not of {found}")
+    check_one_query(rankings)
     parts: dict[str, list[float]] = {}
     for ranking in rankings:
         for rank, docid in enumerate(ranking.docids, 1):
             parts.setdefault(docid, []).append(1 / (CONSTANT + rank))
     return Ranking.sort(rankings[0].qid, rankings[0].query, list(parts), [*map(math.fsum, parts.values())])
+
+
+def check_one_query(rankings: Sequence[Ranking]) -> None:
+    """Raise `ParameterError` unless there are rankings, and all are of the same query."""
+    if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
+        found = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
+        raise ParameterError(f"fusion needs rankings of a single query, not of {found}")
