@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import zscore
 from sklearn.preprocessing import minmax_scale
@@ -24,6 +24,7 @@ VALUES = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=12)
 INDEX = PositionalIndex.from_texts({f"d{i}": "cat " * i + "dog" for i in range(1, 6)})
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_other_implementations_agree(values: list[float]) -> None:
     x = np.array(values)
@@ -33,6 +34,7 @@ def test_other_implementations_agree(values: list[float]) -> None:
     assert normalise(x, "z") == pytest.approx(np.zeros(len(x)) if np.ptp(x) == 0 else zscore(x))
 
 
+@settings(deadline=None)
 @given(VALUES, st.floats(0.1, 10), st.floats(-100, 100))
 def test_order_is_kept_and_scale_and_origin_do_not_matter(values: list[float], scale: float, origin: float) -> None:
     x = np.array(values)
