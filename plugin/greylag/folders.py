@@ -5,6 +5,8 @@ Every folder that greylag makes contains a marker file, and nothing without it i
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import tempfile
 import uuid
@@ -16,14 +18,18 @@ from greylag.errors import ParameterError
 from greylag.files import sync, why
 from greylag.locks import MARK, claimed, discard, sweep
 
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+_CANNOT_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
+
 
 def make_folder(
     target: Path, fill: Callable[[Path], None], *, done: Callable[[], bool] = lambda: False, mark: str = ""
 ) -> None:
     """Make a folder such that it is complete or absent, in whatever way the process ends.
 
-    The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. One process at a time
-    makes `target`; a second one waits. What a killed process left beside it is removed.
+    The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. An earlier `target` is
+    exchanged with it in one step; where the system cannot do that, `target` is absent for a moment. One process at a
+    time makes `target`; a second one waits. What a killed process left beside it is removed.
 
     Parameters
     ----------
@@ -50,10 +56,7 @@ def make_folder(
             (part / MARK).write_text(mark, encoding="utf-8")
             fill(part)
             _sync_tree(part)
-            if os.path.lexists(target):
-                _check_own(target)
-                target.rename(old)
-            part.rename(target)
+            _put(part, target, old)
             sync(target.parent)
         except OSError as error:
             raise ParameterError(f"{target} cannot be written: {why(error)}") from None
@@ -127,6 +130,31 @@ def remove_folder(folder: Path) -> None:
     if os.path.lexists(folder):
         _check_own(folder)
         discard(folder)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Exchange two files or folders in one step; False if the system or the file system cannot."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux, or an old C library
+        return False
+    if renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _CANNOT_EXCHANGE:
+        return False
+    raise OSError(code, os.strerror(code), str(second))
+
+
+def _put(part: Path, target: Path, old: Path) -> None:
+    """Give the folder `part` the name `target`, and what had that name, if anything, the name `part` or `old`."""
+    if not os.path.lexists(target):
+        part.rename(target)
+        return
+    _check_own(target)
+    if not exchange(part, target):
+        target.rename(old)
+        part.rename(target)
 
 
 def _check_own(folder: Path) -> None:

@@ -72,7 +72,8 @@ def claimed(target: Path) -> Iterator[tuple[Path, Path]]:
     Yields
     ------
     part, old : Path
-        Names beside `target` for the new folder and the replaced one. Neither exists; both are removed afterwards.
+        Names beside `target` for the new folder and the replaced one. Neither exists; both are removed afterwards,
+        whichever of the two folders has which name.
     """
     lock = target.with_name(f".{target.name}{_LOCK}")
     with locked(lock, target):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.folders import make_folder, remove_folder
+from greylag.folders import exchange, make_folder, remove_folder
 from greylag.locks import MARK
 
 
@@ -42,6 +42,42 @@ def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path) -> Non
         make_folder(tmp_path / "made", fail)
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
     assert (tmp_path / "made" / "file").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges folders in one step")
+def test_a_folder_is_never_absent_while_it_is_replaced(tmp_path: Path) -> None:
+    target, stop = tmp_path / "made", threading.Event()
+    make_folder(target, fill)
+    absences = []
+
+    def watch() -> None:
+        while not stop.is_set():
+            if not os.path.lexists(target):
+                absences.append(None)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for _ in range(200):
+        make_folder(target, fill)
+    stop.set()
+    watcher.join()
+    assert absences == []
+
+
+def test_a_system_that_cannot_exchange_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
+    assert not exchange(tmp_path, tmp_path)
+    (tmp_path / "made").mkdir()
+    for content in ("first", "second"):
+        make_folder(tmp_path / "made", lambda folder, content=content: (folder / content).touch())  # type: ignore[misc]
+        assert {path.name for path in (tmp_path / "made").iterdir()} == {MARK, content}
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_what_exchanging_reports(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(FileNotFoundError, match="absent"):
+        exchange(tmp_path / "a", tmp_path / "absent")
 
 
 def test_nothing_unmarked_is_removed(tmp_path: Path) -> None:
