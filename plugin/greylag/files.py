@@ -42,6 +42,7 @@ _HINTS = {
     errno.ENOSPC: "; free some disk space",
     errno.EDQUOT: "; free some disk space",
 }
+_NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 _log = logging.getLogger("greylag")
 
 
@@ -347,10 +348,28 @@ def sync(path: Path, *, drop: bool = False) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-        if drop:
+        if drop and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(descriptor)
+
+
+def reserve(file: IO[bytes], size: int) -> None:
+    """Give an empty file `size` bytes, all 0, with space on the disk.
+
+    Without the space, writing to the file through a mapping would kill the process when the disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        except OSError as error:
+            if error.errno not in _NO_FALLOCATE:
+                raise
+    zeros = bytes(_BLOCK)
+    for first in range(0, size, _BLOCK):
+        file.write(zeros[: size - first])
+    file.flush()
 
 
 def why(error: OSError) -> str:

@@ -8,7 +8,6 @@ it. The kernel releases a killed process's locks, so whatever is left and is not
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import re
@@ -16,6 +15,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from greylag.errors import DependencyError
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    raise DependencyError(
+        "greylag needs file locks of POSIX: use Linux or macOS, or Windows' subsystem for Linux"
+    ) from None
 
 MARK = ".greylag"
 """The name of the marker file in every folder that greylag makes."""

@@ -1,15 +1,20 @@
-"""Damaged files of an export and of the store of window counts: named, and made again or refused."""
+"""Damaged files of an export and of the store of window counts: named, and made again or refused.
+
+``python -m tests.robustness.damage SECONDS SEED`` tries them in a process without a JVM, which can be forked.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from greylag.errors import CollectionError
-from greylag.index.export import verify_export
+from greylag.errors import CollectionError, GreylagError
+from greylag.index.export import _seal, _stamp, _unseal, verify_export
 from tests.robustness.machine import Counts, rounds
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
@@ -80,6 +85,48 @@ def try_damage(name: str, kind: str, place: Path, rng: random.Random, expected: 
         shutil.rmtree(copy)
 
 
+ROT = ("flipped", "overwritten", "random")
+
+
+def try_rot(name: str, kind: str, place: Path, rng: random.Random) -> bool:
+    """Damage a file such that only its checksum shows it: whether it is named, and using it does not end the process.
+
+    What the disk itself changes has neither another size nor another time of change.
+    """
+    copy = Path(shutil.copytree(place, place.with_name("copy")))
+    try:
+        source = MemorySource(copy / "index", TEXTS)
+        (folder,) = (copy / "index.greylag").iterdir()
+        before = (folder / name).read_bytes()
+        DAMAGE[kind](folder / name, rng)
+        meta = _unseal((folder / "meta.json").read_bytes())
+        stamps = {file: _stamp(folder / file) for file in meta["stamps"]}
+        (folder / "meta.json").write_text(_seal({**meta, "stamps": stamps}))
+        if before == (folder / name).read_bytes():
+            return True
+        try:
+            verify_export(source)  # type: ignore[arg-type]
+        except CollectionError as error:
+            return f"{name} is damaged" in str(error) and _survives(source)
+        return False
+    finally:
+        shutil.rmtree(copy)
+
+
+def _survives(source: MemorySource) -> bool:
+    """Whether using an export in a process of its own ends well or with one line."""
+    child = os.fork()
+    if child == 0:
+        try:
+            outcome(source.open())
+        except GreylagError as error:
+            os._exit("\n" in str(error))
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def run(seconds: float, seed: int) -> Counts:
     """Try each kind of damage on each file."""
     logging.getLogger("greylag").setLevel(logging.CRITICAL)
@@ -99,4 +146,16 @@ def run(seconds: float, seed: int) -> Counts:
                     return try_damage(name, kind, original, rng, expected)  # noqa: B023
 
                 counts.judge(f"{name}, {kind}, seed {number}", case)
+        for name in _unseal((folder / "meta.json").read_bytes())["stamps"]:
+            for kind in ROT:
+                counts.judge(
+                    f"{name}, rotten, {kind}, seed {number}",
+                    lambda: try_rot(name, kind, original, rng),  # noqa: B023
+                )
     return counts
+
+
+if __name__ == "__main__":
+    found = run(float(sys.argv[1]), int(sys.argv[2]))
+    print(found)
+    sys.exit(len(found.wrong) > 0)

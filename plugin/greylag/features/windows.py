@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 
 from greylag.compilation import compiled
+from greylag.errors import CollectionError
 from greylag.features.cliques import FILLER
-from greylag.index.arrays import Int32Array
+from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.ranking import FloatArray, IntArray
 
 _jit = compiled(error_model="numpy")
 NEVER = 1 << 62
+
+
+@_jit
+def _span(offsets: IntArray, number: int, size: int) -> tuple[int, int]:
+    """Where a term's postings, or a posting's positions, begin and end in an array of the given size."""
+    begin, end = offsets[number], offsets[number + 1]
+    if begin < 0 or end < begin or end > size:
+        raise CollectionError(DAMAGED)
+    return begin, end
 
 
 @_jit
@@ -140,7 +150,7 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
         found = offsets[t]
         first = end = 0
         if terms[t] >= 0:
-            first, end = postings_offsets[terms[t]], postings_offsets[terms[t] + 1]
+            first, end = _span(postings_offsets, terms[t], len(postings_docs))
         skip = end - first > 16 * n  # search long lists, scan short ones
         for d in range(n):
             if skip:
@@ -242,7 +252,7 @@ def accumulate(  # noqa: PLR0912
                 if posting < 0:
                     complete = False
                     break
-                at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
+                at[j], ends[j] = _span(postings_starts, posting, len(positions))
                 single &= ends[j] - at[j] == 1
             if not complete:
                 continue
@@ -315,11 +325,11 @@ def collection_counts(
         if cliques[c, :size].min() < 0:
             continue
         if size == 1:
-            first, end = postings_offsets[cliques[c, 0]], postings_offsets[cliques[c, 0] + 1]
+            first, end = _span(postings_offsets, cliques[c, 0], len(postings_docs))
             out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
             continue
         for j in range(size):
-            next_posting[j] = postings_offsets[cliques[c, j]]
+            next_posting[j], _ = _span(postings_offsets, cliques[c, j], len(postings_docs))
             if _df(postings_offsets, cliques[c, j]) < _df(postings_offsets, cliques[c, rarest]):
                 rarest = j
         for driver in range(postings_offsets[cliques[c, rarest]], postings_offsets[cliques[c, rarest] + 1]):
@@ -332,7 +342,7 @@ def collection_counts(
                 if posting == end or postings_docs[posting] != postings_docs[driver]:
                     complete = False
                     break
-                at[j], ends[j] = postings_starts[posting], postings_starts[posting + 1]
+                at[j], ends[j] = _span(postings_starts, posting, len(positions))
             if not complete:
                 continue
             count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)

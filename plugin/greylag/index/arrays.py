@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greylag.errors import CollectionError
 from greylag.ranking import IntArray
 
 Int32Array = NDArray[np.int32]
@@ -26,6 +27,9 @@ DTYPES = {
     "forward_postings": "int64",
 }
 """The arrays' types by name, except for ``docids``, whose width depends on the docids."""
+
+DAMAGED = "the exported positions are damaged: greylag doctor --index names the file"
+"""What is wrong if an array points outside another one."""
 
 _BLOCK = 1 << 22  # postings processed at a time
 
@@ -47,12 +51,20 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 
 
+def check_bounds(values: Any, end: int) -> None:
+    """Raise `CollectionError` unless all values are from 0 to `end` - 1, as in undamaged arrays."""
+    if len(values) and not 0 <= values.min() <= values.max() < end:
+        raise CollectionError(DAMAGED)
+
+
 def document_lengths(postings_docs: Int32Array, postings_starts: IntArray, n_documents: int) -> IntArray:
     """Number of tokens of each document, shape (N,)."""
     lengths = np.zeros(n_documents, dtype=np.int64)
     for first in range(0, len(postings_docs), _BLOCK):
         tf = np.diff(postings_starts[first : first + _BLOCK + 1])
         docs = postings_docs[first : first + _BLOCK]
+        check_bounds(docs, n_documents)
+        check_bounds(tf, 1 << 31)
         lengths += np.bincount(docs, weights=tf, minlength=n_documents).astype(np.int64)
     return lengths
 

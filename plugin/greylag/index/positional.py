@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
-from greylag.index.arrays import Int32Array, document_lengths, ranges
+from greylag.index.arrays import Int32Array, check_bounds, document_lengths, ranges
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -241,13 +241,28 @@ class PositionalIndex:
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
         """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
-        entries = slice(self.forward_offsets[document], self.forward_offsets[document + 1])
-        postings = self.forward_postings[entries]
-        counts = self.postings_starts[postings + 1] - self.postings_starts[postings]
-        terms = np.repeat(self.forward_terms[entries].astype(np.int64), counts)
-        positions = self.positions[ranges(self.postings_starts[postings], counts)].astype(np.int64)
+        own, starts, counts = self.entries(slice(self.forward_offsets[document], self.forward_offsets[document + 1]))
+        terms = np.repeat(own.astype(np.int64), counts)
+        positions = self.positions[ranges(starts, counts)].astype(np.int64)
         order = np.argsort(positions, kind="stable")
         return terms[order], positions[order]
+
+    def entries(self, places: slice | IntArray) -> tuple[Int32Array, IntArray, IntArray]:
+        """The terms of forward entries, the first of each one's `positions`, and their number tf, each of shape (n,).
+
+        Raises
+        ------
+        CollectionError
+            If an entry points outside the arrays, as the files are damaged.
+        """
+        terms, postings = self.forward_terms[places], self.forward_postings[places]
+        check_bounds(terms, self.n_terms)
+        check_bounds(postings, len(self.postings_docs))
+        starts, ends = self.postings_starts[postings], self.postings_starts[postings + 1]
+        check_bounds(starts, self.n_tokens)
+        check_bounds(ends - 1, self.n_tokens)
+        check_bounds(ends - starts, self.n_tokens + 1)
+        return terms, starts, ends - starts
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
@@ -255,11 +270,9 @@ class PositionalIndex:
 
         numbers = np.asarray(documents, dtype=np.int64)
         counts = np.where(numbers < 0, 0, self.forward_offsets[numbers + 1] - self.forward_offsets[numbers])
-        entries = ranges(self.forward_offsets[np.maximum(numbers, 0)], counts)
-        postings = self.forward_postings[entries]
-        tf = (self.postings_starts[postings + 1] - self.postings_starts[postings]).astype(np.float64)
+        terms, _, tf = self.entries(ranges(self.forward_offsets[np.maximum(numbers, 0)], counts))
         indptr = np.concatenate([[0], np.cumsum(counts)])
-        return csr_matrix((tf, self.forward_terms[entries], indptr), shape=(len(numbers), self.n_terms))
+        return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V).

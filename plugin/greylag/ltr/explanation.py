@@ -209,14 +209,13 @@ def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> I
     """Tf of the cliques in the only window of the table, shape (cliques,): cf in a collection of one document."""
     vocabulary = np.unique(table.cliques[table.cliques >= 0])
     entries = slice(index.forward_offsets[document], index.forward_offsets[document + 1])
-    own = np.isin(vocabulary, index.forward_terms[entries])
-    postings = index.forward_postings[entries][np.isin(index.forward_terms[entries], vocabulary)]
-    starts = index.postings_starts[postings]
-    counts = index.postings_starts[postings + 1] - starts
+    terms, starts, counts = index.entries(entries)
+    own, wanted = np.isin(vocabulary, terms), np.isin(terms, vocabulary)
+    starts, counts = starts[wanted], counts[wanted]
     cliques = np.where(table.cliques >= 0, np.searchsorted(vocabulary, table.cliques), table.cliques)
     alone = (
         np.append(0, np.cumsum(own)),
-        np.zeros(len(postings), dtype=np.int32),
+        np.zeros(len(starts), dtype=np.int32),
         np.append(0, np.cumsum(counts)),
         index.positions[ranges(starts, counts)],
     )

@@ -166,7 +166,11 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         with _reading(path):
             if path.name.lower().endswith(_TAR):
                 with tarfile.open(path) as archive:
+                    size, limit = 0, gzip_limit(path.stat().st_size)
                     for member in archive:
+                        size += member.size
+                        if size > limit:
+                            raise OSError(f"more than {limit >> 20} MB of content: is it the right file?")
                         if content := archive.extractfile(member):
                             yield path / member.name, content
             else:

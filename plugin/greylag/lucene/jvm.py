@@ -10,8 +10,10 @@ code that calls Java (`calls_java`); `method_handles.run` admits other threads w
 
 from __future__ import annotations
 
+import codecs
 import functools
 import importlib.util
+import locale
 import os
 import re
 import shutil
@@ -216,21 +218,17 @@ def _launch(heap: str) -> None:
     import jnius_config
 
     if not jnius_config.vm_running:
-        java, environment = find_java(), os.environ.get("JAVA_HOME")
+        java = find_java()
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
         jnius_config.add_options(
             f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK, *_no_litter()
         )
-        os.environ["JAVA_HOME"] = str(java.home)
         try:
-            import jnius  # noqa: F401
+            with _environment({"JAVA_HOME": str(java.home), **_locale()}):
+                import jnius  # noqa: F401
         except Exception as error:
             raise DependencyError(f"Java {java.version} in {java.home} does not start: {error}") from error
-        finally:
-            del os.environ["JAVA_HOME"]
-            if environment is not None:
-                os.environ["JAVA_HOME"] = environment
     from jnius import JavaException, autoclass
 
     try:
@@ -240,6 +238,25 @@ def _launch(heap: str) -> None:
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
             "call greylag.lucene.start_jvm() before anything else starts a JVM"
         ) from error
+
+
+def _locale() -> dict[str, str]:
+    """Variables by which Java can name all files, as Python can. In a locale of ASCII it could name only some."""
+    return {"LC_ALL": "C.UTF-8"} if codecs.lookup(locale.getencoding()).name == "ascii" else {}
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set variables of the environment for the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _no_litter() -> tuple[str, ...]:

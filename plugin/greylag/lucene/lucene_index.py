@@ -203,9 +203,7 @@ class LuceneIndex:
         try:
             reader = java_class("org.apache.lucene.index.DirectoryReader").open(transfers.directory(self.path))
         except pyjnius().JavaException as error:
-            raise CollectionError(
-                f"{self.path} cannot be opened; it may come from another version of Pyserini ({reason(error)}): {BUILD}"
-            ) from error
+            raise CollectionError(f"{self.path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
         if _fingerprint(self.path) != self.fingerprint:
             raise CollectionError(f"{self.path} has changed since it was opened: create another LuceneIndex")
         return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
@@ -320,6 +318,15 @@ class QueryLikelihood(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
+
+
+def _why_unopened(error: Exception) -> str:
+    name = str(getattr(error, "classname", "")).rpartition(".")[2]
+    if name == "InvalidPathException":
+        return "has a name that Java cannot represent in this locale; set LC_ALL=C.UTF-8"
+    if name in ("CorruptIndexException", "EOFException", "FileNotFoundException", "NoSuchFileException"):
+        return "is damaged"
+    return "cannot be opened; it may come from another version of Pyserini"
 
 
 def _fingerprint(path: Path) -> str:
