@@ -1,3 +1,4 @@
+import errno
 import gzip
 import logging
 import math
@@ -7,7 +8,16 @@ import time
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import MAX_SMALL, check_names, open_atomically, parse_number, read_json_lines, write_text
+from greylag.files import (
+    MAX_SMALL,
+    check_names,
+    open_atomically,
+    parse_number,
+    read_json_lines,
+    reserve,
+    sync,
+    write_text,
+)
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
 
 READERS = {
@@ -177,6 +187,23 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert os.read(reader, 99) == b"through\n"
     os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("error", [None, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_space_is_reserved_on_any_system(error, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(error, os.strerror(error))
+
+    if error is None:
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+        monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    else:
+        monkeypatch.setattr(os, "posix_fallocate", fail, raising=False)
+    for size in (0, 1, (1 << 20) + 7):
+        with (tmp_path / "a").open("wb") as file:
+            reserve(file, size)
+        assert (tmp_path / "a").read_bytes() == bytes(size)
+        sync(tmp_path / "a", drop=True)
 
 
 def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):

@@ -47,6 +47,17 @@ def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path: Path, capl
     assert names(tmp_path) == set()
 
 
+def test_a_system_without_these_locks_is_named() -> None:
+    code = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "from greylag.cli import main; sys.argv[1:] = ['evaluate', 'a', 'b']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("greylag: error: greylag needs file locks of POSIX: use Linux or macOS")
+    assert done.stderr.count("\n") == 1
+
+
 def test_only_stale_files_of_greylag_are_swept(tmp_path: Path) -> None:
     mine = {".greylag-notes", f"{TEMPORARY}{HEX}.bak", f"x{TEMPORARY}{HEX}", ".greylag", "a.greylag-lock"}
     for name in (*mine, f"{TEMPORARY}{HEX}", ".a.greylag-lock"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.robustness.machine import Counts, rounds, snapshot
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
 WITH_INDEX = ("--index", "index", "--topics", TOPICS, "--jobs", "1")
+_TEMPORARY = re.compile(r"\.greylag-([0-9a-f]{32}|lock|part|old)$")
 # What is prepared, what is killed, and the output.
 COMMANDS: dict[str, tuple[list[str], list[str], str]] = {
     "index": ([], ["index", DOCS, "--out", "index"], "index"),
@@ -57,7 +59,8 @@ def result(folder: Path, output: str, printed: str) -> object:
 
 def strays(folder: Path) -> list[str]:
     """Temporary files and folders."""
-    return [str(path) for path in folder.rglob("*") if ".greylag-" in path.name or path.parent.name == "tmp"]
+    found = [path for path in folder.rglob("*") if _TEMPORARY.search(path.name) or path.parent.name == "tmp"]
+    return list(map(str, found))
 
 
 def try_kill(name: str, folder: Path, rng: random.Random, prepared: Path) -> str:

@@ -24,6 +24,9 @@ from greylag.lucene import transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.ranking import Query, Ranking, Source
 
+SMALL = 1 << 26
+"""The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
+
 BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
 
 
@@ -39,7 +42,8 @@ class Statistics(NamedTuple):
 class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
-    It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe.
+    It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe. On
+    opening, Lucene's checksums are compared if the files have at most 64 MB; `check_integrity` compares them always.
 
     Parameters
     ----------
@@ -140,12 +144,7 @@ class LuceneIndex:
     @calls_java
     def check_integrity(self) -> None:
         """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
-        try:
-            leaves = self._reader().leaves()
-            for number in range(leaves.size()):
-                leaves.get(number).reader().checkIntegrity()
-        except pyjnius().JavaException as error:
-            raise CollectionError(f"{self.path} is damaged ({reason(error)}): build it again") from error
+        _check_integrity(self.path, self._reader())
 
     @calls_java
     def docids(self) -> list[str]:
@@ -206,6 +205,8 @@ class LuceneIndex:
             raise CollectionError(f"{self.path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
         if _fingerprint(self.path) != self.fingerprint:
             raise CollectionError(f"{self.path} has changed since it was opened: create another LuceneIndex")
+        if sum(file.stat().st_size for file in self.path.iterdir()) <= SMALL:
+            _check_integrity(self.path, reader)
         return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
     def _terms(self, field: str) -> Any:
@@ -318,6 +319,15 @@ class QueryLikelihood(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
+
+
+def _check_integrity(path: Path, reader: Any) -> None:
+    try:
+        leaves = reader.leaves()
+        for number in range(leaves.size()):
+            leaves.get(number).reader().checkIntegrity()
+    except pyjnius().JavaException as error:
+        raise CollectionError(f"{path} is damaged ({reason(error)}): build it again") from error
 
 
 def _why_unopened(error: Exception) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
-from greylag.features.spec import UNLIMITED, Window
+from greylag.errors import CollectionError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import UNLIMITED, FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import Profile
 from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -74,3 +78,18 @@ def test_examples_by_hand(
     assert counted(index, terms, order, "indri")[0][place] == indri
     assert counted(index, terms, order, "galago")[0][place] == galago
     assert counted(index, terms, order, "inquery")[0][place] == inquery
+
+
+@pytest.mark.parametrize("value", [-1, -(2**40), 10**6, 2**62])
+@pytest.mark.parametrize("name", ["postings_offsets", "postings_starts"])
+@pytest.mark.parametrize("spec", ["FI/term/LM", "SD/ordered/LM-O-4", "FD/unordered/BM25-U-8"])
+def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str) -> None:
+    index = PositionalIndex.from_texts({"1": "new york city new york", "2": "york new city"})
+    lengths = index.document_lengths
+    array = getattr(index, name).copy()
+    array[-2] = value
+    array.flags.writeable = False
+    damaged = replace(index, **{name: array})
+    damaged.__dict__["document_lengths"] = lengths  # the loops themselves are to notice it
+    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        FeatureExtractor(damaged, (FeatureSpec.parse(spec),))(Ranking("1", "new york", ("1", "2"), np.zeros(2)))

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.index.arrays import document_lengths, document_sizes, encode_docids, fingerprint, offsets, ranges
+from greylag.errors import CollectionError
+from greylag.index.arrays import (
+    check_bounds,
+    document_lengths,
+    document_sizes,
+    encode_docids,
+    fingerprint,
+    offsets,
+    ranges,
+)
 from greylag.index.invert import invert
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
@@ -33,6 +42,23 @@ def test_lengths_and_sizes_of_documents() -> None:
     arrays = invert(TEXTS)
     assert document_lengths(arrays["postings_docs"], arrays["postings_starts"], 3).tolist() == [3, 1, 0]
     assert document_sizes(arrays["postings_docs"], 3).tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("values", [[-1], [0, 3], [1, -(2**40)], [2**40]])
+def test_values_out_of_bounds_are_damage(values: list[int]) -> None:
+    check_bounds(np.array([0, 2, 1]), 3)
+    check_bounds(np.array([], dtype=np.int64), 0)
+    with pytest.raises(CollectionError, match="damaged: greylag doctor --index names the file"):
+        check_bounds(np.array(values), 3)
+
+
+@pytest.mark.parametrize(("name", "value"), [("postings_docs", 3), ("postings_docs", -1), ("postings_starts", 99)])
+def test_no_length_is_computed_from_damaged_arrays(name: str, value: int) -> None:
+    arrays = {**invert(TEXTS)}
+    arrays[name] = arrays[name].copy()
+    arrays[name][1] = value
+    with pytest.raises(CollectionError, match="damaged"):
+        document_lengths(arrays["postings_docs"], arrays["postings_starts"], 3)
 
 
 def test_lengths_and_sizes_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

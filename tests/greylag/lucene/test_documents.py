@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,18 @@ def test_documents_are_counted(tmp_path: Path) -> None:
         (tmp_path / f"out{number}").mkdir()
         docs = tmp_path / name
         assert lay_out(docs, guess_collection(docs), tmp_path / f"out{number}", 2)[1] == 2
+
+
+def test_an_archive_that_expands_beyond_reason_is_refused(tmp_path: Path) -> None:
+    content = HTML.encode() + b" " * (40 << 20)
+    with tarfile.open(tmp_path / "h.tar.gz", "w:gz", compresslevel=1) as archive:
+        for name in ("a.html", "b.html"):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    (tmp_path / "out").mkdir()
+    with pytest.raises(FormatError, match=r"h.tar.gz: cannot be read: more than \d+ MB of content: is it the right"):
+        lay_out(tmp_path / "h.tar.gz", "HtmlCollection", tmp_path / "out", 1)
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:

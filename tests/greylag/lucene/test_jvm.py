@@ -217,6 +217,23 @@ def test_the_main_thread_keeps_its_stack() -> None:
     assert python(START + textwrap.dedent(code)).stdout == "done\n"
 
 
+@pytest.mark.parametrize("name", ["LC_ALL", "LANG"])
+def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path: Path, name: str) -> None:
+    (tmp_path / "é").mkdir()
+    code = (
+        "import os, sys; from greylag.lucene.jvm import java_class\n"
+        "before = dict(os.environ); path = java_class('java.nio.file.Paths').get(sys.argv[1])\n"
+        "print(java_class('java.nio.file.Files').getLastModifiedTime(path) is not None, before == dict(os.environ))"
+    )
+    others = {key: value for key, value in os.environ.items() if key[:3] != "LC_" and key != "LANG"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "é")],
+        env={**others, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONCOERCECLOCALE": "0", name: "C"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "True True\n", done.stderr
+
+
 def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     code = f"import os; os.chdir({str(tmp_path / 'work')!r})\n{START}import ctypes; ctypes.string_at(0)"

@@ -190,6 +190,23 @@ def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    (file,) = copy.glob("*.doc")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+        LuceneIndex(copy).bm25()(Query("1", "x"))
+    monkeypatch.setattr("greylag.lucene.lucene_index.SMALL", 1)
+    large = LuceneIndex(copy)
+    assert large.statistics().documents == small.statistics().documents
+    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+        large.check_integrity()
+
+
 def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:
     docs = write_json(tmp_path / "docs.jsonl", documents)
     build_index(docs, tmp_path / "index")
