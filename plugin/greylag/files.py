@@ -146,6 +146,8 @@ def read_bytes(path: str | Path) -> bytes:
             return b"".join(limited(path, file, MAX_STREAM)) if size is None else file.read()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
+    except FormatError:  # of `limited`
+        raise
     except MemoryError:
         raise FormatError(path, None, "does not fit in memory; split it") from None
     except (OSError, ValueError) as error:  # a path with NUL is a ValueError

@@ -236,15 +236,15 @@ def test_lines_that_are_not_json_objects_are_refused(line, reason, tmp_path):
 
 def test_gzip_that_expands_beyond_reason_is_refused(tmp_path):
     (tmp_path / "bomb").write_bytes(gzip.compress(b"1\tx\n" * (MAX_SMALL // 4 + 1)))
-    with pytest.raises(FormatError, match="bomb: has more than 64 MB of content"):
+    with pytest.raises(FormatError, match=r"^[^:]*bomb: has more than 64 MB of content"):
         read_topics(tmp_path / "bomb")
     (tmp_path / "zeros").write_bytes(gzip.compress(bytes(1 << 21)))
-    with pytest.raises(FormatError, match="zeros: contains NUL bytes only"):
+    with pytest.raises(FormatError, match=r"^[^:]*zeros: contains NUL bytes only"):
         read_topics(tmp_path / "zeros")
 
 
 def test_endless_devices_are_refused():
-    with pytest.raises(FormatError, match="/dev/zero: contains NUL bytes only"):
+    with pytest.raises(FormatError, match=r"^/dev/zero: contains NUL bytes only"):
         read_topics("/dev/zero")
 
 

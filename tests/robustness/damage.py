@@ -1,7 +1,4 @@
-"""Damaged files of an export and of the store of window counts: named, and made again or refused.
-
-``python -m tests.robustness.damage SECONDS SEED`` tries them in a process without a JVM, which can be forked.
-"""
+"""Damaged files of an export and of the store of window counts: named, and made again or refused."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import logging
 import os
 import random
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,9 +149,3 @@ def run(seconds: float, seed: int) -> Counts:
                     lambda: try_rot(name, kind, original, rng),  # noqa: B023
                 )
     return counts
-
-
-if __name__ == "__main__":
-    found = run(float(sys.argv[1]), int(sys.argv[2]))
-    print(found)
-    sys.exit(len(found.wrong) > 0)

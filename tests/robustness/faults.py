@@ -1,7 +1,4 @@
-"""Failing writes: every call that changes the disk fails, is cut short, or is the last one of its process.
-
-``python -m tests.robustness.faults SECONDS SEED`` tries all of them in a process without a JVM, which can be forked.
-"""
+"""Failing writes: every call that changes the disk fails, is cut short, or is the last one of its process."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import io
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -248,9 +244,3 @@ def run(seconds: float, seed: int) -> Counts:
                 (place / f"{name}-{kind}").mkdir()
                 sweep_calls(name, kind, place / f"{name}-{kind}", counts, 1 + seed % step, step)
     return counts
-
-
-if __name__ == "__main__":
-    found = run(float(sys.argv[1]), int(sys.argv[2]))
-    print(found)
-    sys.exit(len(found.wrong) > 0)

@@ -1,6 +1,7 @@
 """What the machine may do wrong: the counts of what was tried, and all of it together.
 
-``python -m tests.robustness.machine SECONDS [SEED]`` tries on with new seeds.
+``python -m tests.robustness.machine SECONDS [SEED [PART ...]]`` tries on with new seeds. The parts that fork must be in a
+process without a JVM.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,8 @@ from pathlib import Path
 from greylag.errors import GreylagError
 
 FAST = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # flushing to it takes no time
-PARTS = ("faults", "damage", "kills", "concurrency")
+FORKING = ("faults", "damage", "places")
+PARTS = (*FORKING, "kills", "concurrency")
 
 
 @dataclass
@@ -74,11 +76,11 @@ def rounds(seconds: float, seed: int) -> Iterator[tuple[int, Path]]:
             return
 
 
-def run(seconds: float, seed: int) -> Counts:
+def run(seconds: float, seed: int, parts: Sequence[str] = PARTS) -> Counts:
     """Try everything, each part for its share of the time."""
     total = Counts()
-    for part in PARTS:
-        counts = import_module(f"tests.robustness.{part}").run(seconds / len(PARTS), seed)
+    for part in parts:
+        counts = import_module(f"tests.robustness.{part}").run(seconds / len(parts), seed)
         print(f"{part}: {counts}", flush=True)
         total.add(counts)
     return total
@@ -86,6 +88,6 @@ def run(seconds: float, seed: int) -> Counts:
 
 if __name__ == "__main__":
     budget = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
-    found = run(budget, int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()))
+    found = run(budget, int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()), sys.argv[3:] or PARTS)
     print(found)
     sys.exit(len(found.wrong) > 0)

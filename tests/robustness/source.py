@@ -23,9 +23,10 @@ QUERY = "new york city goose"
 class MemorySource:
     """The methods of `LuceneIndex` that an export uses, for texts in memory."""
 
-    def __init__(self, path: Path, texts: dict[str, str]) -> None:
-        path.mkdir(exist_ok=True)
-        (path / "segments_1").write_text(repr(texts))
+    def __init__(self, path: Path, texts: dict[str, str], *, write: bool = True) -> None:
+        if write:
+            path.mkdir(exist_ok=True)
+            (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, _fingerprint(path)
         self._index = PositionalIndex.from_texts(texts)
 

@@ -8,22 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness import concurrency, damage, kills
+from tests.robustness import concurrency, kills
+from tests.robustness.machine import FORKING
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_failing_writes() -> None:
-    command = [sys.executable, "-m", "tests.robustness.faults", "0", "1"]
+def forked(seconds: int, seed: int) -> None:
+    """Run the parts that fork; they print their counts."""
+    command = [sys.executable, "-m", "tests.robustness.machine", str(seconds), str(seed), *FORKING]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ", 0 wrong" in done.stdout
+    *parts, total = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in parts] == [*FORKING]
+    assert total.endswith(" 0 wrong")
+    assert int(total.split()[0]) > 200
 
 
-def test_damaged_files() -> None:
-    counts = damage.run(0, 1)
-    assert counts.wrong == []
-    assert counts.tried > 100
+def test_failing_writes_damaged_files_and_other_users() -> None:
+    forked(0, 1)
 
 
 def test_a_killed_process() -> None:
@@ -35,6 +38,7 @@ def test_two_processes_at_one_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [damage, kills, concurrency])
-def test_for_longer(part: object) -> None:
-    assert part.run(60, 2).wrong == []  # type: ignore[attr-defined]
+def test_for_longer() -> None:
+    forked(90, 2)
+    assert kills.run(60, 2).wrong == []
+    assert concurrency.run(60, 2).wrong == []

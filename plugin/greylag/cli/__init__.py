@@ -114,7 +114,8 @@ def main() -> None:
         _discard_output()
         code = 1
     except OSError as error:
-        code = _fail(f"{error.filename or 'output'}: {error.strerror}" if error.strerror else str(error))
+        place = error.filename or ("output" if os.path.exists(os.curdir) else "the working folder was removed")
+        code = _fail(f"{place}: {error.strerror}" if error.strerror else str(error))
         if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
             _discard_output()
     except UnicodeEncodeError as error:

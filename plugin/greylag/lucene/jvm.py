@@ -219,6 +219,8 @@ def _launch(heap: str) -> None:
 
     if not jnius_config.vm_running:
         java = find_java()
+        if not os.path.exists(os.curdir):  # Java would end the process
+            raise ParameterError("the working folder was removed, and Java does not start in it: change to another")
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
         jnius_config.add_options(
