@@ -111,6 +111,15 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
 
 
+def in_folder() -> bool:
+    """Whether the working folder still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def read_mark(folder: Path) -> str:
     """The content of a folder's marker file; "" if there is none."""
     try:

@@ -1,7 +1,7 @@
 """What the machine may do wrong: the counts of what was tried, and all of it together.
 
-``python -m tests.robustness.machine SECONDS [SEED [PART ...]]`` tries on with new seeds. The parts that fork must be in a
-process without a JVM.
+``python -m tests.robustness.machine SECONDS [SEED [PART ...]]`` tries on with new seeds. The parts that fork must be in
+a process without a JVM.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ TEXTS = {f"d{n}": f"new york w{n % 7} goose w{n % 3} york city w{n % 5} new york
 QUERY = "new york city goose"
 
 
+@cache
+def _inverted(texts: tuple[tuple[str, str], ...]) -> PositionalIndex:
+    return PositionalIndex.from_texts(texts)
+
+
 class MemorySource:
     """The methods of `LuceneIndex` that an export uses, for texts in memory."""
 
@@ -28,7 +34,7 @@ class MemorySource:
             path.mkdir(exist_ok=True)
             (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, _fingerprint(path)
-        self._index = PositionalIndex.from_texts(texts)
+        self._index = _inverted(tuple(texts.items()))
 
     def check_integrity(self) -> None:
         """Find nothing."""

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from greylag import __version__
 from greylag.cli.groups import flatten
 from greylag.errors import GreylagError, one_line
+from greylag.folders import in_folder
 
 COMMANDS = {
     "index": "Index documents with positions.",
@@ -114,7 +115,7 @@ def main() -> None:
         _discard_output()
         code = 1
     except OSError as error:
-        place = error.filename or ("output" if os.path.exists(os.curdir) else "the working folder was removed")
+        place = error.filename or ("output" if in_folder() else "the working folder was removed")
         code = _fail(f"{place}: {error.strerror}" if error.strerror else str(error))
         if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
             _discard_output()

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from greylag.evaluation import parse_measure
 from greylag.ranking import Run
 
 
+@cache  # reading them takes a quarter of a second
 def versions() -> dict[str, str]:
     """The versions of Python, greylag and each installed package that greylag requires."""
     found = {"Python": platform.python_version(), "greylag": version("greylag")}

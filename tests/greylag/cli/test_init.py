@@ -71,6 +71,20 @@ def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, 
     assert refused("doctor") == f"greylag: error: {reason}\n"
 
 
+@pytest.mark.parametrize(
+    "words", ["demo --out x", "experiment x.yaml", "index x --out y", "search --index x --topics y --out z"]
+)
+def test_a_working_folder_that_was_removed(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert re.search(
+        "working folder was removed|cannot be read|does not exist|is not a Lucene", refused(*words.split())
+    )
+
+
 def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(path: object) -> None:
         raise KeyboardInterrupt

@@ -234,6 +234,19 @@ def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path: Path, name: str
     assert done.stdout == "True True\n", done.stderr
 
 
+def test_a_working_folder_that_was_removed(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
+        "from greylag.errors import ParameterError; from greylag.lucene.jvm import start_jvm\n"
+        "try:\n    start_jvm()\nexcept ParameterError as error:\n    print(error)"
+    )
+    (tmp_path / "gone").mkdir()
+    command = [sys.executable, "-c", code, str(tmp_path / "gone")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("the working folder was removed, and Java does not start in it"), done.stderr
+
+
 def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     code = f"import os; os.chdir({str(tmp_path / 'work')!r})\n{START}import ctypes; ctypes.string_at(0)"
