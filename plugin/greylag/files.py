@@ -246,7 +246,7 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:
-                record = json.loads(line.decode())
+                record = parse_json(line.decode())
             except json.JSONDecodeError as error:
                 reason = f"not a JSON object: {error.msg} at column {error.colno}"
                 raise FormatError(path, number, reason) from None
@@ -255,6 +255,19 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
             if not isinstance(record, dict):
                 raise FormatError(path, number, f"not a JSON object: {type(record).__name__}")
             yield number, record
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; `ValueError` if it is not JSON or an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r:.60}; keep one of them")
+    return found
 
 
 def parse_number(text: bytes) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, ModelError
-from greylag.files import Faults, read_text, write_text
+from greylag.files import Faults, parse_json, read_text, write_text
 from greylag.index.positional import PositionalIndex
 
 _COMMON = {"parameters": dict, "fingerprint": str, "provenance": dict}
@@ -60,7 +60,7 @@ def model_content(path: str | Path, kind: str, schema: int, command: str, **type
     """
     try:
         with Faults(path, lenient=None) as faults:
-            content = json.loads(read_text(path, faults))
+            content = parse_json(read_text(path, faults))
     except FormatError as error:
         raise ModelError(str(error)) from None
     except (ValueError, RecursionError) as error:

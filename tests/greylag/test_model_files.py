@@ -59,6 +59,13 @@ def test_no_entry_may_be_missing(tmp_path: Path, name: str) -> None:
         read(path)
 
 
+def test_no_entry_may_be_given_twice(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"kind": "kind", "schema": 3, **CONTENT})[:-1] + ', "weight": 2}')
+    with pytest.raises(ModelError, match="not a model file: duplicate key 'weight'; keep one of them"):
+        read(path)
+
+
 def test_types_may_be_required(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     write_model(path, "kind", 3, {**CONTENT, "k": True})

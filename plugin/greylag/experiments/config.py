@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -25,6 +26,9 @@ MAX_YAML = 1 << 20
 """The largest experiment file, in bytes."""
 MAX_NAME = 200
 """The longest name of a file in an output folder, in UTF-8 bytes, without its suffix."""
+_DECIMAL = re.compile(
+    r"[-+]?(0|[1-9][0-9]*|[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?|\.inf|\.nan)", re.IGNORECASE
+)
 T = TypeVar("T", bound="Experiment")
 
 
@@ -109,7 +113,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML whose values are those of JSON: no aliases, and text as the only keys, each once. Dates are text."""
+    """YAML whose values are those of JSON: no aliases, decimal numbers, and text as the only keys, each once.
+
+    Dates are text.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (yaml's own way)
         first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
@@ -130,6 +137,18 @@ class _Loader(yaml.SafeLoader):
                 raise _refusal(f"duplicate key {key.value!r:.60}; keep one of them", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _decimal(loader: _Loader, node: Any) -> Any:
+    """A number; YAML would read 010 as 8, 1:30 as 90 and 1_0 as 10."""
+    if not _DECIMAL.fullmatch(node.value):
+        raise _refusal(f"number {node.value!r:.60} is not decimal; write it so, or put it in quotes", node)
+    whole = node.tag.endswith(":int")
+    return loader.construct_yaml_int(node) if whole else loader.construct_yaml_float(node)
+
+
+for _tag in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _decimal)
 
 
 def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.files import gzip_limit, is_name
+from greylag.files import gzip_limit, is_name, parse_json
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 
@@ -38,7 +38,7 @@ _FIRST_CHARACTERS = {
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
-_TREC_TAG = re.compile(r"</?DOC(NO)?>")
+_TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -211,11 +211,11 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
     """The value on a line or, if it does not end there, on that line and all lines after it."""
     try:
         try:
-            return json.loads(line)
+            return parse_json(line)
         except json.JSONDecodeError as error:
             if error.pos < len(line.rstrip()):
                 raise
-            return json.loads(line + "".join(text for _, text in rest))
+            return parse_json(line + "".join(text for _, text in rest))
     except json.JSONDecodeError as error:
         raise FormatError(name, number + error.lineno - 1, f"not JSON: {error.msg} at column {error.colno}") from error
     except FormatError:
@@ -308,5 +308,7 @@ def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
 def _reading(name: Path) -> Iterator[None]:
     try:
         yield
+    except KeyError as error:  # of tarfile
+        raise FormatError(name, None, f"cannot be read: a link leads out of the archive ({error.args[0]})") from error
     except (OSError, EOFError, tarfile.TarError, zlib.error, UnicodeDecodeError) as error:
         raise FormatError(name, None, f"cannot be read: {error}") from error

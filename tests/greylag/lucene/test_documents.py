@@ -14,6 +14,18 @@ from greylag.lucene.documents import guess_collection, lay_out
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, TREC
 
 
+def archived_link() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        member = tarfile.TarInfo("a.html")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(member)
+    return content.getvalue()
+
+
+LINK = archived_link()
+
+
 @pytest.mark.parametrize(
     ("content", "collection"),
     [
@@ -51,6 +63,9 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
         (FormatError, r"j.json:1: docid '\\ud800' .*not UTF-8", {"j.json": GOOD.replace("1", "\\ud800")}),
         (FormatError, r"j.json:1: not JSON .*recursion", {"j.json": '{"id": ' + "[" * 100_000}),
         (FormatError, r"j.json:1: not JSON .*digits", {"j.json": GOOD.replace('"1"', "1" * 5000)}),
+        (FormatError, r"j.json:1: not JSON .*duplicate key 'id'; keep", {"j.json": GOOD.replace("{", '{"id": "0", ')}),
+        (FormatError, r"t.trec:15: <doc> is not inside <DOC>", {"t.trec": TREC + TREC.lower()}),
+        (FormatError, r"h.tar: cannot be read: a link leads out of the archive", {"h.tar": LINK}),
         (FormatError, r"t.trec:1: docid 'T 1' .*white space", {"t.trec": TREC.replace("T1", "T 1")}),
         (FormatError, r"t.trec:1: docid 'T.*1' .*NUL", {"t.trec": TREC.replace("T1", "T\x001")}),
         (FormatError, r"j.gz: .*more than 64 MB", {"j.gz": gzip.compress(b"{" + b"\n" * (65 << 20))}),
