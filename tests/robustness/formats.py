@@ -86,9 +86,6 @@ def qids(rng: random.Random) -> list[str]:
     return rng.sample(["1", "2", "301", "q-7", "é", "10032"], rng.randint(1, 4))
 
 
-# Tables -------------------------------------------------------------------------------------------------------------
-
-
 def make_qrels(rng: random.Random) -> bytes:
     lines = [
         f"{q} {rng.choice(['0', 'Q0', '1', '4.5'])} {d} {rng.randint(-2, 4)}\n"
@@ -212,9 +209,6 @@ def letor_oracle(text: bytes) -> Any:
     return found
 
 
-# Topics -------------------------------------------------------------------------------------------------------------
-
-
 def make_table(rng: random.Random) -> bytes:
     return "".join(f"{qid}\t{phrase(rng)}\n" for qid in qids(rng)).encode()
 
@@ -266,9 +260,6 @@ def marked_oracle(text: bytes) -> Any:
     tag = opening[1] if opening else ""
     entities = content.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("<![CDATA[", " ")
     return Marked(content + entities, len(re.findall(rf"<{tag}\b[^<>]*>", content, re.IGNORECASE)))
-
-
-# JSON and YAML ------------------------------------------------------------------------------------------------------
 
 
 def make_titles(rng: random.Random) -> bytes:
