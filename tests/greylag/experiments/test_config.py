@@ -109,7 +109,7 @@ def test_fields_out_of_their_domain(tmp_path: Path, content: str, reason: str) -
         (b"a: !!timestamp 2020-13-45", r"a value is not valid"),
         (b"a: !!binary x", r"not YAML|a value is not valid"),
         (b"a: !!set {x}", r"a value is not valid|not text"),
-        (b"a: !!int ''", r"a value is not valid"),
+        (b"a: !!int ''", r"number '' is not decimal"),
         (b"a: !!bool x", r"a value is not valid"),
         (b"a: !!python/object/apply:os.system [ls]", r"not YAML: could not determine a constructor"),
         (b"a: " + b"[" * 100_000, r"nested too deeply"),
