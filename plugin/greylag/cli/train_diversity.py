@@ -46,7 +46,7 @@ class LearnerOptions:
     def make(self) -> CuttingPlane | Coulomb:
         """The learner."""
         options = given(self, "--method", self.method)
-        return CuttingPlane(**options) if self.method == "svmdiv" else Coulomb(**options)
+        return CuttingPlane(slack="n", **options) if self.method == "svmdiv" else Coulomb(**options)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,9 @@ def fit_grid(
 def fit_grid(
     model: CoverageModel, training: Sequence[Example], learner: CuttingPlane | Coulomb, grid: Collection[float] = C_GRID
 ) -> Mapping[float, Solution | Ensemble]:
-    """Fit `learner` with each C of `grid`, in ascending order, in place of its own."""
+    """Fit `learner` with each C of `grid`, in ascending order, in place of its own; see `CuttingPlane.fit_path`."""
+    if isinstance(learner, CuttingPlane):
+        return dict(learner.fit_path(model, training, grid))
     return {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
 
 

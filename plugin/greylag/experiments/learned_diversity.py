@@ -191,7 +191,7 @@ def cross_validate(
             training_examples([ranked[number][qid] for qid in qids], subtopics, make, depth=option.depth)
             for qids in (training, folds[after])
         )
-        model = train(known, make, CuttingPlane(), k=k, validation=held_out)
+        model = train(known, make, CuttingPlane(slack="n"), k=k, validation=held_out)
         stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
         diversified |= {qid: stage(ranked[number][qid]) for qid in test}
     return diversified

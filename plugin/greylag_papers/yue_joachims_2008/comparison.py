@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ from greylag_papers.yue_joachims_2008.splits import Split
 LOSS = "weighted subtopic loss"
 ORACLE = "known-subtopics"
 RANDOM_SEEDS = 20
-LEARNER = CuttingPlane()
+LEARNER = CuttingPlane(slack="n")
 BASELINES: Mapping[str, Callable[[StudyQuery], Gain]] = {
     "first-stage": lambda query: ModularGain(np.zeros(len(query.relevance))),
     "coverage": lambda query: unweighted_coverage(query.frequencies),
@@ -70,7 +70,7 @@ class Fit(NamedTuple):
     iterations : int
         Iterations of the cutting plane.
     seconds : float
-        Time of training.
+        Time of training, which starts with what was found for the next smaller C.
     """
 
     method: str
@@ -163,7 +163,7 @@ def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
 
 
 def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> tuple[list[Loss], list[Fit]]:
-    """SVM-div on a split, trained with each C of `grid`.
+    """SVM-div on a split, trained with each C of `grid`, ascending.
 
     Returns
     -------
@@ -176,13 +176,13 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
     training, validation, test = ([(query.candidates[space], query.truth) for query in queries] for queries in split)
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))
     solutions, rows, fits = {}, [], []
-    for C in sorted(grid):
-        start = time.perf_counter()
-        solution = solutions[C] = replace(LEARNER, C=C).fit(model, training)
+    start = time.perf_counter()
+    for C, solution in LEARNER.fit_path(model, training, grid):
         seconds = time.perf_counter() - start
-        fitted = mean_loss(model, training, solution.weights)
+        solutions[C], fitted = solution, mean_loss(model, training, solution.weights)
         fits.append(Fit(space, k, C, fitted, greedy, solution.iterations, seconds))
         for query, (x, truth) in zip(split.test, test, strict=True):
             rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
+        start = time.perf_counter()
     chosen = choose_cost(model, solutions, validation)
     return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

@@ -92,6 +92,17 @@ def test_validation_chooses_the_cost(examples: Any) -> None:
     assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
 
 
+def test_a_grid_with_n_slacks_shares_what_was_found(examples: Any) -> None:
+    model, training = CoverageModel(4), list(examples[1].values())[:5]
+    learner, grid = CuttingPlane(slack="n"), (0.01, 1.0, 100.0)
+    found, alone = fit_grid(model, training, learner, grid[::-1]), replace(learner, C=100.0).fit(model, training)
+    assert list(found) == list(grid)
+    assert {C: solution.objective for C, solution in found.items()} == {
+        C: solution.objective for C, solution in learner.fit_path(model, training, grid)
+    }
+    assert found[100.0].iterations < alone.iterations
+
+
 def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
     _, known = examples
     members = np.random.default_rng(3).standard_normal((3, PRESETS["svmdiv"].n_features))

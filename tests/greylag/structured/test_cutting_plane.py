@@ -132,6 +132,22 @@ def test_the_limit_warns_and_the_gap_still_holds(slack: str, caplog: pytest.LogC
     assert TrainingSet(Table(), examples).objective(solution.weights, 10.0) == pytest.approx(solution.objective)
 
 
+@pytest.mark.parametrize("slack", ["one", "n"])
+def test_a_path_has_the_optimum_of_each_cost_in_ascending_order(slack: str) -> None:
+    examples, grid = random_tables(9, n=10, outputs=30, d=8), (30.0, 0.01, 1000.0, 1.0)
+    learner = CuttingPlane(C=5.0, epsilon=1e-6, slack=slack)  # type: ignore[arg-type]
+    path = dict(learner.fit_path(Table(), examples, grid))
+    assert list(path) == sorted(grid)
+    for C, solution in path.items():
+        assert solution.converged
+        alone = CuttingPlane(C, epsilon=1e-6).fit(Table(), examples)
+        assert abs(solution.objective - alone.objective) <= 1e-6 * C + 1e-9 * alone.objective
+    again = dict(learner.fit_path(Table(), examples, sorted(grid)))
+    assert [again[C].weights.tobytes() for C in grid] == [path[C].weights.tobytes() for C in grid]
+    with pytest.raises(ParameterError, match="C must be a finite number above 0, not 0"):
+        learner.fit_path(Table(), examples, [1.0, 0.0])
+
+
 def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = random_tables(7, n=10, outputs=30, d=20)
     best = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
@@ -141,13 +157,15 @@ def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch: pytest.MonkeyP
     assert best.objective == pytest.approx(kept.objective, rel=1e-5)
 
 
-def test_same_bytes_on_any_number_of_threads() -> None:
+@pytest.mark.parametrize("slack", ["one", "n"])
+def test_same_bytes_on_any_number_of_threads(slack: str) -> None:
     # BLAS splits sums of more than 10,000 terms among threads.
     examples = random_tables(8, n=4, outputs=10, d=30_000)
+    learner = CuttingPlane(slack=slack)  # type: ignore[arg-type]
     with threadpool_limits(1):
-        one = CuttingPlane().fit(Table(), examples)
+        one = learner.fit(Table(), examples)
     with threadpool_limits(2):
-        two = CuttingPlane().fit(Table(), examples)
+        two = learner.fit(Table(), examples)
     assert one.weights.tobytes() == two.weights.tobytes()
     assert (one.objective, one.gap) == (two.objective, two.gap)
 

@@ -10,6 +10,7 @@ from greylag.errors import ParameterError
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
+    LEARNER,
     METHODS,
     OKAPI,
     ORACLE,
@@ -110,7 +111,7 @@ def test_fits_are_of_the_training_queries_of_each_split() -> None:
     model = CoverageModel(2)
     for split, fit in zip(splits, table.fits[1::2], strict=True):
         examples = [(query.candidates["svmdiv"], query.truth) for query in split.training]
-        solution = CuttingPlane(10.0).fit(model, examples)
+        solution = dict(LEARNER.fit_path(model, examples, [1e-3, 10.0]))[10.0]
         assert fit.loss == mean_loss(model, examples, solution.weights)
         assert fit.greedy == pytest.approx(np.mean([t.loss(model.target(x, t)) for x, t in examples]))
         assert fit.iterations == solution.iterations
