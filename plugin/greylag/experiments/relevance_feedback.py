@@ -56,6 +56,8 @@ relevant documents that were found after k judgements. The first round is the sa
 class Settings(CollectionSettings):
     """A collection, the rounds, and the values that the parameter of each method is chosen from.
 
+    All methods rerank all documents of the first stage.
+
     Parameters
     ----------
     rounds, per_round : int >= 1, default 3 and 10
@@ -63,8 +65,6 @@ class Settings(CollectionSettings):
     folds : int >= 2, default 5
     seed : int, default 0
         Seed of the split into folds.
-    depth : int >= 1, default 1000
-        Number of documents that manifold ranking reranks; the other methods rerank all.
     graph : {"connecting", "knn", "mutual_knn", "full"}, default "knn"
         Graph of manifold ranking.
     betas, query_weights, alphas : tuple of float
@@ -79,11 +79,10 @@ class Settings(CollectionSettings):
     per_round: config.Positive = 10
     folds: config.Folds = 5
     seed: config.Seed = 0
-    depth: config.Positive = 1000
     graph: Graph = "knn"
-    betas: Values = (0.25, 0.5, 0.75, 1.5, 3, 6)
-    query_weights: Values = (0.1, 0.3, 0.5, 0.7, 0.9)
-    alphas: Values = (0.3, 0.6, 0.9, 0.99)
+    betas: Values = (0.75, 1.5, 3, 6)
+    query_weights: Values = (0.1, 0.3, 0.5, 0.7)
+    alphas: Values = (0.6, 0.9, 0.99)
     mu: float = 1000.0
     measures: Annotated[tuple[config.MeasureName, ...], Field(min_length=1)] = ("AP", "nDCG@10")
 
@@ -111,7 +110,7 @@ def methods(settings: Settings, index: PositionalIndex) -> dict[str, dict[float,
     bm25, lm = FeatureParameters(k1=stage.k1, b=stage.b), FeatureParameters(mu=settings.mu)
 
     def manifold(alpha: float, feedback: Feedback) -> ManifoldRanker:
-        return ManifoldRanker(index, depth=settings.depth, alpha=alpha, graph=settings.graph, feedback=feedback)
+        return ManifoldRanker(index, depth=stage.hits, alpha=alpha, graph=settings.graph, feedback=feedback)
 
     def rocchio(beta: float, feedback: Feedback) -> Rocchio:
         return Rocchio(index, feedback, beta=beta, parameters=bm25)

@@ -65,7 +65,7 @@ def test_the_study_on_the_demonstration_collection(tmp_path: Path) -> None:
     kept = [line for line in base.splitlines() if line.startswith(("collection:", "topics:", "qrels:"))]
     (tmp_path / "x.yaml").write_text(
         "\n".join(["name: x", "study: relevance_feedback", f"data: {DEMO}", *kept])
-        + "\nrounds: 2\nper_round: 5\ndepth: 60\nbetas: [0.5, 2]\nquery_weights: [0.5]\nalphas: [0.6]\n"
+        + "\nrounds: 2\nper_round: 5\nfirst_stage: {hits: 60}\nbetas: [0.5, 2]\nquery_weights: [0.5]\nalphas: [0.6]\n"
     )
     out = tmp_path / "out"
     scores = samples.run_file(tmp_path / "x.yaml", out).scores
