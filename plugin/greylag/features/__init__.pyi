@@ -1,4 +1,5 @@
 from .cliques import redundant_features as redundant_features
+from .derived import Product as Product
 from .expansion import relevance_model as relevance_model
 from .extract import FeatureExtractor as FeatureExtractor
 from .feature import Evidence as Evidence
@@ -34,6 +35,7 @@ __all__ = [
     "FeatureUnion",
     "Normalised",
     "Prior",
+    "Product",
     "Profile",
     "ReciprocalRank",
     "RunScore",

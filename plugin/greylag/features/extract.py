@@ -10,8 +10,8 @@ import numpy as np
 
 from greylag import unknown
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
-from greylag.features.feature import Evidence, Feature, Values, complete
-from greylag.features.normalisation import normalise, unnormalised
+from greylag.features.derived import derive, plain_features
+from greylag.features.feature import Evidence, Feature, Values
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics
@@ -106,8 +106,9 @@ class FeatureExtractor:
     def __post_init__(self) -> None:
         object.__setattr__(self, "specs", unique_features(self.specs))
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
-        # What is normalised is computed once, however it is normalised.
-        object.__setattr__(self, "_bases", tuple(dict.fromkeys(unnormalised(spec)[0] for spec in self.specs)))
+        # What features are made from is computed once, however often it is used.
+        bases = dict.fromkeys(base for spec in self.specs for base in plain_features(spec))
+        object.__setattr__(self, "_bases", tuple(bases))
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have features of their own, shape (len(docids),): all if no feature needs the index."""
@@ -142,9 +143,8 @@ class FeatureExtractor:
             return values
         for column, compute in self._evidence.items():
             values[:, column] = compute(ranking)
-        parts = map(unnormalised, self.specs)
-        columns = [complete(normalise(values[:, self._bases.index(base)], how)) for base, how in parts]
-        return np.stack(columns, axis=1)
+        by_base = dict(zip(self._bases, values.T, strict=True))
+        return np.stack([derive(spec, by_base.__getitem__) for spec in self.specs], axis=1)
 
     def _indexed(self, ranking: Ranking) -> FloatArray:
         """The features among `_bases` that the index gives, shape (documents, bases); 0 for the others."""

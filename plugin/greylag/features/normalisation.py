@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy.stats import rankdata
 
 from greylag.errors import ParameterError
-from greylag.features.feature import Feature, Function, Supplied
+from greylag.features.feature import Feature
 from greylag.ranking import FloatArray, unit_range
 
 Normalisation = Literal["minmax", "z", "rank"]
@@ -95,26 +95,3 @@ def normalise(values: FloatArray, method: str | None) -> FloatArray:
     out = np.full(len(values), np.nan)
     out[known] = NORMALISATIONS[method](values[known])
     return out
-
-
-def supply(features: tuple[Feature, ...], functions: Mapping[str, Function]) -> tuple[Feature, ...]:
-    """The features, with the functions for those of type `Supplied`, by name.
-
-    Raises
-    ------
-    ParameterError
-        If there is no feature of one of the names.
-    """
-    names = {base.name for base, _ in map(unnormalised, features) if isinstance(base, Supplied)}
-    for name in functions:
-        if name not in names:
-            known = ", ".join(sorted(names)) or "none"
-            raise ParameterError(f"there is no feature python:{name}; the names of functions needed: {known}")
-
-    def given(feature: Feature) -> Feature:
-        if isinstance(feature, Normalised):
-            return replace(feature, feature=given(feature.feature))
-        known = isinstance(feature, Supplied) and feature.name in functions
-        return Supplied(feature.name, functions[feature.name]) if known else feature  # type: ignore[attr-defined]
-
-    return tuple(map(given, features))

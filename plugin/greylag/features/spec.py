@@ -9,8 +9,9 @@ from itertools import product
 from typing import Literal, NamedTuple, cast, get_args
 
 from greylag.errors import ParameterError
+from greylag.features.derived import PREFIX, Product, plain_features, rebuild, split_factors
 from greylag.features.feature import Feature, Supplied
-from greylag.features.normalisation import Normalisation, Normalised, split_method, unnormalised
+from greylag.features.normalisation import Normalisation, Normalised, split_method
 from greylag.features.prior import Prior
 from greylag.features.ranked import ReciprocalRank, RunScore, Score
 from greylag.features.stages import StageScore, StageStep
@@ -162,6 +163,7 @@ KINDS: Mapping[str, Callable[[str], Feature]] = {
     "run:": RunScore.parse,
     "stage:": StageScore.parse,
     "python:": Supplied.parse,
+    PREFIX: lambda text: Product(tuple(map(parse_feature, split_factors(text)))),
 }
 """The kinds of features other than `FeatureSpec`: a name or, with a colon, the beginning of a spelling."""
 
@@ -169,8 +171,8 @@ KINDS: Mapping[str, Callable[[str], Feature]] = {
 def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
-    ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``
-    or ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
+    ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``,
+    ``python:NAME`` or ``product:(FEATURE*FEATURE)``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
 
     Raises
     ------
@@ -202,7 +204,7 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
 
 def feature_files(features: Iterable[Feature]) -> list[str]:
     """The names of the files that features are read from."""
-    bases = [unnormalised(feature)[0] for feature in features]
+    bases = [base for feature in features for base in plain_features(feature)]
     return [
         *(base.file for base in bases if isinstance(base, Prior | RunScore)),
         *(model for base in bases if isinstance(base, StageScore) for model in base.models),
@@ -211,13 +213,15 @@ def feature_files(features: Iterable[Feature]) -> list[str]:
 
 def place_files(feature: Feature, place: Callable[[str], str]) -> Feature:
     """The feature with ``place(file)`` in place of the name of the file that it is read from, if any."""
-    if isinstance(feature, Normalised):
-        return replace(feature, feature=place_files(feature.feature, place))
-    if isinstance(feature, Prior | RunScore):
-        return replace(feature, file=place(feature.file))
-    if isinstance(feature, StageScore):
-        return StageScore(tuple(_placed(step, place) for step in feature.steps))
-    return feature
+
+    def placed(plain: Feature) -> Feature:
+        if isinstance(plain, Prior | RunScore):
+            return replace(plain, file=place(plain.file))
+        if isinstance(plain, StageScore):
+            return StageScore(tuple(_placed(step, place) for step in plain.steps))
+        return plain
+
+    return rebuild(feature, placed)
 
 
 def _placed(step: StageStep, place: Callable[[str], str]) -> StageStep:

@@ -13,6 +13,7 @@ from .explanation import FeatureShare as FeatureShare
 from .explanation import explain as explain
 from .explanation import explain_documents as explain_documents
 from .greedy import GreedySelection as GreedySelection
+from .induction import add_products as add_products
 from .learner import Learner as Learner
 from .learner import Selection as Selection
 from .letor import read_features as read_features
@@ -56,6 +57,7 @@ __all__ = [
     "RankingData",
     "Selection",
     "Tuned",
+    "add_products",
     "after_each_round",
     "baselines",
     "choose_learner",

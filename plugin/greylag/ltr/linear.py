@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ModelError
+from greylag.features.derived import supply
 from greylag.features.feature import Feature, Function
-from greylag.features.normalisation import supply
 from greylag.features.spec import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm

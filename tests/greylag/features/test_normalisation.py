@@ -14,7 +14,7 @@ from sklearn.preprocessing import minmax_scale
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Supplied
-from greylag.features.normalisation import NORMALISATIONS, Normalised, normalise, supply
+from greylag.features.normalisation import NORMALISATIONS, Normalised, normalise
 from greylag.features.ranked import Score
 from greylag.features.spec import parse_feature
 from greylag.index.positional import PositionalIndex
@@ -80,12 +80,3 @@ def test_bad_normalisations() -> None:
         Normalised(Score(), "l2")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="feature score@z@rank is normalised twice"):
         parse_feature("score@z@rank")
-
-
-def test_functions_are_supplied_by_name() -> None:
-    features = parse_feature("python:bert@z") ** parse_feature("score")
-    (bert, score) = supply(features, {"bert": lambda ranking: range(len(ranking))})
-    assert (str(bert), str(score)) == ("python:bert@z", "score")
-    assert FeatureExtractor(INDEX, (bert,))(Ranking("q", "", ("d1", "d2"), np.zeros(2))).tolist() == [[-1.0], [1.0]]
-    with pytest.raises(ParameterError, match="no feature python:bart; the names of functions needed: bert"):
-        supply(features, {"bart": len})  # type: ignore[dict-item]
