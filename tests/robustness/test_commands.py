@@ -76,6 +76,7 @@ def valid(made: Path) -> dict[str, list[str]]:
         "train-diversity": [index, topics, run, subtopics, "--out=out", "--k=2", "--depth=10"],
         "diversify": [index, run, "--out=out", "--k=2", "--jobs=1"],
         "explain": [index, topics, f"--model={made / 'model.json'}", "--qid=1", "--docid=d1"],
+        "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],
         "evaluate": [str(made / "few.run"), qrels],
         "experiment": [str(made / "few.yaml"), "--out=out", "--jobs=1"],
         "doctor": [index],
@@ -173,6 +174,22 @@ def test_odd_values_are_refused_in_one_line(
             subprocess.run(["rm", "-rf", place / "out"], check=True)
     assert not wrong, "\n".join(map(str, wrong))
     assert {"file", "empty", "loop"} <= set(os.listdir(place))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *[f"--out={name}" for name in ("file", "file/x", "loop", "loop/x", "x" * 300, "/dev/null", "/proc/x", "a\0")],
+        *[f"--jobs={number}" for number in ("0", "-2", "1.5", "x", "99999999999", "")],
+    ],
+)
+def test_the_demo_refuses_odd_values(
+    words: str, place: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = verdict(["demo", words], capfd, monkeypatch)
+    TRIED[found if found == "refused" else "wrong"] += 1
+    assert found == "refused"
+    assert set(os.listdir(place)) == {"file", "empty", "loop"}
 
 
 def test_counts(capsys: pytest.CaptureFixture[str]) -> None:
