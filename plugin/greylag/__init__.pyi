@@ -1,3 +1,4 @@
+from .compilation import compiled as compiled
 from .diversity import CSSVM as CSSVM
 from .diversity import MMR as MMR
 from .diversity import CandidateMaker as CandidateMaker
@@ -156,6 +157,7 @@ __all__ = [
     "comb_mnz",
     "comb_sum",
     "compare",
+    "compiled",
     "cross_validate",
     "evaluate",
     "evaluate_by_subtopic",

@@ -15,9 +15,9 @@ from tests.greylag.diversity import samples
 from tests.greylag.structured.models import ComparingTable, Table, random_tables
 
 
-def random_image(seed: int) -> tuple[Superpixels, IntArray]:
+def random_image(seed: int, n_labels: int = 2) -> tuple[Superpixels, IntArray]:
     rng = np.random.default_rng(seed)
-    return Superpixels.from_colours(rng.random((4, 5, 3))), rng.integers(2, size=20)
+    return Superpixels.from_colours(rng.random((4, 5, 3))), rng.integers(n_labels, size=20)
 
 
 MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
@@ -25,12 +25,14 @@ MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] 
     "table": (Table(), random_tables(0, n=5, outputs=6, d=7)),
     "signed table": (Table(nonnegative=(0, -1)), random_tables(0, n=5, outputs=6, d=7)),
     "potts": (PottsModel(), [random_image(0), random_image(1)]),
+    "potts of three labels": (PottsModel(3, (0.5, 1.0, 2.0)), [random_image(0, 3), random_image(1, 3)]),
 }
 COMPARING: dict[str, tuple[ComparingModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
     "coverage": (CoverageModel(3), MODELS["coverage"][1]),
     "table": (ComparingTable(6), MODELS["table"][1]),
     "signed table": (ComparingTable(6, nonnegative=(0, -1)), MODELS["table"][1]),
-    "potts": (PottsModel(), MODELS["potts"][1]),
+    "potts": MODELS["potts"],
+    "potts of three labels": MODELS["potts of three labels"],
 }
 LEARNERS = {"one-slack": CuttingPlane(C=10.0), "n-slack": CuttingPlane(C=10.0, slack="n")}
 ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
@@ -55,7 +57,7 @@ def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> Non
     d = training.target_features.shape[1]
     assert training.target_features.dtype == np.float64
     for _ in range(10):
-        weights = rng.standard_normal(d)
+        weights = training.project(rng.standard_normal(d))
         for x, truth in training.examples:
             outputs = [model.infer(x, weights), model.infer_augmented(x, truth, weights)]
             for y in outputs:
@@ -66,7 +68,7 @@ def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> Non
 
 
 def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) -> None:
-    weights = np.random.default_rng(2).standard_normal(training.target_features.shape[1])
+    weights = training.project(np.random.default_rng(2).standard_normal(training.target_features.shape[1]))
     hinges = training.hinge_losses(weights)
     assert (hinges >= training.target_losses - 1e-12).all()
     for i, (x, truth) in enumerate(training.examples):
@@ -99,7 +101,7 @@ def test_comparing_model_follows_the_protocol(name: str) -> None:
     model, examples = COMPARING[name]
     training, rng = TrainingSet(model, examples), np.random.default_rng(3)
     for (x, truth), target in zip(examples, training.targets, strict=True):
-        weights = rng.standard_normal(training.target_features.shape[1])
+        weights = training.project(rng.standard_normal(training.target_features.shape[1]))
         other = model.infer(x, weights)
         assert model.similarity(other, other) == 1.0
         assert 0.0 <= model.similarity(other, target) <= 1.0

@@ -22,10 +22,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from greylag.ranking import FloatArray
 from greylag.structured.assignment import Assignment
 from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
 from greylag.structured.coulomb_problem import CoulombProblem, Repulsion
@@ -135,7 +136,10 @@ class Coulomb:
         """
         check_model(model, StructuredModel, self)
         training = TrainingSet(model, examples)
-        optimum = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
+        return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
+
+    def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray) -> Ensemble:
+        """Train the members from w*, the optimum for the same C, which may be shared with other learners."""
         rng = np.random.default_rng(self.seed)
         away = perturbations(optimum, self.M, rng)
         start = training.project(optimum + away)

@@ -99,7 +99,11 @@ class MultipleChoice:
         """
         check_model(model, ComparingModel if self.diversity else StructuredModel, self)
         training = TrainingSet(model, examples)
-        optimum = CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights
+        return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
+
+    def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray) -> Ensemble:
+        """Train the members from the optimum for the same C, which may be shared with other learners."""
+        model, examples = training.model, training.examples
         rng, weights = np.random.default_rng(self.seed), np.tile(optimum, (self.M, 1))
         if self.start == "perturbed":
             weights = training.project(weights + perturbations(optimum, self.M, rng))
@@ -109,38 +113,44 @@ class MultipleChoice:
         else:
             assigned = rng.permutation(len(examples)) % self.M
         met: set[bytes] = set()
+        solved: dict[bytes, tuple[FloatArray, list[Any]]] = {}
         for made in range(1, self.rounds + 1):
             for m in range(self.M):
-                weights[m] = self._train(
-                    model, examples, (assigned == m).tolist(), outputs[:m] + outputs[m + 1 :], weights[m]
-                )
-                outputs[m] = [model.infer(x, weights[m]) for x, _ in examples]
+                own, others = assigned == m, outputs[:m] + outputs[m + 1 :]
+                if not own.any() and not self._is_apart:
+                    continue
+                problem = own.tobytes() + (_as_bytes(others) if self._is_apart else b"")
+                if problem not in solved:
+                    solved[problem] = self._train(training, own.tolist(), others)
+                weights[m], outputs[m] = solved[problem]
             assigned = _choices(training, weights, outputs, self.epsilon)
-            state = b"".join(np.asarray(y).tobytes() for row in outputs for y in row) if self.diversity else b""
-            if (state := assigned.tobytes() + state) in met:
+            state = assigned.tobytes() + (_as_bytes(outputs) if self.diversity else b"")
+            if state in met:
                 return Ensemble(weights, made, converged=True)
             met.add(state)
         _log.warning("multiple choice learning stopped at its limit of %d rounds (C %g)", self.rounds, self.C)
         return Ensemble(weights, self.rounds, converged=False)
 
+    @property
+    def _is_apart(self) -> bool:
+        """Whether members learn from the outputs of others."""
+        return self.diversity > 0 and self.M > 1
+
     def _train(
-        self,
-        model: StructuredModel[Input, Truth, Output],
-        examples: Sequence[tuple[Input, Truth]],
-        own: Sequence[bool],
-        others: Sequence[Sequence[Output]],
-        weights: FloatArray,
-    ) -> FloatArray:
-        """The weights of a member for its own examples, given the outputs of the others; kept without examples."""
-        if self.diversity and others:
+        self, training: TrainingSet[Any, Any, Any], own: Sequence[bool], others: Sequence[Sequence[Any]]
+    ) -> tuple[FloatArray, list[Any]]:
+        """The weights of a member for its own examples, given the outputs of the others, and its outputs."""
+        model, examples = training.model, training.examples
+        if self._is_apart:
             compared = zip(examples, own, zip(*others, strict=True), strict=True)
             cases = [_Case(x, truth, mine, outputs) for (x, truth), mine, outputs in compared]
             apart = _Apart(cast(ComparingModel[Any, Any, Any], model), self.diversity)
-            return CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
-        chosen = [example for example, mine in zip(examples, own, strict=True) if mine]
-        if not chosen:
-            return weights
-        return CuttingPlane(self.C * len(chosen) / len(examples), epsilon=self.epsilon).fit(model, chosen).weights
+            weights = CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
+        else:
+            chosen = [example for example, mine in zip(examples, own, strict=True) if mine]
+            cost = self.C * len(chosen) / len(examples)
+            weights = CuttingPlane(cost, epsilon=self.epsilon).fit(model, chosen).weights
+        return weights, [model.infer(x, weights) for x, _ in examples]
 
 
 def _choices(
@@ -152,9 +162,15 @@ def _choices(
     """
     truths = [truth for _, truth in training.examples]
     losses = np.array([[training.model.loss(t, y) for t, y in zip(truths, row, strict=True)] for row in outputs])
-    hinges = np.array([training.hinge_losses(member) for member in weights])
-    tied = np.where(losses == losses.min(axis=0), hinges, np.inf)
-    return np.asarray((tied <= tied.min(axis=0) + epsilon).argmax(axis=0))
+    tied = losses == losses.min(axis=0)
+    hinges = np.where(tied, 0.0, np.inf)
+    for m, example in np.argwhere(tied & (tied.sum(axis=0) > 1)).tolist():
+        hinges[m, example] = training.most_violated(example, weights[m]).violation(weights[m])
+    return np.asarray((hinges <= hinges.min(axis=0) + epsilon).argmax(axis=0))
+
+
+def _as_bytes(outputs: Sequence[Sequence[Any]]) -> bytes:
+    return b"".join(np.asarray(y).tobytes() for row in outputs for y in row)
 
 
 class _Case(NamedTuple):

@@ -1,7 +1,7 @@
 """The Coulomb structured SVM on image segmentation, learned from a single image (section 4, task i; Figure 3).
 
 The images are generated (`synthetic_images`), and the inference of the Potts model is exact (`potts`). With one
-training image, all members of the Coulomb structured SVM learn from it; only the assignment "all" is meaningful.
+training image, all members of the Coulomb structured SVM learn from it; the paper uses the assignment "all", too.
 """
 
 from __future__ import annotations
@@ -15,30 +15,38 @@ from pydantic import Field
 from greylag import ParameterError
 from greylag.evaluation import Scores, compare, to_dict
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
+from greylag.structured import TrainingSet
+from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
 from greylag_papers.schiegg_2016.gallery import draw_gallery
 from greylag_papers.schiegg_2016.methods import SSVM, EnsembleLearner, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
-from greylag_papers.schiegg_2016.report import LOSS, member_tables, size_figure, size_table, spread_figure
+from greylag_papers.schiegg_2016.report import LOSS, histogram_figure, member_tables, size_figure, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, optimum, run_trials
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"
-ENSEMBLES = ("perturbed", "mcl", "mcl-perturbed", "divmcl", CSSVM)
+GRADIENT = "cssvm-gradient"
+ENSEMBLES = ("perturbed", "mcl", "mcl-perturbed", "divmcl", CSSVM, GRADIENT)
 METHODS = (SSVM, *ENSEMBLES)
 ALONE, TOGETHER = "category 1", "all categories"
 UNIT = "share of wrong labels"
+HISTOGRAM_SIZE = 6  # as in Figure 3, bottom right
 _LOSS = """\
-The loss is the share of superpixels with a wrong label. Each image of a category is trained on once, alone. The
+The loss is the share of superpixels with a wrong label. Each task trains on one image of a category alone. The
 images that follow it choose the parameters, by pick-best loss, and all others are tested. All methods choose from
 the same number of candidates, for each training image and each M. "ssvm" is a single structured SVM, and
 "perturbed" are random vectors around it. Only one member of "mcl" learns; the others remain at the structured SVM.
-"mcl-perturbed" starts from random vectors around it instead."""
+"mcl-perturbed" starts from random vectors around it instead. "cssvm-all" repels by the paper's displacements, and
+"cssvm-gradient" by the gradient of eq. 1."""
 _MEMBERS = """\
 "mean" is over all members. Columns 1, 2, ... of the ordered losses are pick-best, second best and so on, averaged
 over the test images. The angle is the mean over pairs of members, and "training" the mean loss on the training
 image. For shares of wins, the members of each ensemble are ordered by how often they are best, so that the first
-share exceeds 1 / M even if all members are equally good. Angles by alpha include ensembles that were not chosen."""
+share exceeds 1 / M even if all members are equally good. Angles by alpha include ensembles that were not chosen.
+
+The Coulomb structured SVM is also compared with random vectors around the structured SVM of the same C: once with the
+same mean angle, and once with the same training loss. The tests pair training images."""
 _TESTS = """\
 Training images with a lower ("better"), equal and higher mean loss on their test images than with the Coulomb
 structured SVM. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction. The test treats training
@@ -53,16 +61,19 @@ class Settings(EnsembleSettings):
 
     Parameters
     ----------
-    image_seed, n_categories, n_images : int, default 0, 5 and 8
+    image_seed, n_categories, n_images : int, default 0, 6 and 10
         Parameters of `SyntheticImages`; its other parameters keep their defaults.
-    n_validation : int >= 1, default 2
+    n_validation : int >= 1, default 3
         Number of images that parameters are chosen on, for each training image.
+    n_trained : int >= 1, optional (all)
+        Number of images of each category that are trained on.
     """
 
     image_seed: Annotated[int, Field(ge=0)] = 0
-    n_categories: Positive = 5
-    n_images: Positive = 8
-    n_validation: Positive = 2
+    n_categories: Positive = 6
+    n_images: Positive = 10
+    n_validation: Positive = 3
+    n_trained: Positive | None = None
 
     @property
     def images(self) -> SyntheticImages:
@@ -78,19 +89,21 @@ def open_images(settings: Settings, context: Context) -> list[list[LabelledImage
 def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
     """Compare ensembles that were trained on one image each; the scores are over all categories."""
     tasks = {
-        f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)
+        f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)[: settings.n_trained]
         for number, images in enumerate(categories, 1)
     }
     every = [task for own in tasks.values() for task in own]
     context.progress(f"images: {len(every)} in {len(tasks)} categories, each trained on alone")
     table = TrialTable(tuple(run_trials(MODEL, every, settings, methods=METHODS, n_jobs=context.n_jobs)))
     tables = {name: table.restrict([task.name for task in own]) for name, own in tasks.items()} | {TOGETHER: table}
+    matched = matched_trials(MODEL, every, table, (CSSVM, GRADIENT), n_jobs=context.n_jobs)
+    controls = control_tables(table, matched, (CSSVM, GRADIENT), TOGETHER, "task")
     scores = {method: table.scores(method) for method in METHODS}
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
     sections = [
         Section("Pick-best", _LOSS, loss_parts(tables)),
-        Section("Members", _MEMBERS, member_parts(tables)),
+        Section("Members", _MEMBERS, [*member_parts(tables), *controls]),
         Section(
             "Significance",
             _TESTS,
@@ -157,8 +170,17 @@ def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
 
 def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
     """The losses of all members."""
-    spread = spread_figure(_panels(tables), METHODS, "Losses of all members on all test images, largest M", UNIT)
-    return [*member_tables(tables[TOGETHER], METHODS, TOGETHER), spread]
+    M = histogram_size(tables[TOGETHER])
+    caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
+    return [
+        *member_tables(tables[TOGETHER], METHODS, TOGETHER),
+        histogram_figure(_panels(tables), ENSEMBLES, M, caption, UNIT),
+    ]
+
+
+def histogram_size(table: TrialTable) -> int:
+    """The number of members that the paper's histogram has, or the closest that was trained."""
+    return min(table.sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
 
 
 def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
@@ -168,13 +190,7 @@ def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
 
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
     """The mean test loss of each method at its largest M by training image, which takes the place of a query."""
-    alone = {task: table.restrict([task]) for task in dict.fromkeys(trial.task for trial in table.trials)}
-    return {
-        method: Scores.single(
-            LOSS, {task: own.score(method, table.largest(method), quantity) for task, own in alone.items()}
-        )
-        for method in METHODS
-    }
+    return {method: Scores.single(LOSS, table.by_task(method, table.largest(method), quantity)) for method in METHODS}
 
 
 def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
@@ -182,7 +198,9 @@ def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
     ensembles = {}
     for method in METHODS:
         (trial,) = table.restrict([task.name]).chosen(method, table.largest(method))
-        ensembles[method] = cast(EnsembleLearner, trial.learner).fit(MODEL, task.training).weights
+        learner = cast(EnsembleLearner, trial.learner)
+        start = optimum(MODEL, task, learner.C)
+        ensembles[method] = learner.solve(TrainingSet(MODEL, task.training), start).weights
     return draw_gallery(_GALLERY, image.colours, image.labels, ensembles)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any, Protocol, get_args
@@ -10,15 +10,14 @@ from typing import Annotated, Any, Protocol, get_args
 import numpy as np
 from pydantic import Field
 
-from greylag import ParameterError
+from greylag import FloatArray, ParameterError
 from greylag.experiments import Experiment, Positive
 from greylag.structured import (
     Assignment,
-    ComparingModel,
     Coulomb,
-    CuttingPlane,
     Ensemble,
     MultipleChoice,
+    TrainingSet,
     Update,
     directions,
     lengths,
@@ -26,15 +25,19 @@ from greylag.structured import (
 
 Example = tuple[Any, Any]
 SSVM = "ssvm"
-COULOMB = tuple(f"cssvm-{assignment}" for assignment in get_args(Assignment))
+COULOMB = (*(f"cssvm-{assignment}" for assignment in get_args(Assignment)), "cssvm-gradient")
 METHODS = (SSVM, "perturbed", "mcl", "mcl-perturbed", "divmcl", *COULOMB)
 
 
 class EnsembleLearner(Protocol):
-    """A learner of ensembles, such as `Coulomb` and `MultipleChoice`."""
+    """A learner of ensembles that starts from the structured SVM, such as `Coulomb` and `MultipleChoice`."""
 
-    def fit(self, model: ComparingModel[Any, Any, Any], examples: Sequence[Example], /) -> Ensemble:
-        """Train on pairs of input and truth."""
+    @property
+    def C(self) -> float:  # noqa: N802
+        """The cost of the structured SVM."""
+
+    def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray, /) -> Ensemble:
+        """Train from the weights of the structured SVM."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,11 @@ class Perturbed:
     spread: float
     seed: int = 0
 
-    def fit(self, model: ComparingModel[Any, Any, Any], examples: Sequence[Example], /) -> Ensemble:
-        """Train the structured SVM and draw the members."""
-        weights = CuttingPlane(self.C).fit(model, examples).weights
-        noise = directions(np.random.default_rng(self.seed).standard_normal((self.M, len(weights))))
-        return Ensemble(weights + self.spread * lengths(weights) * noise, epochs=0, converged=True)
+    def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray) -> Ensemble:
+        """Draw the members; weights that must be non-negative are projected."""
+        noise = directions(np.random.default_rng(self.seed).standard_normal((self.M, len(optimum))))
+        members = training.project(optimum + self.spread * lengths(optimum) * noise)
+        return Ensemble(members, epochs=0, converged=True)
 
 
 class EnsembleSettings(Experiment):
@@ -79,19 +82,27 @@ class EnsembleSettings(Experiment):
         C of the methods without other parameters, as many as there are pairs for the other methods.
     ensemble_costs : tuple of float > 0
         C of the other methods, each paired with each value of their second parameter.
-    alphas, diversities, spreads : tuple of float
-        Second parameter of `Coulomb`, of `MultipleChoice` as DivMCL and of `Perturbed`; ascending and of equal number.
+    alphas, gradient_alphas, diversities, spreads : tuple of float
+        Second parameter of `Coulomb` by displacement and by gradient, of `MultipleChoice` as DivMCL and of
+        `Perturbed`; ascending and of equal number.
+    s : float > 0, default 1
+        Exponent of the Riesz energy; 1 is the paper's.
+    epochs : int >= 1, default `Coulomb.epochs`
+        Maximum number of epochs of `Coulomb`.
     seed : int >= 0, default 0
     rounds : int >= 1, default `MultipleChoice.rounds`
-        Maximum number of rounds of DivMCL, which seldom converges.
+        Maximum number of rounds of MCL and DivMCL.
     """
 
     sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 11))
     costs: tuple[float, ...]
     ensemble_costs: tuple[float, ...]
     alphas: tuple[float, ...]
+    gradient_alphas: tuple[float, ...]
     diversities: tuple[float, ...]
     spreads: tuple[float, ...]
+    s: Annotated[float, Field(gt=0)] = Coulomb.s
+    epochs: Positive = Coulomb.epochs
     seed: Annotated[int, Field(ge=0)] = 0
     rounds: Positive = MultipleChoice.rounds
 
@@ -104,7 +115,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     ParameterError
         If the methods differ in their number of candidates.
     """
-    costs, seed = settings.costs, settings.seed
+    costs, rounds, seed = settings.costs, settings.rounds, settings.seed
 
     def grid(values: Sequence[float]) -> list[tuple[float, float]]:
         return list(product(settings.ensemble_costs, values))
@@ -112,19 +123,23 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     found: dict[str, list[EnsembleLearner]] = {
         SSVM: [Perturbed(1, C, 0.0) for C in costs],
         "perturbed": [Perturbed(M, C, spread, seed) for C, spread in grid(settings.spreads)],
-        "mcl": [MultipleChoice(M, C=C, seed=seed) for C in costs],
-        "mcl-perturbed": [MultipleChoice(M, C=C, start="perturbed", seed=seed) for C in costs],
+        "mcl": [MultipleChoice(M, C=C, rounds=rounds, seed=seed) for C in costs],
+        "mcl-perturbed": [MultipleChoice(M, C=C, start="perturbed", rounds=rounds, seed=seed) for C in costs],
         "divmcl": [
-            MultipleChoice(M, C=C, diversity=diversity, rounds=settings.rounds, seed=seed)
+            MultipleChoice(M, C=C, diversity=diversity, rounds=rounds, seed=seed)
             for C, diversity in grid(settings.diversities)
         ],
     }
+    common: Mapping[str, Any] = {"s": settings.s, "epochs": settings.epochs, "seed": seed}
     for assignment in get_args(Assignment):
         update: Update = "subgradient" if assignment == "stochastic" else "exact"  # eq. 9 is a kind of step
         found[f"cssvm-{assignment}"] = [
-            Coulomb(M, alpha=alpha, C=C, assignment=assignment, update=update, seed=seed)
+            Coulomb(M, alpha=alpha, C=C, assignment=assignment, update=update, **common)
             for C, alpha in grid(settings.alphas)
         ]
+    found["cssvm-gradient"] = [
+        Coulomb(M, alpha=alpha, C=C, repulsion="gradient", **common) for C, alpha in grid(settings.gradient_alphas)
+    ]
     if len(set(map(len, found.values()))) > 1:
         counts = ", ".join(f"{method} {len(learners)}" for method, learners in found.items())
         raise ParameterError(f"all methods need the same number of candidates, but there are: {counts}")

@@ -1,12 +1,15 @@
-"""Binary segmentation by a Potts model on a grid of superpixels: a structured model with exact inference.
+"""Segmentation by a Potts model on a grid of superpixels: a structured model for two labels or more.
 
-An output holds the labels of the superpixels row by row: 1 for the object, 0 for the background. Inference is a minimum
-cut (Greig, Porteous & Seheult 1989). A negative Potts weight favours unlike neighbours. A grid is bipartite, like a
-chess board, so that inverting the labels on the white squares turns this into favouring equal neighbours.
+An output holds the labels of the superpixels row by row; 0 is the background. Two neighbours with different labels cost
+a constant and, in proportion to their similarity, another one: the contrast-insensitive and the contrast-sensitive
+Potts term of Schiegg, Diego & Hamprecht (2016), section 4, task i. Their weights must be non-negative, which makes the
+energy submodular (section 3.3). Inference for two labels is then a minimum cut, which is exact (Greig, Porteous &
+Seheult 1989); for more labels it is a sequence of them (Boykov, Veksler & Zabih 2001), where the paper has TRW-S.
 
 References
 ----------
 Greig, Porteous and Seheult, Exact maximum a posteriori estimation for binary images, JRSS B 51, 1989.
+Boykov, Veksler and Zabih, Fast approximate energy minimization via graph cuts, PAMI 23, 2001.
 Boykov and Jolly, Interactive graph cuts for optimal boundary and region segmentation of objects in N-D images, ICCV
 2001 (affinities).
 """
@@ -16,18 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from greylag import FloatArray, IntArray, ModelError, ParameterError
 from greylag.structured import inner
+from greylag_papers.schiegg_2016.label_moves import Network, improve, make_network
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-CAPACITY = 2**30 - 2**20
-"""Sum of the capacities of a network before rounding; less than 2^30 after it, since scipy's flows have 32 bits."""
+PRECISION = 2**48
+"""The sum of all terms of an energy after scaling and before rounding to integers."""
 N_FEATURES = 13
 """Number of features of `Superpixels.from_colours`."""
 
@@ -67,23 +67,33 @@ class Superpixels:
 
     @classmethod
     def from_colours(cls, colours: FloatArray) -> Superpixels:
-        """Superpixels from their mean colours.
-
-        Features are `colour_features` and a constant 1. The affinity of p and q is exp(-||c_p - c_q||² / (2 s²)), where
-        2 s² is the mean of ||c_p - c_q||² over all pairs of neighbours.
+        """Superpixels from their mean colours, with `colour_features` and a constant 1, and `colour_affinities`.
 
         Parameters
         ----------
         colours : array of shape (rows, columns, 3), in [0, 1]
             Red, green and blue.
         """
-        rows, columns, _ = colours.shape
         flat = colours.reshape(-1, 3)
-        first, second = neighbours((rows, columns))
-        contrasts = ((flat[first] - flat[second]) ** 2).sum(axis=1)
-        mean = contrasts.mean() if contrasts.any() else 1.0
         features = np.column_stack([colour_features(flat), np.ones(len(flat))])
-        return cls((rows, columns), features, np.exp(-contrasts / mean))
+        return cls(colours.shape[:2], features, colour_affinities(colours))
+
+
+def colour_affinities(colours: FloatArray) -> FloatArray:
+    """The similarities of neighbours, shape (edges,), in the order of `neighbours`.
+
+    The affinity of p and q is exp(-||c_p - c_q||² / (2 s²)), where 2 s² is the mean of ||c_p - c_q||² over all pairs of
+    neighbours.
+
+    Parameters
+    ----------
+    colours : array of shape (rows, columns, 3)
+        c.
+    """
+    flat = colours.reshape(-1, 3)
+    first, second = neighbours(colours.shape[:2])
+    contrasts = ((flat[first] - flat[second]) ** 2).sum(axis=1)
+    return np.asarray(np.exp(-contrasts / (contrasts.mean() if contrasts.any() else 1.0)))
 
 
 def colour_features(colours: FloatArray) -> FloatArray:
@@ -104,21 +114,51 @@ def colour_features(colours: FloatArray) -> FloatArray:
 class PottsModel:
     """Segmentation as a `greylag.structured.ComparingModel`: inputs are superpixels, truths and outputs are labels.
 
-        w' Psi(x, y) = (sum_p y_p u' phi_p - v sum over neighbours p, q of a_pq [y_p != y_q]) / P
+        w' Psi(x, y) = (sum_p u_(y_p)' phi_p - sum over neighbours p, q of (v + v' a_pq) [y_p != y_q]) / P
 
-    for weights w = (u, v), features phi and affinities a. v may be negative. Delta is the share of wrong labels. The
-    division by P makes weights and losses independent of the size of the image.
+    for weights w = (u_1, ..., u_(K-1), v, v'), u_0 = 0, v and v' >= 0 (`greylag.structured.SignedModel`), features phi
+    and affinities a. Only differences between labels count, so that label 0 needs no weights. Delta is the share of
+    wrong labels, or the sum of the class weights c of their true labels, divided by P. The division by P makes weights
+    and losses independent of the size of the image.
+
+    Parameters
+    ----------
+    n_labels : int >= 2, default 2
+        K.
+    class_weights : tuple of float > 0, default () (all 1)
+        c, for each label; see `inverse_frequencies`.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two labels, or if the class weights are not as many positive numbers.
     """
 
+    n_labels: int = 2
+    class_weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.n_labels < 2:
+            raise ParameterError(f"n_labels must be at least 2, not {self.n_labels}")
+        weights = self.class_weights
+        if weights and (len(weights) != self.n_labels or not all(0 < weight < np.inf for weight in weights)):
+            raise ParameterError(f"{self.n_labels} labels need as many positive class weights, not {weights}")
+
+    @property
+    def nonnegative(self) -> tuple[int, int]:
+        """The positions of v and v'."""
+        return -2, -1
+
     def joint_feature(self, x: Superpixels, y: IntArray) -> FloatArray:
-        """Psi(x, y), shape (f + 1,)."""
+        """Psi(x, y), shape ((K - 1) f + 2,)."""
         first, second = neighbours(x.shape)
-        cut = inner(x.affinities, (y[first] != y[second]).astype(np.float64))
-        return np.append(inner(x.features.T, y.astype(np.float64)), -cut) / len(y)
+        cut = (y[first] != y[second]).astype(np.float64)
+        own = np.einsum("pk,pf->kf", self._indicators(y)[:, 1:], x.features)
+        return np.append(own.ravel(), (-cut.sum(), -inner(x.affinities, cut))) / len(y)
 
     def loss(self, truth: IntArray, y: IntArray) -> float:
-        """The share of wrong labels."""
-        return float(np.mean(truth != y))
+        """The share of wrong labels, weighted by class if the classes have weights."""
+        return float(np.mean(self._costs(truth) * (truth != y)))
 
     def target(self, x: Superpixels, truth: IntArray) -> IntArray:
         """The truth."""
@@ -130,9 +170,9 @@ class PottsModel:
         Raises
         ------
         ModelError
-            If the number of weights does not match the features of the image.
+            If the number of weights does not match the features of the image, or v or v' is negative.
         """
-        return best_labels(x.shape, *_terms(x, weights))
+        return best_labels(x.shape, *self._terms(x, weights))
 
     def infer_augmented(self, x: Superpixels, truth: IntArray, weights: FloatArray) -> IntArray:
         """The y with the highest w' Psi(x, y) + Delta(t, y), likewise."""
@@ -149,78 +189,78 @@ class PottsModel:
         similarity: float,
     ) -> IntArray:
         """The y with the highest w' Psi(x, y) + task Delta(t, y) + similarity times its mean similarity to `others`."""
-        unary, pairwise = _terms(x, weights)
-        unary = unary + task * (1 - 2 * truth)
-        if others:
-            unary = unary + similarity * (2.0 * np.mean(others, axis=0) - 1.0)
+        unary, pairwise = self._terms(x, weights)
+        unary += task * self._costs(truth)[:, None] * (1.0 - self._indicators(truth))
+        for other in others:
+            unary += similarity / len(others) * self._indicators(other)
         return best_labels(x.shape, unary, pairwise)
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
         """The share of equal labels, in [0, 1]."""
         return float(np.mean(y == other))
 
+    def _indicators(self, y: IntArray) -> FloatArray:
+        """1 for the label of each superpixel, 0 for all others; shape (P, K)."""
+        return np.asarray(y[:, None] == np.arange(self.n_labels), dtype=np.float64)
 
-def _terms(x: Superpixels, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """P times the score of label 1 for each superpixel, and P times the cost of unlike labels for each pair."""
-    f = x.features.shape[1]
-    if len(weights) != f + 1:
-        raise ModelError(f"{len(weights)} weights do not fit superpixels with {f} features: {f + 1} are needed")
-    return inner(x.features, weights[:-1]), weights[-1] * x.affinities
+    def _costs(self, truth: IntArray) -> FloatArray:
+        """C for each superpixel."""
+        return np.array(self.class_weights)[truth] if self.class_weights else np.ones(len(truth))
+
+    def _terms(self, x: Superpixels, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P times the score of each label for each superpixel, and P times the cost of unlike labels for each pair."""
+        f, K = x.features.shape[1], self.n_labels
+        if len(weights) != (K - 1) * f + 2:
+            raise ModelError(
+                f"{len(weights)} weights do not fit {K} labels and superpixels with {f} features: "
+                f"{(K - 1) * f + 2} are needed"
+            )
+        if min(weights[-2:]) < 0:
+            raise ModelError(
+                f"the last two weights, of the Potts terms, must be at least 0, not {weights[-2]:g} and {weights[-1]:g}"
+            )
+        scores = np.einsum("pf,kf->pk", x.features, weights[:-2].reshape(K - 1, f))
+        return np.column_stack([np.zeros(len(scores)), scores]), weights[-2] + weights[-1] * x.affinities
+
+
+def inverse_frequencies(truths: Sequence[IntArray], n_labels: int) -> tuple[float, ...]:
+    """For each label, the number of all superpixels divided by K times that of its own.
+
+    A constant prediction then loses on average 1 - 1/K over the given images, whatever the label is.
+
+    Raises
+    ------
+    ParameterError
+        If a label does not occur.
+    """
+    counts = np.bincount(np.concatenate(truths), minlength=n_labels)
+    if not counts.all():
+        raise ParameterError(f"label {int(counts.argmin())} does not occur in the images that classes are weighted by")
+    return tuple((counts.sum() / (n_labels * counts)).tolist())
 
 
 def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> IntArray:
-    """The y in {0, 1}^P with the highest energy,
+    """A y in {0, ..., K - 1}^P with a high energy, the highest if K = 2,
 
-        E(y) = sum_p unary_p y_p - sum over neighbours p, q of pairwise_pq [y_p != y_q].
+        E(y) = sum_p unary_p(y_p) - sum over neighbours p, q of pairwise_pq [y_p != y_q].
 
-    Capacities are rounded to integers. E(y) is therefore below the maximum by up to B (P + edges) / `CAPACITY`, where B
-    is the sum of the absolute values of `unary` and `pairwise` (each edge twice) and P + edges is the largest number of
-    arcs in a cut. Ties go to the y with the fewest labels 1; if `pairwise` is negative, to the one with the fewest on
-    black squares and the most on white squares.
+    See `greylag_papers.schiegg_2016.label_moves.improve`. Terms are rounded to integers after division by B /
+    `PRECISION`, where B is the sum of the absolute values of all terms. E(y) is therefore within B (P + edges) /
+    `PRECISION` of the highest if K = 2. Then, ties go to the y with the fewest labels 1.
 
     Parameters
     ----------
     shape : tuple of int
         Rows and columns.
-    unary : array of shape (P,)
-    pairwise : array of shape (edges,)
-        In the order of `neighbours`; all >= 0 or all <= 0.
+    unary : array of shape (P, K)
+    pairwise : array of shape (edges,), >= 0
+        In the order of `neighbours`.
     """
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
-
-    network = _network(shape)
-    repulsive = bool((pairwise < 0).any())
-    value = np.where(network.white, -unary, unary) if repulsive else unary
-    edges = np.abs(pairwise)
-    capacities = np.concatenate(
-        [edges, edges, np.maximum(value, 0.0), np.maximum(-value, 0.0), np.zeros(2 * len(value))]
+    total = np.abs(unary).sum() + pairwise.sum()
+    scale = PRECISION / total if total else 0.0
+    return np.asarray(
+        improve(np.rint(scale * unary).astype(np.int64), np.rint(scale * pairwise).astype(np.int64), *_network(shape))
     )
-    total = capacities.sum()
-    scaled = np.rint(capacities * (CAPACITY / total)) if total else capacities
-    places = network.places
-    graph = csr_matrix((scaled.astype(np.int32)[places.data], places.indices, places.indptr), shape=places.shape)
-    source, sink = len(value), len(value) + 1
-    residual = graph - maximum_flow(graph, source, sink).flow  # stores no zeros
-    reached = np.zeros(len(value) + 2, dtype=np.int64)
-    reached[breadth_first_order(residual, source, return_predecessors=False)] = 1
-    return reached[:-2] ^ network.white if repulsive else reached[:-2]
-
-
-class _Network(NamedTuple):
-    """The flow network of a grid, without capacities.
-
-    Parameters
-    ----------
-    places : csr_matrix of shape (P + 2, P + 2)
-        For each arc, the index of its capacity in the order: edges, reversed edges, source to superpixels, superpixels
-        to sink, and the reverse of the last two. The source is node P, the sink node P + 1.
-    white : array of shape (P,)
-        1 on the white squares of the chess board, 0 on the black ones.
-    """
-
-    places: csr_matrix
-    white: IntArray
 
 
 @lru_cache
@@ -235,13 +275,5 @@ def neighbours(shape: tuple[int, int]) -> IntArray:
 
 
 @lru_cache
-def _network(shape: tuple[int, int]) -> _Network:
-    from scipy.sparse import csr_matrix
-
-    P = shape[0] * shape[1]
-    first, second = neighbours(shape)
-    superpixels, source, sink = np.arange(P), np.full(P, P), np.full(P, P + 1)
-    tails = np.concatenate([first, second, source, superpixels, superpixels, sink])
-    heads = np.concatenate([second, first, superpixels, sink, source, superpixels])
-    places = csr_matrix((np.arange(len(tails)), (tails, heads)), shape=(P + 2, P + 2))
-    return _Network(places, np.indices(shape).sum(axis=0).ravel() % 2)
+def _network(shape: tuple[int, int]) -> Network:
+    return make_network(neighbours(shape).copy(), shape[0] * shape[1])

@@ -139,3 +139,38 @@ def spread_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], capt
         canvas.supylabel(ylabel)
 
     return draw_figure(caption, draw)
+
+
+def histogram_figure(
+    tables: Mapping[str, TrialTable], methods: Sequence[str], M: int, caption: str, xlabel: str
+) -> Figure:
+    """Histograms of the losses of all M members on all test examples: a panel for each table, an outline a method."""
+
+    def draw(canvas: Canvas) -> None:
+        grid = canvas.subplots(1, len(tables), sharey=True, squeeze=False).ravel()
+        for axes, (name, table) in zip(grid, tables.items(), strict=True):
+            for method in methods:
+                losses = np.concatenate([trial.losses.ravel() for trial in table.chosen(method, M)])
+                shares = np.full(len(losses), 1.0 / len(losses))
+                axes.hist(losses, bins=np.linspace(0, 1, 21), weights=shares, histtype="step", label=method)
+            axes.set(title=name, xlabel=xlabel)
+            axes.legend(fontsize="small")
+        canvas.supylabel("share of members and images")
+
+    return draw_figure(caption, draw)
+
+
+def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, ylabel: str) -> Figure:
+    """Mean and standard deviation over tasks of the pick-best test loss by M; bars stand a little apart."""
+
+    def draw(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for place, method in enumerate(methods):
+            sizes = np.array(table.sizes(method), dtype=np.float64)
+            found = [[*table.by_task(method, M).values()] for M in table.sizes(method)]
+            apart = sizes + 0.06 * (place - len(methods) / 2)
+            axes.errorbar(apart, np.mean(found, axis=1), np.std(found, axis=1, ddof=1), capsize=2, label=method)
+        axes.set(xlabel="M", ylabel=ylabel)
+        axes.legend(fontsize="small", ncols=2)
+
+    return draw_figure(caption, draw)

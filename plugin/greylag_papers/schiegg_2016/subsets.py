@@ -17,7 +17,8 @@ from greylag.diversity import CoverageModel, random_gain
 from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Positive, Section, Table, comparison_table
 from greylag.structured import Coulomb
-from greylag_papers.schiegg_2016.methods import METHODS, SSVM, EnsembleSettings
+from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
+from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.report import (
     angle_table,
     compare_methods,
@@ -26,7 +27,7 @@ from greylag_papers.schiegg_2016.report import (
     size_table,
     spread_figure,
 )
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, Trial, TrialTable, run_trial, run_trials
+from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, Trial, TrialTable, run_learners, run_trials
 from greylag_papers.yue_joachims_2008.comparison import LOSS, RANDOM_SEEDS
 from greylag_papers.yue_joachims_2008.queries import StudyQuery
 from greylag_papers.yue_joachims_2008.splits import Split
@@ -48,7 +49,8 @@ examples keeps the weights of the structured SVM in "mcl", so that training on o
 
 Pick-best loss improves by chance alone. Two controls show by how much: "random" picks M random orders (mean over 20
 draws), and "perturbed" has M random weight vectors around the structured SVM, at a distance that is chosen like the
-parameters of the other methods."""
+parameters of the other methods. "cssvm-gradient" follows the gradient of eq. 1 in place of the paper's displacements,
+with the assignment "all"."""
 _TABLES = """\
 Wilcoxon's signed-rank test over test queries, two-sided, without and with Holm's correction over the comparisons
 with the same baseline. "better" counts the queries on which the first method loses less. The losses of a query are
@@ -57,7 +59,10 @@ test queries, not to other training queries.
 
 "training" is the mean loss of the members on what they were trained on. Columns 1, 2, ... of the ordered losses are
 pick-best, second best and so on. Shares of wins are in descending order within each ensemble, and so decrease even
-if all members are equally good. Angles by alpha include ensembles that were not chosen."""
+if all members are equally good. Angles by alpha include ensembles that were not chosen.
+
+Diverse members differ on any task, so each Coulomb structured SVM is also compared with random vectors around the
+structured SVM of the same C: once with the same mean angle, and once with the same training loss."""
 _ALPHA = """\
 Trained on all training queries, with the assignment "all", and tested as above, but not chosen from."""
 
@@ -95,14 +100,26 @@ class OpenSplits:
 def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outcome:
     """Compare ensembles that pick sets of documents."""
     tables, M = trial_tables(opened.splits, settings, context), max(settings.sizes)
-    curve = angle_table(by_alpha(opened.splits, settings), M, f"Mean angle in degrees and losses by alpha, M = {M}")
+    matched = {
+        name: matched_trials(CoverageModel(settings.k), wanted, tables[name], COULOMB, n_jobs=context.n_jobs)
+        for name, wanted in tasks(opened.splits, settings).items()
+    }
+    curve = angle_table(
+        by_alpha(opened.splits, settings, context.n_jobs), M, f"Mean angle in degrees and losses by alpha, M = {M}"
+    )
     main = {name: main_tables(table, M, f"trained on {name}") for name, table in tables.items()}
-    more = {name: member_tables(table, SHOWN, f"trained on {name}") for name, table in tables.items()}
+    more = {
+        name: [
+            *member_tables(table, SHOWN, f"trained on {name}"),
+            *control_tables(table, matched[name], COULOMB, f"trained on {name}"),
+        ]
+        for name, table in tables.items()
+    }
     spread = spread_figure(tables, SHOWN, f"Losses of all members on all test queries, M = {M}", LOSS)
     return Outcome(
         scores=scores(tables),
         results={name: results(table) for name, table in tables.items()} | {"alpha": [curve.header, *curve.rows]},
-        tables=[table for part in main.values() for table in part],
+        tables=[table for name in tables for table in (*main[name], *more[name])],
         title=f"Ensembles for subset prediction: {settings.name}",
         sections=[
             Section("Pick-best loss by M", _METHODS, [size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)]),
@@ -141,17 +158,16 @@ def _task(split: Split, training: Sequence[StudyQuery]) -> Task:
     return Task(name, [*trained.values()], [*validation.values()], test)
 
 
-def by_alpha(splits: Sequence[Split], settings: SubsetSettings) -> TrialTable:
+def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int = 1) -> TrialTable:
     """The Coulomb structured SVM of the largest M, all members of which learn from all queries, for each alpha."""
     M, model = max(settings.sizes), CoverageModel(settings.k)
     learners = [
-        Coulomb(M, alpha=alpha, C=C, seed=settings.seed)
+        Coulomb(M, alpha=alpha, C=C, s=settings.s, epochs=settings.epochs, seed=settings.seed)
         for C in settings.ensemble_costs
         for alpha in settings.alpha_curve
     ]
     together, _ = tasks(splits, settings).values()
-    trials = [run_trial(model, task, "cssvm-all", M, learner) for learner in learners for task in together]
-    return TrialTable(tuple(trials))
+    return TrialTable(tuple(run_learners(model, together, {("cssvm-all", M): learners}, n_jobs=n_jobs)))
 
 
 def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -> list[Trial]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag import FloatArray, ParameterError
 from greylag.evaluation import pick_best
-from greylag.structured import ComparingModel
+from greylag.structured import ComparingModel, CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.methods import (
     METHODS,
     SSVM,
@@ -27,6 +27,7 @@ from greylag_papers.schiegg_2016.methods import (
 )
 
 Quantity = Literal["pick-best", "mean"]
+Unit = Literal["example", "task"]
 QUANTITIES: Mapping[Quantity, Callable[[FloatArray], float]] = {
     "pick-best": lambda ordered: float(ordered[0]),
     "mean": lambda ordered: float(ordered.mean()),
@@ -99,23 +100,45 @@ def run_trials(
     n_jobs : int, default 1
         Number of processes. The result does not depend on it.
     """
-    from joblib import Parallel, delayed
-
     by_size = {M: candidates(settings, M) for M in settings.sizes}
     wanted = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
+    return run_learners(model, tasks, wanted, n_jobs=n_jobs)
+
+
+def run_learners(
+    model: ComparingModel[Any, Any, Any],
+    tasks: Sequence[Task],
+    learners: Mapping[tuple[str, int], Sequence[EnsembleLearner]],
+    *,
+    n_jobs: int = 1,
+) -> list[Trial]:
+    """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
+    from joblib import Parallel, delayed
+
+    costs = dict.fromkeys(learner.C for found in learners.values() for learner in found)
+    parallel, pairs = Parallel(n_jobs=n_jobs), [(i, C) for i in range(len(tasks)) for C in costs]
+    optima = dict(zip(pairs, parallel(delayed(optimum)(model, tasks[i], C) for i, C in pairs), strict=True))
     work = (
-        delayed(run_trial)(model, task, method, M, learner)
-        for (method, M), learners in wanted.items()
-        for learner in learners
-        for task in tasks
+        delayed(run_trial)(model, task, method, M, learner, optima[i, learner.C])
+        for (method, M), found in learners.items()
+        for learner in found
+        for i, task in enumerate(tasks)
     )
-    return list(Parallel(n_jobs=n_jobs)(work))
+    return list(parallel(work))
 
 
-def run_trial(model: ComparingModel[Any, Any, Any], task: Task, method: str, M: int, learner: EnsembleLearner) -> Trial:
-    """Train a learner on a task, validate it and test it."""
+def optimum(model: ComparingModel[Any, Any, Any], task: Task, C: float) -> FloatArray:
+    """The weights of the structured SVM, from which all ensembles of this C start."""
     with _without_warnings():
-        ensemble = learner.fit(model, task.training)
+        return CuttingPlane(C).fit(model, task.training).weights
+
+
+def run_trial(
+    model: ComparingModel[Any, Any, Any], task: Task, method: str, M: int, learner: EnsembleLearner, start: FloatArray
+) -> Trial:
+    """Train a learner on a task from the structured SVM's weights, validate it and test it."""
+    with _without_warnings():
+        ensemble = learner.solve(TrainingSet(model, task.training), start)
     return Trial(
         method,
         M,
@@ -152,6 +175,11 @@ class TrialTable:
         """The trials of some tasks."""
         return TrialTable(tuple(trial for trial in self.trials if trial.task in tasks))
 
+    @property
+    def tasks(self) -> list[str]:
+        """The names of the tasks, in the order of their first trials."""
+        return [*dict.fromkeys(trial.task for trial in self.trials)]
+
     def chosen(self, method: str, M: int) -> list[Trial]:
         """For each task, the candidate with the lowest validation loss; the first of equal ones.
 
@@ -187,6 +215,14 @@ class TrialTable:
     def by_example(self, method: str, M: int, quantity: Quantity = "pick-best") -> dict[str, float]:
         """The lowest or mean loss of the members on each test example."""
         return {example: QUANTITIES[quantity](losses) for example, losses in self.ordered(method, M).items()}
+
+    def by_task(self, method: str, M: int, quantity: Quantity = "pick-best") -> dict[str, float]:
+        """The mean over the test examples of each task."""
+        return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
+
+    def by_unit(self, method: str, M: int, unit: Unit) -> dict[str, float]:
+        """The pick-best loss `by_example` or `by_task`."""
+        return self.by_example(method, M) if unit == "example" else self.by_task(method, M)
 
     def score(self, method: str, M: int, quantity: Quantity = "pick-best") -> float:
         """The mean of `by_example`."""

@@ -10,6 +10,7 @@ GRID = {
     "costs": (1.0, 10.0),
     "ensemble_costs": (10.0,),
     "alphas": (0.01, 0.1),
+    "gradient_alphas": (0.1, 1.0),
     "diversities": (0.1, 1.0),
     "spreads": (0.1, 1.0),
     "rounds": 2,

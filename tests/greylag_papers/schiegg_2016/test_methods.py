@@ -4,20 +4,23 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.structured import CuttingPlane
+from greylag.structured import TrainingSet
 from greylag_papers.schiegg_2016.methods import METHODS, EnsembleSettings, Perturbed, candidates
 from tests.greylag.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID
 
 
 def test_perturbed_members_have_the_given_distance_from_the_svm() -> None:
-    model, examples = Table(), random_tables(0, 4, 5, 20)
-    optimum = CuttingPlane(10.0).fit(model, examples).weights
-    np.testing.assert_array_equal(Perturbed(1, 10.0, 0.0).fit(model, examples).weights, [optimum])
-    members = Perturbed(6, 10.0, 0.5, seed=1).fit(model, examples).weights
+    training = TrainingSet(Table(), random_tables(0, 4, 5, 20))
+    optimum = np.linspace(-1.0, 2.0, 20)
+    np.testing.assert_array_equal(Perturbed(1, 10.0, 0.0).solve(training, optimum).weights, [optimum])
+    members = Perturbed(6, 10.0, 0.5, seed=1).solve(training, optimum).weights
     distances = np.linalg.norm(members - optimum, axis=1)
     np.testing.assert_allclose(distances, 0.5 * np.linalg.norm(optimum))
     assert len(np.unique(members.round(6), axis=0)) == 6
+    signed = TrainingSet(Table(nonnegative=(0,)), random_tables(0, 4, 5, 20))
+    free = np.where(np.arange(20) == 0, np.maximum(members, 0.0), members)
+    np.testing.assert_array_equal(Perturbed(6, 10.0, 0.5, seed=1).solve(signed, optimum).weights, free)
 
 
 def test_all_methods_have_the_same_number_of_candidates() -> None:

@@ -4,28 +4,34 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_flow
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray, IntArray
 from greylag.structured import CuttingPlane, TrainingSet
+from greylag_papers.schiegg_2016.label_moves import improve, make_network
 from greylag_papers.schiegg_2016.potts import (
-    CAPACITY,
     N_FEATURES,
+    PRECISION,
     PottsModel,
     Superpixels,
     best_labels,
     colour_features,
+    inverse_frequencies,
     neighbours,
 )
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
 MODEL = PottsModel()
 SHAPES = [(1, 1), (1, 6), (5, 1), (2, 2), (3, 4)]
-POTTS_WEIGHTS = [0.0, 0.3, 3.0, -0.3, -3.0]
+POTTS_WEIGHTS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (2.0, 3.0)]
 
 
-def labellings(shape: tuple[int, int]) -> IntArray:
-    return np.array(list(product((0, 1), repeat=shape[0] * shape[1])))
+def labellings(P: int, K: int) -> IntArray:
+    return np.array(list(product(range(K), repeat=P)))
 
 
 def energies(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -37,67 +43,140 @@ def energies(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) ->
     down = [
         (p, q) for p, q in combinations(range(len(places)), 2) if np.subtract(places[q], places[p]).tolist() == [1, 0]
     ]
-    ys = labellings(shape)
+    ys = labellings(*unary.shape)
     cuts = sum((pairwise[i] * (ys[:, p] != ys[:, q]) for i, (p, q) in enumerate(across + down)), np.zeros(len(ys)))
-    return ys, ys @ unary - cuts
+    return ys, unary[np.arange(len(unary)), ys].sum(axis=1) - cuts
 
 
 def image(shape: tuple[int, int], seed: int) -> Superpixels:
     return Superpixels.from_colours(np.random.default_rng(seed).random((*shape, 3)))
 
 
-def random_weights(rng: np.random.Generator, potts: float) -> FloatArray:
-    return np.append(rng.standard_normal(N_FEATURES), potts)
+def random_weights(rng: np.random.Generator, potts: tuple[float, float], n_labels: int = 2) -> FloatArray:
+    return np.append(rng.standard_normal((n_labels - 1) * N_FEATURES), potts)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_cuts_are_the_best_labels(shape: tuple[int, int], sign: float) -> None:
+def test_cuts_are_the_best_labels(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     for scale in (1e-6, 0.3, 1.0, 1e9):
-        for _ in range(10):
-            unary = rng.standard_normal(shape[0] * shape[1])
-            pairwise = sign * scale * rng.random(neighbours(shape).shape[1])
+        for _ in range(20):
+            unary = rng.standard_normal((shape[0] * shape[1], 2))
+            pairwise = scale * rng.random(neighbours(shape).shape[1])
             ys, values = energies(shape, unary, pairwise)
             found = best_labels(shape, unary, pairwise)
-            bound = (np.abs(unary).sum() + 2 * np.abs(pairwise).sum()) * (len(unary) + len(pairwise)) / CAPACITY
+            bound = (np.abs(unary).sum() + pairwise.sum()) * (len(unary) + len(pairwise)) / PRECISION
             assert values[(ys == found).all(axis=1)].item() >= values.max() - bound
 
 
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 25), columns=st.integers(1, 25), scale=st.floats(0.01, 10))
+@settings(max_examples=60, deadline=None)
+def test_cuts_agree_with_maximum_flows(seed: int, rows: int, columns: int, scale: float) -> None:
+    """scipy finds the value of the minimum cut of the same integers."""
+    rng = np.random.default_rng(seed)
+    first, second = neighbours((rows, columns))
+    unary, pairwise = rng.integers(-1000, 1000, rows * columns), rng.integers(0, int(1000 * scale) + 1, len(first))
+    network, P = make_network(np.array([first, second]), rows * columns), rows * columns
+    y = improve(np.column_stack([np.zeros_like(unary), unary]), pairwise, *network)
+    tails = np.concatenate([first, second, np.full(P, P), np.arange(P)])
+    heads = np.concatenate([second, first, np.arange(P), np.full(P, P + 1)])
+    capacities = np.concatenate([pairwise, pairwise, np.maximum(unary, 0), np.maximum(-unary, 0)]).astype(np.int32)
+    graph = csr_matrix((capacities, (tails, heads)), shape=(P + 2, P + 2))
+    flow = maximum_flow(graph, P, P + 1).flow_value
+    assert unary @ y - pairwise @ (y[first] != y[second]) == np.maximum(unary, 0).sum() - flow
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (2, 3), (2, 4)])
+def test_several_labels_are_within_a_factor_of_two(shape: tuple[int, int]) -> None:
+    rng, exact, cases = np.random.default_rng(3), 0, 40
+    for _ in range(cases):
+        unary = rng.standard_normal((shape[0] * shape[1], 3))
+        pairwise = rng.random(neighbours(shape).shape[1])
+        ys, values = energies(shape, unary, pairwise)
+        found = values[(ys == best_labels(shape, unary, pairwise)).all(axis=1)].item()
+        least = unary.max(axis=1).sum()  # the bound is on costs, which are at least 0 below this
+        assert least - found <= 2 * (least - values.max()) + 1e-9
+        exact += found >= values.max() - 1e-9
+    assert exact > 0.8 * cases
+
+
+def test_no_move_improves_many_labels() -> None:
+    rng, shape = np.random.default_rng(4), (9, 11)
+    unary, pairwise = rng.standard_normal((99, 5)), rng.random(neighbours(shape).shape[1])
+    y = best_labels(shape, unary, pairwise)
+    first, second = neighbours(shape)
+
+    def energy(labels: IntArray) -> float:
+        return float(unary[np.arange(99), labels].sum() - pairwise @ (labels[first] != labels[second]))
+
+    for k in range(5):
+        for moved in rng.random((100, 99)) < rng.random((100, 1)):
+            assert energy(np.where(moved, k, y)) <= energy(y) + 1e-9
+
+
 @pytest.mark.parametrize("potts", POTTS_WEIGHTS)
-def test_all_inference_is_exact(potts: float) -> None:
-    rng = np.random.default_rng(1)
-    ys = labellings((3, 4))
+@pytest.mark.parametrize(("model", "shape"), [(MODEL, (3, 4)), (PottsModel(2, (0.5, 3.0)), (2, 4))])
+def test_all_inference_is_exact(model: PottsModel, shape: tuple[int, int], potts: tuple[float, float]) -> None:
+    rng, P = np.random.default_rng(1), shape[0] * shape[1]
+    ys = labellings(P, 2)
     for seed in range(4):
-        x, truth = image((3, 4), seed), rng.integers(2, size=12)
-        others = [rng.integers(2, size=12) for _ in range(3)]
+        x, truth = image(shape, seed), rng.integers(2, size=P)
+        others = [rng.integers(2, size=P) for _ in range(3)]
         weights = random_weights(rng, potts)
-        scores = np.array([MODEL.joint_feature(x, y) @ weights for y in ys])
-        losses = np.array([MODEL.loss(truth, y) for y in ys])
-        alike = np.array([np.mean([MODEL.similarity(y, other) for other in others]) for y in ys])
+        scores = np.array([model.joint_feature(x, y) @ weights for y in ys])
+        losses = np.array([model.loss(truth, y) for y in ys])
+        alike = np.array([np.mean([model.similarity(y, other) for other in others]) for y in ys])
         for found, values in [
-            (MODEL.infer(x, weights), scores),
-            (MODEL.infer_augmented(x, truth, weights), scores + losses),
+            (model.infer(x, weights), scores),
+            (model.infer_augmented(x, truth, weights), scores + losses),
             (
-                MODEL.infer_apart(x, truth, weights, others, task=0.5, similarity=-1.5),
+                model.infer_apart(x, truth, weights, others, task=0.5, similarity=-1.5),
                 scores + 0.5 * losses - 1.5 * alike,
             ),
         ]:
-            assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-5)
+            assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
+
+
+def test_inference_of_several_labels_without_potts_terms_is_exact() -> None:
+    """Each superpixel then has its own best label."""
+    rng, model = np.random.default_rng(5), PottsModel(3, (0.5, 1.0, 2.0))
+    ys = labellings(6, 3)
+    for seed in range(4):
+        x, truth, others = image((2, 3), seed), rng.integers(3, size=6), [rng.integers(3, size=6)]
+        weights = random_weights(rng, (0.0, 0.0), 3)
+        values = np.array(
+            [
+                model.joint_feature(x, y) @ weights + model.loss(truth, y) - 0.7 * model.similarity(y, others[0])
+                for y in ys
+            ]
+        )
+        found = model.infer_apart(x, truth, weights, others, task=1.0, similarity=-0.7)
+        assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
 
 
 def test_ties_and_zeros() -> None:
     x = image((4, 5), 0)
-    assert not MODEL.infer(x, np.zeros(N_FEATURES + 1)).any()
-    assert best_labels((1, 2), np.array([1.0, -1.0]), np.array([1.0])).tolist() == [0, 0]  # E is 0 for 11, 10 and 00
+    assert not MODEL.infer(x, np.zeros(N_FEATURES + 2)).any()
+    unary = np.array([[0.0, 1.0], [0.0, -1.0]])
+    assert best_labels((1, 2), unary, np.array([1.0])).tolist() == [0, 0]  # E is 0 for 11, 10 and 00
 
 
 def test_joint_feature_and_losses_by_hand() -> None:
     x = Superpixels((2, 2), np.arange(8.0).reshape(4, 2), np.array([1.0, 2.0, 4.0, 8.0]))
     y = np.array([1, 0, 1, 1])  # cuts the edges with affinities 1 and 8
-    assert MODEL.joint_feature(x, y) == pytest.approx(np.array([0 + 4 + 6, 1 + 5 + 7, -9]) / 4)
+    assert MODEL.joint_feature(x, y) == pytest.approx(np.array([0 + 4 + 6, 1 + 5 + 7, -2, -9]) / 4)
     assert MODEL.loss(np.array([0, 0, 1, 1]), y) == 0.25
     assert MODEL.similarity(y, np.array([0, 0, 0, 1])) == 0.5
+    three = PottsModel(3, (1.0, 2.0, 4.0))
+    assert three.joint_feature(x, np.array([1, 0, 2, 2])) == pytest.approx(np.array([0, 1, 4 + 6, 5 + 7, -3, -13]) / 4)
+    assert three.loss(np.array([2, 0, 1, 1]), y) == (4 + 0 + 0 + 0) / 4
+
+
+def test_rare_classes_weigh_more() -> None:
+    weights = inverse_frequencies([np.array([0, 0, 0, 1]), np.array([0, 0, 0, 2])], 3)
+    assert weights == pytest.approx((8 / 18, 8 / 3, 8 / 3))
+    with pytest.raises(ParameterError, match="label 1 does not occur"):
+        inverse_frequencies([np.array([0, 2])], 3)
 
 
 def test_colour_features() -> None:
@@ -125,15 +204,22 @@ def test_cutting_plane_separates_an_image() -> None:
     # No random labelling violates its constraint more than the one that inference found.
     hinge = TrainingSet(MODEL, [example]).hinge_losses(solution.weights)[0]
     rng = np.random.default_rng(2)
+    assert min(solution.weights[-2:]) >= 0
     for flips in rng.random((200, 192)) < rng.random((200, 1)):
         y = drawn.labels ^ flips
         difference = MODEL.joint_feature(example[0], y) - MODEL.joint_feature(example[0], drawn.labels)
         assert MODEL.loss(drawn.labels, y) + difference @ solution.weights <= hinge + 1e-5
 
 
-def test_arrays_of_the_wrong_size_are_refused() -> None:
-    with pytest.raises(ModelError, match="3 weights do not fit superpixels with 13 features: 14 are needed"):
+def test_values_outside_their_domains_are_refused() -> None:
+    with pytest.raises(ModelError, match="3 weights do not fit 2 labels and superpixels with 13 features: 15 are"):
         MODEL.infer(image((2, 2), 0), np.zeros(3))
+    with pytest.raises(ModelError, match="the last two weights, of the Potts terms, must be at least 0, not 1 and -2"):
+        MODEL.infer(image((2, 2), 0), np.append(np.zeros(13), (1.0, -2.0)))
+    with pytest.raises(ParameterError, match="n_labels must be at least 2, not 1"):
+        PottsModel(1)
+    with pytest.raises(ParameterError, match=r"2 labels need as many positive class weights, not \(1.0, 0.0\)"):
+        PottsModel(2, (1.0, 0.0))
     with pytest.raises(ParameterError, match="2 x 2 has 4 superpixels and 4 pairs of neighbours, not 4 and 3"):
         Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3))
     with pytest.raises(ParameterError, match="at least 0, not -1"):

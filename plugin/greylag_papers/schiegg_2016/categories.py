@@ -1,0 +1,154 @@
+"""Ensembles trained on images of all categories together (Schiegg et al. 2016, section 4, task ii; Figure 4).
+
+The images are those of `images`. They are divided at random into five folds. Ensembles are trained on one fold, their
+parameters are chosen on two, and the other two are tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from greylag import ParameterError
+from greylag.evaluation import to_dict
+from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table, means_table
+from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
+from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, SSVM, EnsembleSettings
+from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
+from greylag_papers.schiegg_2016.report import compare_methods, error_bar_figure, member_tables, size_table
+from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
+from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, TrialTable, run_trials
+
+MODEL = PottsModel()
+UNIT = "share of wrong labels"
+FOLDS, VALIDATED = 5, 2
+BASELINES = (SSVM, "perturbed", "divmcl")
+_LOSS = """\
+The loss is the share of superpixels with a wrong label. Each of five folds is trained on once. The two folds that
+follow it choose the parameters, by pick-best loss, and the last two are tested. Error bars are one standard deviation
+over the five trained folds. All methods choose from the same number of candidates. "ssvm" is a single structured SVM,
+"perturbed" are random vectors around it, and "cssvm" is the Coulomb structured SVM, by its assignment of examples to
+members; "cssvm-gradient" assigns all examples to all members, and repels by the gradient of eq. 1."""
+_TESTS = """\
+Wilcoxon's signed-rank test over test images, two-sided, without and with Holm's correction over the comparisons with
+the same baseline. The losses of an image are means over the two ensembles that are tested on it."""
+
+
+class Settings(EnsembleSettings):
+    """The study of all categories together.
+
+    Parameters
+    ----------
+    image_seed, n_categories, n_images : int, default 0, 6 and 10
+        Parameters of `SyntheticImages`; its other parameters keep their defaults.
+    fold_seed : int >= 0, default 0
+        Seed of the division into folds.
+    """
+
+    image_seed: Annotated[int, Field(ge=0)] = 0
+    n_categories: Positive = 6
+    n_images: Positive = 10
+    fold_seed: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def images(self) -> SyntheticImages:
+        """How the images are drawn."""
+        return SyntheticImages(self.n_categories, self.n_images, seed=self.image_seed)
+
+
+def open_images(settings: Settings, context: Context) -> list[list[LabelledImage]]:
+    """Draw the images of each category."""
+    return settings.images.draw()
+
+
+def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list[Task]:
+    """A task for each fold, of images of all categories, named by category and number, such as 2.1.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer images than folds.
+    """
+    examples = [
+        (f"{category}.{number}", (Superpixels.from_colours(image.colours), image.labels))
+        for category, images in enumerate(categories, 1)
+        for number, image in enumerate(images, 1)
+    ]
+    if len(examples) < FOLDS:
+        raise ParameterError(f"{len(examples)} images cannot be divided into {FOLDS} folds")
+    order = np.random.default_rng(seed).permutation(len(examples))
+    folds = [[examples[place] for place in order[fold::FOLDS]] for fold in range(FOLDS)]
+    tasks = []
+    for first in range(FOLDS):
+        training, *others = folds[first:] + folds[:first]
+        validation, test = (
+            [example for fold in part for example in fold] for part in (others[:VALIDATED], others[VALIDATED:])
+        )
+        tasks.append(
+            Task(f"fold {first + 1}", [image for _, image in training], [image for _, image in validation], dict(test))
+        )
+    return tasks
+
+
+def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], context: Context) -> Outcome:
+    """Compare ensembles that were trained on one fold of all images each."""
+    tasks = fold_tasks(categories, settings.fold_seed)
+    context.progress(f"{FOLDS} folds, {len(tasks[0].training)} images to train on in the first")
+    table = TrialTable(tuple(run_trials(MODEL, tasks, settings, n_jobs=context.n_jobs)))
+    matched, M = matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs), max(settings.sizes)
+    tests = {quantity: compare_methods(table, BASELINES, METHODS[1:], quantity) for quantity in QUANTITIES}
+    sections = [
+        Section(
+            "Pick-best",
+            _LOSS,
+            [
+                error_bar_figure(
+                    table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", "share of wrong labels"
+                ),
+                size_table(table, METHODS, "Pick-best loss by M"),
+                deviation_table(table, M),
+            ],
+        ),
+        Section(
+            "Members",
+            parts=[
+                *member_tables(table, METHODS, "all categories"),
+                *control_tables(table, matched, COULOMB, "all categories"),
+            ],
+        ),
+        Section(
+            "Significance",
+            _TESTS,
+            [comparison_table(f"{name.capitalize()} loss, M = {M}", *found) for name, found in tests.items()],
+        ),
+    ]
+    scores = {method: table.scores(method) for method in METHODS}
+    return Outcome(
+        scores=scores,
+        results={
+            "scores": scores,
+            "by fold": {method: table.by_task(method, table.largest(method)) for method in METHODS},
+            "tests": {name: [to_dict({}, test)["significance"] for test in found] for name, found in tests.items()},
+        },
+        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
+        title=f"Diverse models from all categories: {settings.name}",
+        sections=sections,
+        provenance={"data": asdict(settings.images)},
+    )
+
+
+def deviation_table(table: TrialTable, M: int) -> Table:
+    """Mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
+    found = {method: [*table.by_task(method, table.largest(method)).values()] for method in METHODS}
+    rows = {
+        method: {"mean": float(np.mean(losses)), "standard deviation": float(np.std(losses, ddof=1))}
+        for method, losses in found.items()
+    }
+    return means_table(f"Pick-best loss over folds, M = {M}", rows)
+
+
+STUDY = Study(Settings, open_images, run)
