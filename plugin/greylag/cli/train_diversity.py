@@ -20,6 +20,7 @@ from greylag.features.spec import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.structured.assignment import Assignment
 from greylag.structured.coulomb import Coulomb
+from greylag.structured.coulomb_problem import Repulsion
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import read_subtopic_qrels
 
@@ -38,6 +39,19 @@ class LearnerOptions:
     ] = None
     M: Annotated[int | None, OnlyFor("cssvm", "--models", "Number of models (default 5).")] = None
     alpha: Annotated[float | None, OnlyFor("cssvm", "--alpha", "Repulsion between models (default 0.1).")] = None
+    repulsion: Annotated[
+        Repulsion | None,
+        OnlyFor(
+            "cssvm",
+            "--repulsion",
+            "Form of the repulsion: the paper's displacement, whose angles are bounded, or the gradient of its "
+            "objective, for which useful values of --alpha grow with the squared length of the weights (default "
+            "displacement).",
+        ),
+    ] = None
+    s: Annotated[
+        float | None, OnlyFor("cssvm", "--s", "Exponent of the Riesz energy; 1 is the Coulomb energy (default 1).")
+    ] = None
     assignment: Annotated[
         Assignment | None, OnlyFor("cssvm", "--assignment", "Which models learn from a query (default all).")
     ] = None
@@ -127,6 +141,6 @@ def _summary(model: DiversityModel) -> str:
     validated = f", C chosen on {len(made['validation'])} more" if made["validation"] else ""
     queries = f"{len(made['queries'])} queries{validated}"
     if made["method"] == "cssvm":
-        spread = f"alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
+        spread = f"{made['repulsion']} with alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
         return f"{queries}: C {made['C']:g}, {len(model.weights)} models, {spread}"
     return f"{queries}: C {made['C']:g}, objective {made['objective']:.6g}, duality gap {made['gap']:.2g}"

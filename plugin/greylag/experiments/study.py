@@ -27,6 +27,7 @@ STUDIES = {
     "cssvm_categories": "greylag_papers.schiegg_2016.categories",
     "cssvm_choice": "greylag_papers.schiegg_2016.choice",
     "cssvm_images": "greylag_papers.schiegg_2016.images",
+    "cssvm_scenes": "greylag_papers.schiegg_2016.scenes",
     "cssvm_subsets_collection": "greylag_papers.schiegg_2016.subsets_collection",
     "cssvm_subsets_synthetic": "greylag_papers.schiegg_2016.subsets_synthetic",
     "learned_diversity": "greylag.experiments.learned_diversity",

@@ -12,17 +12,16 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from greylag import ParameterError
+from greylag import FloatArray, ParameterError
 from greylag.evaluation import Scores, compare, to_dict
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
-from greylag.structured import TrainingSet
 from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
 from greylag_papers.schiegg_2016.gallery import draw_gallery
-from greylag_papers.schiegg_2016.methods import SSVM, EnsembleLearner, EnsembleSettings
+from greylag_papers.schiegg_2016.methods import SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.report import LOSS, histogram_figure, member_tables, size_figure, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, optimum, run_trials
+from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, run_trials
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"
@@ -195,12 +194,11 @@ def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
 
 def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
     """The predictions of each method's members, trained on `task`, for `image`."""
+    alone = table.restrict([task.name])
     ensembles = {}
     for method in METHODS:
-        (trial,) = table.restrict([task.name]).chosen(method, table.largest(method))
-        learner = cast(EnsembleLearner, trial.learner)
-        start = optimum(MODEL, task, learner.C)
-        ensembles[method] = learner.solve(TrainingSet(MODEL, task.training), start).weights
+        (trial,) = alone.chosen(method, table.largest(method))
+        ensembles[method] = cast(FloatArray, trial.weights)
     return draw_gallery(_GALLERY, image.colours, image.labels, ensembles)
 
 

@@ -180,7 +180,9 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
             [query.truth.loss(greedy_picks(random_gain(len(query.relevance), rng), k)) for query in queries]
             for _ in range(max(sizes))
         ]
-        trials += [Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, ids, np.array(losses[:M])) for M in sizes]
+        trials += [
+            Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, None, ids, np.array(losses[:M])) for M in sizes
+        ]
     return trials
 
 

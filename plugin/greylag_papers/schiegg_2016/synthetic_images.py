@@ -18,7 +18,7 @@ class LabelledImage:
     colours : array of shape (rows, columns, 3), in [0, 1]
         Red, green and blue.
     labels : array of shape (rows * columns,)
-        Row by row; 1 for objects, 0 for the background.
+        Row by row; 1, 2, ... for the classes of objects, 0 for the background.
     """
 
     colours: FloatArray
@@ -29,12 +29,14 @@ class LabelledImage:
 class SyntheticImages:
     """How images are drawn: ellipses of one colour in front of patches of other colours.
 
-    A category has one colour for its objects, uniform in [0.2, 0.8]³, and a palette for its backgrounds, uniform in
-    [0, 1]³ at a distance of at least `distance` from it. An image has between `n_objects[0]` and `n_objects[1]`
-    objects, uniformly. Its background consists of `n_patches` patches, the Voronoi cells of as many random points, each
-    in a colour of the palette, so that an image shows only some of the colours that the objects of its category must be
-    distinguished from. Colours of objects and patches deviate by `variation`. Each channel of an image is multiplied by
-    exp(`lighting` z), and the colour of each superpixel deviates by `noise`; z and all deviations are normal.
+    A category has one colour for each class of objects, uniform in [0.2, 0.8]³, and a palette for its backgrounds,
+    uniform in [0, 1]³ at a distance of at least `distance` from all of them. An image has between `n_objects[0]` and
+    `n_objects[1]` objects, uniformly, of random classes: class k, counted from 1, has a probability in proportion to
+    1 / k. Later objects cover earlier ones. The background consists of `n_patches` patches, the Voronoi cells of as
+    many random points, each in a colour of the palette, so that an image shows only some of the colours that the
+    objects of its category must be distinguished from. Colours of objects and patches deviate by `variation`. Each
+    channel of an image is multiplied by exp(`lighting` z), and the colour of each superpixel deviates by `noise`; z and
+    all deviations are normal.
 
     Ellipses have semi-axes between 0.1 and 0.2 of the image's diagonal. They are redrawn until they cover between 0.1
     and 0.6 of the image.
@@ -52,8 +54,11 @@ class SyntheticImages:
         Background patches per image.
     n_palette : int >= 1, default 8
         Background colours per category.
-    distance : float in [0, 0.6], default 0.3
-        Euclidean distance. Up to 0.6, colours at this distance always exist.
+    n_classes : int >= 1, default 1
+        Classes of objects.
+    distance : float >= 0, default 0.3
+        Euclidean distance. The balls of this radius around the classes' colours must not fill the cube, so that colours
+        at this distance exist: at most 0.6 for one class, 0.36 for five.
     variation, lighting, noise : float >= 0, default 0.08, 0.15 and 0.08
         Standard deviations.
     seed : int >= 0, default 0
@@ -70,6 +75,7 @@ class SyntheticImages:
     n_objects: tuple[int, int] = (2, 4)
     n_patches: int = 6
     n_palette: int = 8
+    n_classes: int = 1
     distance: float = 0.3
     variation: float = 0.08
     lighting: float = 0.15
@@ -77,13 +83,14 @@ class SyntheticImages:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        sizes = (self.n_categories, self.n_images, self.n_patches, self.n_palette, self.n_objects[0])
+        sizes = (self.n_categories, self.n_images, self.n_patches, self.n_palette, self.n_classes, self.n_objects[0])
         deviations = (self.variation, self.lighting, self.noise)
         if (
             min(sizes) < 1
             or min(self.shape) < 4
             or self.n_objects[1] < self.n_objects[0]
-            or not 0 <= self.distance <= 0.6
+            or self.distance < 0
+            or not self.n_classes * 4 / 3 * np.pi * self.distance**3 < 1
             or not all(0 <= deviation < np.inf for deviation in deviations)
             or self.seed < 0
         ):
@@ -95,11 +102,11 @@ class SyntheticImages:
         return [self._draw_category(rng) for _ in range(self.n_categories)]
 
     def _draw_category(self, rng: np.random.Generator) -> list[LabelledImage]:
-        own = rng.uniform(0.2, 0.8, 3)
+        own = rng.uniform(0.2, 0.8, (self.n_classes, 3))
         palette: list[FloatArray] = []
         while len(palette) < self.n_palette:
             colour = rng.uniform(0.0, 1.0, 3)
-            if np.linalg.norm(colour - own) >= self.distance:
+            if np.linalg.norm(colour - own, axis=1).min() >= self.distance:
                 palette.append(colour)
         return [self._draw_image(rng, own, np.array(palette)) for _ in range(self.n_images)]
 
@@ -110,19 +117,21 @@ class SyntheticImages:
         patch = ((places[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
         plain = np.vstack([palette[rng.integers(self.n_palette, size=self.n_patches)], own])
         varied = plain + self.variation * rng.standard_normal(plain.shape)
-        colours = varied[np.where(labels == 1, self.n_patches, patch)]
+        colours = varied[np.where(labels > 0, self.n_patches + labels - 1, patch)]
         lit = colours * np.exp(self.lighting * rng.standard_normal(3))
         noisy = lit + self.noise * rng.standard_normal(lit.shape)
         return LabelledImage(np.clip(noisy, 0.0, 1.0).reshape(*self.shape, 3), labels)
 
     def _draw_objects(self, rng: np.random.Generator, places: FloatArray) -> IntArray:
+        shares = 1.0 / np.arange(1, self.n_classes + 1)
         while True:
-            covered = np.zeros(len(places), dtype=bool)
+            labels = np.zeros(len(places), dtype=np.int64)
             for _ in range(rng.integers(*self.n_objects, endpoint=True)):
                 offsets = places - rng.uniform(0.0, self.shape)
                 angle = rng.uniform(0.0, np.pi)
                 turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
                 axes = np.hypot(*self.shape) * rng.uniform(0.1, 0.2, 2)
-                covered |= ((offsets @ turn / axes) ** 2).sum(axis=1) <= 1.0
-            if 0.1 <= covered.mean() <= 0.6:
-                return covered.astype(np.int64)
+                inside = ((offsets @ turn / axes) ** 2).sum(axis=1) <= 1.0
+                labels[inside] = 1 if self.n_classes == 1 else 1 + rng.choice(self.n_classes, p=shares / shares.sum())
+            if 0.1 <= np.mean(labels > 0) <= 0.6:
+                return labels

@@ -66,6 +66,8 @@ class Trial:
         Mean angle between two members, in degrees; 0 for one member.
     training : float
         Mean loss of the members on the training examples; NaN if nothing is learned.
+    weights : array of shape (M, d), or None
+        The members; None if nothing is learned.
     ids : tuple of str
         The n test examples.
     losses : array of shape (M, n)
@@ -80,6 +82,7 @@ class Trial:
     converged: bool
     mean_angle: float
     training: float
+    weights: FloatArray | None
     ids: tuple[str, ...]
     losses: FloatArray
 
@@ -148,6 +151,7 @@ def run_trial(
         ensemble.converged,
         ensemble.mean_angle,
         float(ensemble.mean_losses(model, task.training).mean()),
+        ensemble.weights,
         tuple(task.test),
         ensemble.losses(model, list(task.test.values())),
     )

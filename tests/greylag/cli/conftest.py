@@ -99,5 +99,7 @@ def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
     words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--seed", "5", "--C", "10", "--k", "3"]
     code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)
     assert (code, err) == (0, "")
-    assert re.fullmatch(r"svmdiv on 8 queries: C 10, 3 models, alpha 2, mean angle \d+\.\d degrees\n", told)
+    assert re.fullmatch(
+        r"svmdiv on 8 queries: C 10, 3 models, displacement with alpha 2, mean angle \d+\.\d degrees\n", told
+    )
     return tmp_path / "ens.json"

@@ -23,6 +23,21 @@ def test_the_seed_decides_the_bytes(learn: Command, made: Path, tmp_path: Path, 
     assert DiversityModel.load(tmp_path / "6.json").weights != DiversityModel.load(ensemble).weights
 
 
+def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
+    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--C", "10", "--k", "3", "--seed", "5"]
+    found = {ensemble.read_bytes()}
+    for name, s in (("a", "1"), ("b", "2")):
+        code, told, _ = learn(
+            made / "qrels.subtopics.txt", tmp_path / name, *words, "--repulsion", "gradient", "--s", s
+        )
+        assert code == 0
+        assert "gradient with alpha 2, mean angle" in told
+        provenance = DiversityModel.load(tmp_path / name).provenance
+        assert (provenance["repulsion"], provenance["s"]) == ("gradient", float(s))
+        found.add((tmp_path / name).read_bytes())
+    assert len(found) == 3
+
+
 @pytest.mark.parametrize("assignment", ["best", "sampled", "stochastic"])
 def test_assignments_and_validation_of_an_ensemble(
     command: Command,
@@ -84,6 +99,10 @@ def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) ->
         (["--seed", "0"], "--seed is for --method cssvm, not for svmdiv"),
         (["--method", "cssvm", "--models", "0"], "M must be at least 1"),
         (["--method", "cssvm", "--alpha", "-1"], "alpha must be"),
+        (["--method", "cssvm", "--s", "0"], "s must be a finite number above 0, not 0.0"),
+        (["--method", "cssvm", "--repulsion", "tea"], "'tea' is not one of 'displacement', 'gradient'"),
+        (["--repulsion", "gradient"], "--repulsion is for --method cssvm, not for svmdiv"),
+        (["--s", "2"], "--s is for --method cssvm, not for svmdiv"),
         (["--method", "cssvm", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--method", "cssvm", "--assignment", "tea"], "'tea' is not one of 'all', 'best'"),
         (["--preset", "tea"], "'tea' is not one of 'svmdiv', 'svmdiv2'"),

@@ -26,6 +26,21 @@ def test_images_have_the_documented_colours() -> None:
         assert min(np.linalg.norm(np.array(colour) - own) for colour in palette) >= sizes.distance
 
 
+def test_scenes_have_a_colour_for_each_class() -> None:
+    sizes = SyntheticImages(1, 40, n_objects=(3, 6), n_classes=3, variation=0.0, lighting=0.0, noise=0.0)
+    (images,) = sizes.draw()
+    colours: dict[int, set[tuple[float, ...]]] = {label: set() for label in range(4)}
+    for image in images:
+        for label, colour in zip(image.labels.tolist(), image.colours.reshape(-1, 3).tolist(), strict=True):
+            colours[label].add(tuple(colour))
+    assert [len(colours[label]) for label in (1, 2, 3)] == [1, 1, 1]
+    own = np.array([next(iter(colours[label])) for label in (1, 2, 3)])
+    palette = np.array(sorted(colours[0]))
+    assert np.linalg.norm(palette[:, None] - own, axis=2).min() >= sizes.distance
+    shares = np.bincount(np.concatenate([image.labels for image in images]))[1:]
+    assert shares[0] > shares[1] > shares[2]
+
+
 def test_noise_is_a_standard_deviation_and_the_seed_decides() -> None:
     plain = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
     noisy = SyntheticImages(n_categories=4, n_images=5, noise=0.08)
@@ -49,6 +64,8 @@ def test_noise_is_a_standard_deviation_and_the_seed_decides() -> None:
         {"shape": (3, 9)},
         {"n_objects": (3, 2)},
         {"distance": 0.7},
+        {"n_classes": 5, "distance": 0.4},
+        {"n_classes": 0},
         {"noise": -0.1},
         {"lighting": np.inf},
         {"seed": -1},

@@ -1,0 +1,229 @@
+"""Semantic segmentation of generated scenes with several labels (Schiegg et al. 2016, section 4, task iii; Table 2).
+
+The features of a superpixel are potentials: log-probabilities of its labels by logistic regression on colours, fitted
+to scenes that are used for nothing else, in place of the paper's TextonBoost potentials. The loss is weighted by the
+inverse frequency of labels in the training scenes, and results are Jaccard indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, cast
+
+import numpy as np
+from pydantic import Field
+
+from greylag import FloatArray, IntArray, ParameterError
+from greylag.experiments import Context, Outcome, Positive, Section, Study, Table
+from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
+from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, EnsembleSettings, Example
+from greylag_papers.schiegg_2016.potts import (
+    PottsModel,
+    Superpixels,
+    colour_affinities,
+    colour_features,
+    inverse_frequencies,
+)
+from greylag_papers.schiegg_2016.report import member_tables, size_table
+from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
+from greylag_papers.schiegg_2016.trials import Task, TrialTable, run_trials
+
+UNARIES, LINEAR = "unaries only", "linear SVM"
+_ABOUT = """\
+The Jaccard index of a label is the number of superpixels that have and are given it, divided by the number that have or
+are given it, over all scenes; the average is over labels. Of an ensemble, the prediction with the lowest loss is taken
+for each scene (pick-best, an oracle). "unaries only" takes the most probable label of each superpixel, and "linear SVM"
+is trained on the potentials of superpixels. All parameters are chosen on the validation scenes: those of the linear SVM
+by its average, those of the others by pick-best loss. The paper reports validation figures; the test figures are on
+scenes that nothing was chosen on."""
+
+
+class Settings(EnsembleSettings):
+    """The study of scenes.
+
+    Parameters
+    ----------
+    image_seed : int >= 0, default 0
+    n_classes : int >= 1, default 5
+        Labels other than the background.
+    n_potentials, n_training, n_validation, n_test : int >= 1, default 10 each
+        Scenes for the potentials, to train on, to choose parameters on, and to test on.
+    svm_costs : tuple of float > 0
+        C of the linear SVM.
+    """
+
+    image_seed: Annotated[int, Field(ge=0)] = 0
+    n_classes: Positive = 5
+    n_potentials: Positive = 10
+    n_training: Positive = 10
+    n_validation: Positive = 10
+    n_test: Positive = 10
+    svm_costs: Annotated[tuple[float, ...], Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
+
+    @property
+    def images(self) -> SyntheticImages:
+        """How the scenes are drawn."""
+        number = self.n_potentials + self.n_training + self.n_validation + self.n_test
+        return SyntheticImages(1, number, n_objects=(3, 6), n_classes=self.n_classes, seed=self.image_seed)
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Potentials and labels of scenes, by use; an example's features end with a constant 1."""
+
+    training: Sequence[Example]
+    validation: Sequence[Example]
+    test: Sequence[Example]
+
+
+def open_scenes(settings: Settings, context: Context) -> Scenes:
+    """Draw the scenes, and fit the potentials.
+
+    Raises
+    ------
+    ParameterError
+        If the scenes for the potentials lack a label.
+    """
+    (drawn,) = settings.images.draw()
+    first, second = settings.n_potentials, settings.n_potentials + settings.n_training
+    examples = with_potentials(drawn[:first], drawn[first:], settings.n_classes + 1)
+    third = second - first
+    last = third + settings.n_validation
+    return Scenes(examples[:third], examples[third:last], examples[last:])
+
+
+def with_potentials(known: Sequence[LabelledImage], images: Sequence[LabelledImage], n_labels: int) -> list[Example]:
+    """Superpixels of `images` with log-probabilities of labels by logistic regression on `known`, and their labels."""
+    from sklearn.linear_model import LogisticRegression
+
+    labels = np.concatenate([image.labels for image in known])
+    if len(np.unique(labels)) < n_labels:
+        raise ParameterError(f"the {len(known)} scenes for the potentials lack one of {n_labels} labels: draw more")
+    colours = np.concatenate([image.colours.reshape(-1, 3) for image in known])
+    fitted = LogisticRegression(max_iter=2000).fit(colour_features(colours), labels)
+    examples = []
+    for image in images:
+        potentials = fitted.predict_log_proba(colour_features(image.colours.reshape(-1, 3)))
+        features = np.column_stack([potentials, np.ones(len(potentials))])
+        examples.append(
+            (Superpixels(image.colours.shape[:2], features, colour_affinities(image.colours)), image.labels)
+        )
+    return examples
+
+
+def jaccard(pairs: Sequence[tuple[IntArray, IntArray]], n_labels: int) -> FloatArray:
+    """The Jaccard index of each label, shape (K,), for pairs of true and predicted labels.
+
+    A label that neither occurs nor is predicted has NaN.
+    """
+    truth, found = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    confusion = np.zeros((n_labels, n_labels))
+    np.add.at(confusion, (truth, found), 1.0)
+    union = confusion.sum(axis=0) + confusion.sum(axis=1) - confusion.diagonal()
+    shares = np.divide(confusion.diagonal(), union, out=np.full(n_labels, np.nan), where=union > 0)
+    return np.asarray(shares)
+
+
+def best_predictions(
+    model: PottsModel, weights: FloatArray, examples: Sequence[Example]
+) -> list[tuple[IntArray, IntArray]]:
+    """The truth of each example, and the prediction of lowest loss among those of the members."""
+    pairs = []
+    for x, truth in examples:
+        found = [model.infer(x, member) for member in weights]
+        pairs.append((truth, min(found, key=lambda y: model.loss(truth, y))))
+    return pairs
+
+
+def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> dict[str, dict[str, FloatArray]]:
+    """Jaccard indices, by set of scenes, of the most probable labels and of a linear SVM on the potentials.
+
+    The SVM weighs labels by their inverse frequency, as the loss does.
+    """
+    from sklearn.svm import LinearSVC
+
+    parts = {"validation": scenes.validation, "test": scenes.test}
+    found = {
+        UNARIES: {
+            name: jaccard([(t, x.features[:, :-1].argmax(axis=1)) for x, t in part], n_labels)
+            for name, part in parts.items()
+        }
+    }
+    features = np.concatenate([x.features[:, :-1] for x, _ in scenes.training])
+    labels = np.concatenate([truth for _, truth in scenes.training])
+    best = -1.0
+    for C in costs:
+        svm = LinearSVC(C=C, class_weight="balanced", random_state=0, max_iter=20000).fit(features, labels)
+        own = {
+            name: jaccard([(t, svm.predict(x.features[:, :-1])) for x, t in part], n_labels)
+            for name, part in parts.items()
+        }
+        if (average := float(np.nanmean(own["validation"]))) > best:
+            best, found[LINEAR] = average, own
+    return found
+
+
+def run(settings: Settings, scenes: Scenes, context: Context) -> Outcome:
+    """Compare ensembles and baselines by the Jaccard index."""
+    K, M = settings.n_classes + 1, max(settings.sizes)
+    model = PottsModel(K, inverse_frequencies([truth for _, truth in scenes.training], K))
+    task = Task("scenes", scenes.training, scenes.validation, {str(i): test for i, test in enumerate(scenes.test, 1)})
+    table = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
+    matched = matched_trials(model, [task], table, COULOMB, n_jobs=context.n_jobs)
+    indices = unary_baselines(scenes, K, settings.svm_costs)
+    for method in METHODS:
+        (trial,) = table.chosen(method, table.largest(method))
+        weights = cast(FloatArray, trial.weights)
+        indices[method] = {
+            name: jaccard(best_predictions(model, weights, part), K)
+            for name, part in (("validation", scenes.validation), ("test", scenes.test))
+        }
+    scores = {
+        method: {f"jaccard {name}": float(np.nanmean(index)) for name, index in found.items()}
+        | (table.scores(method) if method in METHODS else {})
+        for method, found in indices.items()
+    }
+    sections = [
+        Section("Jaccard index", _ABOUT, [
+            index_table(f"Jaccard index, {name} scenes, M = {M} (after Table 2 of the paper)",
+                        {method: found[name] for method, found in indices.items()})
+            for name in ("validation", "test")
+        ]),
+        Section("Loss", parts=[
+            size_table(table, METHODS, "Pick-best weighted loss by M"),
+            *member_tables(table, METHODS, "test scenes"),
+            *control_tables(table, matched, COULOMB, "test scenes"),
+        ]),
+    ]  # fmt: skip
+    return Outcome(
+        scores=scores,
+        results={
+            "scores": scores,
+            "jaccard": {
+                method: {name: [*map(_finite, own.tolist())] for name, own in found.items()}
+                for method, found in indices.items()
+            },
+            "chosen": {method: str(table.chosen(method, table.largest(method))[0].learner) for method in METHODS},
+        },
+        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
+        title=f"Diverse models of scenes: {settings.name}",
+        sections=sections,
+        provenance={"data": asdict(settings.images)},
+    )
+
+
+def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:
+    """A row for each method, a column for each label, and the average."""
+    K = len(next(iter(indices.values())))
+    header = ("", "background", *(f"class {k}" for k in range(1, K)), "average")
+    rows = [(method, *map(_finite, found.tolist()), float(np.nanmean(found))) for method, found in indices.items()]
+    return Table(caption, header, rows)
+
+
+def _finite(value: float) -> float | None:
+    """The value, or None for NaN."""
+    return value if np.isfinite(value) else None
+
+
+STUDY = Study(Settings, open_scenes, run)
