@@ -21,6 +21,6 @@ def test_mosaic() -> None:
 def test_gallery_has_a_row_for_each_ensemble() -> None:
     rng = np.random.default_rng(0)
     colours, labels = rng.random((4, 5, 3)), rng.integers(2, size=20)
-    ensembles = {"one": rng.standard_normal((1, N_FEATURES + 1)), "three": rng.standard_normal((3, N_FEATURES + 1))}
+    ensembles = {"one": rng.random((1, N_FEATURES + 2)), "three": rng.random((3, N_FEATURES + 2))}
     svg = draw_gallery("", colours, labels, ensembles).svg
     assert all(f">{name}</text>" in svg for name in ("image, labels", "one", "three"))
