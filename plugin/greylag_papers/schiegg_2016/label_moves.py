@@ -1,7 +1,6 @@
 """The compiled search of `greylag_papers.schiegg_2016.potts` for the best labels, by minimum cuts.
 
-scipy's maximum flow spends most of its time on making sparse matrices: inference for one image took about ten times as
-long with it.
+scipy's maximum flow spends most of its time on making sparse matrices; `tests/benchmarks` compares the two.
 
 References
 ----------
