@@ -2,10 +2,10 @@
 
     min over w_1, ..., w_M:  alpha E_s(w_1, ..., w_M) + sum_m (||w_m||² / 2 + C mean over i of H_i(w_m))         (eq. 1)
 
-H_i is the hinge loss of example i, E_s the Riesz energy of the directions of the weights (eq. 3; section 3.2 sets s = 1),
-and the mean is over the examples that are assigned to member m (eq. 10). Eq. 1 also divides the risk by M, which the
-steps of eq. 8 do not. With a_mi the normal of the constraint of example i that w_m violates most, the subgradient step
-is
+H_i is the hinge loss of example i, E_s the Riesz energy of the directions of the weights (eq. 3; section 3.2 sets s to
+1), and the mean is over the examples that are assigned to member m (eq. 10). Eq. 1 also divides the risk by M, which
+the steps of eq. 8 do not. With a_mi the normal of the constraint of example i that w_m violates most, the subgradient
+step is
 
     w_m <- w_m + eta (T_m - w_m + C mean over i of a_mi),                                                    (eq. 8, 10)
 
