@@ -36,5 +36,5 @@ def test_experiment_files_are_valid(name: str) -> None:
     study, settings = load(CONFIGS / f"{name}.cssvm.yaml")
     assert study is STUDY
     assert settings.name == f"{name}.cssvm"
-    assert set(settings.expected) <= set(SHOWN)
+    assert set(settings.expected) in (set(SHOWN), set())  # all or, before they are measured, none
     assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()
