@@ -12,7 +12,9 @@ from pathlib import Path
 from tests.benchmarks.harness import DATA, Row
 
 TOPICS = sorted(
-    path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "__main__", "harness")
+    path.stem
+    for path in Path(__file__).parent.glob("*.py")
+    if path.stem not in ("__init__", "__main__", "generated", "harness")
 )
 
 

@@ -10,7 +10,6 @@ D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data M
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -168,13 +167,41 @@ def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float
 def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
     """The kNN graph's edges (i, j), i < j."""
     from sklearn.neighbors import NearestNeighbors
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+    from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1, user_api="openmp"):
-        nearest = NearestNeighbors(n_neighbors=min(neighbours, points.shape[0] - 1)).fit(points).kneighbors_graph()
+    k = min(neighbours, points.shape[0] - 1)
+    if sparse.issparse(points):
+        nearest = _sparse_neighbours(points, k)
+    else:
+        with threadpool_limits(1, user_api="openmp"):
+            nearest = NearestNeighbors(n_neighbors=k).fit(points).kneighbors_graph()
     joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
     rows, columns = sparse.triu(joined, 1).nonzero()
     return rows, columns
+
+
+def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
+    """The k nearest neighbours of every point as scikit-learn chooses them, 1 in a matrix of shape (n, n)."""
+    from sklearn.neighbors import NearestNeighbors
+    from sklearn.utils.extmath import row_norms
+    from threadpoolctl import threadpool_limits
+
+    from greylag.manifold.products import nearest
+
+    n = points.shape[0]
+    found, tied = nearest(_arrays(points), _arrays(points.tocsc()), row_norms(points, squared=True), k)
+    if tied.any():  # scikit-learn chooses between points at the same distance
+        with threadpool_limits(1, user_api="openmp"):
+            chosen = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points[tied], return_distance=False)
+        others = chosen != np.flatnonzero(tied)[:, None]
+        others[others.all(axis=1), 0] = False  # more equal points than neighbours, of which the point itself is not one
+        found[tied] = chosen[others].reshape(-1, k)
+    return sparse.csr_array((np.ones(n * k), found.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:
+    """The arrays of a sparse matrix, as compiled loops take them."""
+    return points.indptr, points.indices, points.data
 
 
 def _pair_distances(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -182,7 +209,14 @@ def _pair_distances(points: Any, rows: IntArray, columns: IntArray) -> FloatArra
 
 
 def _pair_products(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    return _by_blocks(lambda left, right: left * right, points, rows, columns)
+    if not sparse.issparse(points):
+        return _by_blocks(lambda left, right: left * right, points, rows, columns)
+    from greylag.manifold.products import pair_terms
+
+    terms, offsets = pair_terms(_arrays(points), points.shape[1], rows, columns)
+    products, some = np.zeros(len(rows)), np.diff(offsets) > 0
+    products[some] = np.add.reduceat(terms, offsets[:-1][some])
+    return products
 
 
 def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -199,27 +233,25 @@ def _all_distances(points: Any) -> FloatArray:
     """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not accept sparse points."""
     from scipy.spatial.distance import pdist
 
-    if not sparse.issparse(points):
-        distances: FloatArray = pdist(points)
-        return distances
-    n = points.shape[0]
-    squared_norms = (points * points).sum(axis=1)
-    squares = np.empty(n * (n - 1) // 2)
-    end = 0
-    for i, products in enumerate(_product_rows(points)):
-        sums = squared_norms[i] + squared_norms[i + 1 :]
-        square = sums - 2 * products[i + 1 :]
-        square[square < 1e-14 * sums] = 0  # equal points, up to rounding
-        squares[end : end + len(square)] = square
-        end += len(square)
-    return np.sqrt(squares, out=squares)
+    if sparse.issparse(points):
+        return _sparse_distances(points, _sparse_products(points))
+    distances: FloatArray = pdist(points)
+    return distances
 
 
-def _product_rows(points: sparse.csr_array) -> Iterator[FloatArray]:
-    """The rows of X X'."""
-    step = max(1, BLOCK // points.shape[0])
-    for start in range(0, points.shape[0], step):
-        yield from (points[start : start + step] @ points.T).toarray()
+def _sparse_distances(points: sparse.csr_array, products: FloatArray) -> FloatArray:
+    from greylag.manifold.products import condensed_distances
+
+    distances: FloatArray = condensed_distances(products, (points * points).sum(axis=1))
+    return distances
+
+
+def _sparse_products(points: sparse.csr_array) -> FloatArray:
+    """The n(n-1)/2 inner products in the order of `_all_distances`."""
+    from greylag.manifold.products import condensed_products
+
+    products: FloatArray = condensed_products(_arrays(points), _arrays(points.tocsc()))
+    return products
 
 
 def _longest_tree_edge(distances: FloatArray) -> float:
@@ -261,25 +293,25 @@ def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -
 
 
 def _all_products(points: Any) -> FloatArray:
+    from scipy.spatial.distance import squareform
+
     if sparse.issparse(points):
-        matrix = np.empty((points.shape[0], points.shape[0]))
-        for i, products in enumerate(_product_rows(points)):
-            matrix[i] = products
-    else:
-        matrix = points @ points.T
+        matrix: FloatArray = squareform(_sparse_products(points), checks=False)
+        return matrix
+    matrix = points @ points.T
     np.fill_diagonal(matrix, 0)
     return matrix
 
 
 def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
-    from scipy.spatial.distance import squareform
-
-    distances = _all_distances(points)
-    longer = squareform(distances > _longest_tree_edge(distances), checks=False)
-    del distances  # free half a matrix before allocating a whole one
-    matrix = _all_products(points)
-    matrix[longer] = 0
-    return matrix if np.count_nonzero(matrix) >= SPARSE_BELOW * matrix.size else sparse.csr_array(matrix)
+    n = points.shape[0]
+    if sparse.issparse(points):
+        products = _sparse_products(points)
+        distances = _sparse_distances(points, products)
+    else:
+        products, distances = _all_products(points)[np.triu_indices(n, 1)], _all_distances(points)
+    products[distances > _longest_tree_edge(distances)] = 0
+    return _from_condensed(products, n)
 
 
 def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.sparse import issparse, vstack
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -132,10 +132,11 @@ class ManifoldRanker(Stage):
         return tuple(y), np.array(list(y.values()))
 
     def _points(self, top: Ranking, docids: tuple[str, ...]) -> Matrix:
-        """Unit vectors, the query's first."""
+        """Unit vectors, the query's first; sparse ones over the coordinates that are used."""
         query, documents = self._vectors.query(top.qid, top.query), self._vectors.documents(docids)
         if not issparse(documents):
             return unit_rows(np.concatenate([query, documents]))
         points = vstack([query, documents], format="csr")
-        points.resize(points.shape[0], max(1, points.shape[1]))  # points need a coordinate even without terms
-        return points
+        used, columns = np.unique(points.indices, return_inverse=True)
+        shape = points.shape[0], max(1, len(used))  # points need a coordinate even without terms
+        return csr_matrix((points.data, columns, points.indptr), shape=shape)

@@ -1,0 +1,148 @@
+"""Compiled inner products of sparse points; a module of its own because Numba is slow to import.
+
+Products are summed over coordinates in ascending order, as SciPy does, so that both give the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greylag.compilation import compiled
+from greylag.ranking import FloatArray, IntArray
+
+_jit = compiled(error_model="numpy")
+
+
+@_jit
+def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, row: FloatArray) -> None:
+    """Set ``row[i + 1:]`` to the inner products of point i with the points after it; call it for i = 0, 1, ....
+
+    `after` holds, for each coordinate, its first entry of a point that has not been visited, in CSC format.
+    """
+    indptr, coordinates, data = by_point
+    starts, points, values = by_coordinate
+    row[i + 1 :] = 0.0
+    for entry in range(indptr[i], indptr[i + 1]):
+        coordinate, value = coordinates[entry], data[entry]
+        after[coordinate] += 1
+        for other in range(after[coordinate], starts[coordinate + 1]):
+            row[np.uint32(points[other])] += value * values[other]
+
+
+@_jit
+def condensed_products(by_point: Any, by_coordinate: Any) -> FloatArray:
+    """The inner products of all pairs of n points, in the order of `scipy.spatial.distance.pdist`.
+
+    Parameters
+    ----------
+    by_point, by_coordinate : tuple of arrays
+        ``indptr``, ``indices`` and ``data`` of the points in CSR and in CSC format, indices ascending.
+
+    Returns
+    -------
+    shape (n (n - 1) / 2,)
+    """
+    n, pair = len(by_point[0]) - 1, 0
+    products, row, after = np.empty(n * (n - 1) // 2), np.empty(n), by_coordinate[0][:-1].copy()
+    for i in range(n):
+        _products_after(i, by_point, by_coordinate, after, row)
+        products[pair : pair + n - i - 1] = row[i + 1 :]
+        pair += n - i - 1
+    return products
+
+
+@_jit
+def condensed_distances(products: FloatArray, squared_norms: FloatArray) -> FloatArray:
+    """The Euclidean distances of all pairs from their inner products; points that are equal up to rounding have 0."""
+    n, pair = len(squared_norms), 0
+    distances = np.empty_like(products)
+    for i in range(n):
+        for j in range(i + 1, n):
+            norms = squared_norms[i] + squared_norms[j]
+            square = norms - 2 * products[pair]
+            distances[pair] = 0.0 if square < 1e-14 * norms else np.sqrt(square)
+            pair += 1
+    return distances
+
+
+@_jit
+def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int) -> Any:
+    """The k nearest neighbours of each of n points by Euclidean distance.
+
+    Parameters
+    ----------
+    by_point, by_coordinate : as in `condensed_products`
+    squared_norms : shape (n,)
+    k : int from 1 to n - 1
+
+    Returns
+    -------
+    neighbours : shape (n, k)
+        In ascending order of distance.
+    tied : bool array, shape (n,)
+        Whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
+    """
+    n = len(squared_norms)
+    neighbours, squares = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), np.inf)
+    row, after, farthest = np.empty(n), by_coordinate[0][:-1].copy(), np.full(n, np.inf)
+    for i in range(n):
+        _products_after(i, by_point, by_coordinate, after, row)
+        for j in range(i + 1, n):
+            double = -2 * row[j]
+            own = double + squared_norms[i] + squared_norms[j]  # in scikit-learn's order of operations
+            if own < farthest[i]:
+                farthest[i] = _insert(squares[i], neighbours[i], own, j)
+            other = double + squared_norms[j] + squared_norms[i]
+            if other < farthest[j]:
+                farthest[j] = _insert(squares[j], neighbours[j], other, i)
+    return neighbours[:, :k].copy(), (squares[:, k] == squares[:, k - 1]) | (squares[:, 0] <= 0)
+
+
+@_jit
+def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int) -> float:
+    """Insert a point into an ascending list in place of the last one; the new last one's squared distance."""
+    place = len(squares) - 1
+    while place > 0 and squares[place - 1] > square:
+        squares[place], neighbours[place] = squares[place - 1], neighbours[place - 1]
+        place -= 1
+    squares[place], neighbours[place] = square, point
+    return squares[-1]  # type: ignore[no-any-return]
+
+
+@_jit
+def pair_terms(by_point: Any, n_coordinates: int, rows: IntArray, columns: IntArray) -> Any:
+    """The terms of the inner products of some pairs of points, without those that are 0.
+
+    Parameters
+    ----------
+    by_point : as in `condensed_products`
+    n_coordinates : int
+    rows, columns : shape (pairs,)
+        The points of each pair; fastest if equal rows are adjacent.
+
+    Returns
+    -------
+    terms : shape (t,)
+        In ascending order of coordinates.
+    offsets : shape (pairs + 1,)
+        The terms of pair p are ``terms[offsets[p]:offsets[p + 1]]``.
+    """
+    indptr, coordinates, data = by_point
+    room = 0
+    for point in columns:
+        room += indptr[point + 1] - indptr[point]
+    terms, offsets, found = np.empty(room), np.zeros(len(rows) + 1, np.int64), 0
+    dense, last = np.zeros(n_coordinates), -1  # the coordinates of the pair's first point
+    for p in range(len(rows)):
+        if rows[p] != last:
+            if last >= 0:
+                dense[coordinates[indptr[last] : indptr[last + 1]]] = 0.0
+            last = rows[p]
+            dense[coordinates[indptr[last] : indptr[last + 1]]] = data[indptr[last] : indptr[last + 1]]
+        for entry in range(indptr[columns[p]], indptr[columns[p] + 1]):
+            terms[found] = dense[coordinates[entry]] * data[entry]
+            found += terms[found] != 0
+        offsets[p + 1] = found
+    return terms[:found], offsets

@@ -1,0 +1,64 @@
+"""A collection of generated text at the size of a newswire test collection, with queries of 2 to 5 terms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from greylag.ranking import IntArray, Query
+
+WORDS = 1_000_000
+LENGTH = 50  # tokens of a document
+PHRASES = 50_000
+IN_PHRASES = 0.3  # of the tokens, about
+BLOCK = 20_000  # documents generated at once
+ASKED = 20, 20_000  # ranks of the words of queries, most frequent first
+
+
+def write_documents(path: Path, n_documents: int, seed: int = 0) -> None:
+    """Write documents of Zipfian words, into which Zipfian phrases of two or three words are mixed, as JSON lines."""
+    rng = np.random.default_rng(seed)
+    words = [f"w{word}x" for word in range(WORDS)]
+    phrases = _phrases()
+    with path.open("w") as file:
+        for first in range(0, n_documents, BLOCK):
+            n = min(BLOCK, n_documents - first)
+            tokens = _ranks(rng, n * LENGTH, WORDS)
+            starts = rng.choice(n * LENGTH - 3, int(n * LENGTH * IN_PHRASES / 2.5))
+            chosen = phrases[_ranks(rng, len(starts), PHRASES)]
+            for place in range(3):
+                used = chosen[:, place] >= 0
+                tokens[starts[used] + place] = chosen[used, place]
+            for number, row in enumerate(tokens.reshape(n, LENGTH).tolist(), first):
+                text = " ".join([words[word] for word in row])
+                file.write(json.dumps({"id": f"g{number:07d}", "contents": text}) + "\n")
+
+
+def queries(n: int, seed: int = 1) -> list[Query]:
+    """Queries of 2 to 5 terms: a phrase, and words of medium frequency."""
+    rng = np.random.default_rng(seed)
+    phrases, found = _phrases(), []
+    for number in range(n):
+        phrase = phrases[int(_ranks(rng, 1, PHRASES)[0])]
+        low, high = np.log(ASKED)
+        more = np.exp(rng.uniform(low, high, 5)).astype(np.int64)
+        terms = np.append(phrase[phrase >= 0], more)[: 2 + number % 4]
+        found.append(Query(str(number), " ".join(f"w{word}x" for word in terms.tolist())))
+    return found
+
+
+def _ranks(rng: np.random.Generator, size: int, n: int) -> IntArray:
+    """Numbers from 0 to n - 1 whose probabilities fall as 1 / (number + 3)."""
+    drawn: IntArray = ((n / 3 + 1) ** rng.random(size) * 3 - 3).astype(np.int64)
+    return np.minimum(drawn, n - 1)
+
+
+def _phrases() -> IntArray:
+    """Phrases of two or three words of medium frequency, shape (phrases, 3), padded with -1."""
+    rng = np.random.default_rng(2)
+    low, high = np.log(ASKED)
+    words = np.exp(rng.uniform(low, high, (PHRASES, 3))).astype(np.int64)
+    words[rng.random(PHRASES) < 0.5, 2] = -1
+    return words
