@@ -1,4 +1,5 @@
 from .cliques import redundant_features as redundant_features
+from .counts import FeatureCounts as FeatureCounts
 from .derived import Product as Product
 from .expansion import relevance_model as relevance_model
 from .extract import FeatureExtractor as FeatureExtractor
@@ -29,6 +30,7 @@ __all__ = [
     "CollectionStatistics",
     "Evidence",
     "Feature",
+    "FeatureCounts",
     "FeatureExtractor",
     "FeatureParameters",
     "FeatureSpec",

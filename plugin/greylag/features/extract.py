@@ -1,22 +1,29 @@
-"""Feature extraction: a ranking and an index in, a matrix out."""
+"""Feature extraction: a ranking and an index in, a matrix out.
+
+First cliques are counted, in the documents and in the collection, then the counts are weighed. Only the second step
+depends on mu, k1, b and idf, so that many values of these need one count.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from greylag import unknown
-from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
+from greylag.features.cliques import CliqueSets, QueryTerms, query_cliques
+from greylag.features.counts import FeatureCounts, GroupCounts
 from greylag.features.derived import derive, plain_features
 from greylag.features.feature import Evidence, Feature, Values
+from greylag.features.gains import add_gains, set_absent
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec, Window, unique_features
-from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
-from greylag.features.windows import accumulate, locate
+from greylag.features.windows import locate, occurrences
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
@@ -39,10 +46,11 @@ class _Group:
         self.columns, own = list(mine), list(mine.values())
         self.sets: CliqueSets = tuple(sorted({(s.dependence, s.cliques) for s in own}))
         self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
+        self.widths = widths(self.windows)
         self.functions = sorted({spec.function for spec in own})
         self.codes = np.array([WEIGHTINGS[function].code for function in self.functions])
         pairs = [self.functions.index(s.function) * len(self.windows) + self.windows.index(s.window) for s in own]
-        self.sources = [self.sets.index((s.dependence, s.cliques)) for s in own], pairs
+        self.sources = np.array([self.sets.index((s.dependence, s.cliques)) for s in own]), np.array(pairs)
 
 
 @dataclass(frozen=True)
@@ -124,37 +132,40 @@ class FeatureExtractor:
         weights : sequence of float, optional
             The weights of a model, whose signs decide what an unknown document is given. By default, all are positive.
         """
-        known = self.knows(ranking.docids)
-        if known.all():
-            return self._complete(ranking)
-        out = np.zeros((len(ranking), len(self.specs)))
-        lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-        unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
-        if known.any():
-            out[known] = self._complete(ranking.select(known))
-            signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
-            out[~known] = signs * (signs * out[known]).min(axis=0)
-        return out
+        return self.weigh(self.count([ranking]), weights)
 
-    def _complete(self, ranking: Ranking) -> FloatArray:
-        """The features of known documents, shape (documents, features)."""
-        values = self._indexed(ranking)
-        if self._bases == self.specs and not self._evidence:
+    def count(self, rankings: Sequence[Ranking]) -> FeatureCounts:
+        """Count what the features of one or more rankings need.
+
+        Extractors of the same features over the same index may weigh each other's counts if `counting` is equal.
+        """
+        return FeatureCounts.join([self._count(ranking) for ranking in rankings])
+
+    def weigh(self, counts: FeatureCounts, weights: Sequence[float] | None = None) -> FloatArray:
+        """Compute features from their counts, one ranking after another; `weights` and the result as in a call."""
+        values = np.empty((len(counts.fixed), len(self._bases)))
+        values[:, self._fixed] = counts.fixed
+        for group, counted in zip(self._groups, counts.groups, strict=True):
+            values[:, group.columns] = self._weigh(group, counted, counts)
+        if self._bases != self.specs or self._evidence:
+            values = self._derive(values, counts.known_offsets)
+        if counts.known.all():
             return values
-        for column, compute in self._evidence.items():
-            values[:, column] = compute(ranking)
-        by_base = dict(zip(self._bases, values.T, strict=True))
-        return np.stack([derive(spec, by_base.__getitem__) for spec in self.specs], axis=1)
-
-    def _indexed(self, ranking: Ranking) -> FloatArray:
-        """The features among `_bases` that the index gives, shape (documents, bases); 0 for the others."""
-        out = np.zeros((len(ranking), len(self._bases)))
-        if len(self._evidence) < len(self._bases) and len(ranking):
-            numbers = self.index.documents(ranking.docids)
-            order = np.argsort(numbers)
-            query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
-            out[order] = self._values(query, numbers[order])
+        out = np.zeros((len(counts.known), len(self.specs)))
+        out[counts.known] = values
+        signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
+        for first, end in pairwise(counts.offsets):
+            own, known = out[first:end], counts.known[first:end]
+            if known.any() and not known.all():
+                own[~known] = signs * (signs * own[known]).min(axis=0)
         return out
+
+    @property
+    def counting(self) -> tuple[object, ...]:
+        """The parameters that counts depend on; the relevance model is estimated with mu."""
+        p = self.parameters
+        expansion = (p.fb_docs, p.fb_terms, p.mu) if any(group.expands for group in self._groups) else ()
+        return p.profile, p.max_clique, *expansion
 
     @property
     def origin(self) -> Origin:
@@ -167,41 +178,82 @@ class FeatureExtractor:
         full = any(isinstance(base, FeatureSpec) and base.dependence == "FD" for base in self._bases)
         return full and longest > self.parameters.max_clique
 
-    def _counts(self, group: _Group, table: CliqueTable) -> IntArray:
-        """Cf and df of the table's cliques, shape (2, cliques, windows)."""
-        if not group.expands:
-            return self._statistics.counts(table)
-        # The index has the counts of single terms.
-        return np.stack(
-            [self.index.collection_frequencies[table.cliques], self.index.document_frequencies[table.cliques]]
-        )
-
-    def _values(self, query: QueryTerms, documents: IntArray) -> FloatArray:
-        """The features of documents in ascending order of their numbers."""
-        located = locate(self.index.postings_offsets, self.index.postings_docs, query.vocabulary, documents)
-        out = np.zeros((len(documents), len(self._bases)))
-        for column, prior in self._priors.items():
-            out[:, column] = prior[documents]
-        for group in self._groups:
-            found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
-            if len(found.rows):  # otherwise the group's features are 0
-                values = self._group_values(group, found, located, self.index.document_lengths[documents])
-                out[:, group.columns] = values[:, *group.sources]
+    def _derive(self, values: FloatArray, offsets: IntArray) -> FloatArray:
+        """The features from what they are made from, each ranking on its own."""
+        out = np.empty((len(values), len(self.specs)))
+        for first, end in pairwise(offsets):
+            if first < end:
+                by_base = dict(zip(self._bases, values[first:end].T, strict=True))
+                for column, spec in enumerate(self.specs):
+                    out[first:end, column] = derive(spec, by_base.__getitem__)
         return out
 
-    def _group_values(
-        self, group: _Group, found: QueryCliques, located: tuple[IntArray, IntArray, IntArray], lengths: IntArray
-    ) -> FloatArray:
-        """The values of a group, shape (documents, sets, weightings x windows)."""
+    def _count(self, ranking: Ranking) -> FeatureCounts:
+        known = self.knows(ranking.docids)
+        if not known.all():
+            lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
+            unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
+            ranking = ranking.select(known)
+        lengths, groups = np.zeros(len(ranking), dtype=np.int64), ()
+        fixed = np.empty((len(ranking), len(self._fixed)))
+        if len(self._evidence) < len(self._bases):
+            numbers = self.index.documents(ranking.docids)
+            lengths, groups = self.index.document_lengths[numbers], self._count_groups(ranking, numbers)
+        for place, column in enumerate(self._fixed):
+            of_index = column in self._priors
+            fixed[:, place] = self._priors[column][numbers] if of_index else self._evidence[column](ranking)
+        return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
+
+    def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
+        """The counts of documents of the index, which have these numbers."""
+        rows = np.argsort(numbers)
+        query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
+        located = locate(self.index.postings_offsets, self.index.postings_docs, query.vocabulary, numbers[rows])
+        return tuple(self._count_group(group, query, located, rows) for group in self._groups)
+
+    def _count_group(
+        self, group: _Group, query: QueryTerms, located: tuple[IntArray, IntArray, IntArray], rows: IntArray
+    ) -> GroupCounts:
+        """The counts of a group in located documents, which are these rows of the ranking."""
+        found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
         table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile)
-        counts = self._counts(group, table)
+        if group.expands:  # the index has the counts of single terms
+            cf, df = self.index.collection_frequencies, self.index.document_frequencies
+            collection = np.stack([cf[table.cliques], df[table.cliques]])
+        elif len(found.rows):
+            collection = self._statistics.counts(table)
+        else:
+            collection = np.zeros((2, 0, len(group.windows)), dtype=np.int64)
+        offsets, documents, codes, tf = occurrences(
+            group.ordered, found.rows, *located, self.index.postings_starts, self.index.positions, group.widths,
+            table.overlap, table.per_term,
+        )  # fmt: skip
+        cliques = np.array([0, len(found.rows)])
+        in_ranking = rows.astype(np.int32)[documents]
+        return GroupCounts(cliques, found.multiplicity.T, collection, offsets, in_ranking, codes, tf)
+
+    def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
+        """The values of a group's features, shape (documents, features)."""
         weightings = [self._weightings[function] for function in group.functions]
-        clique_values = np.concatenate([weighting.clique(*counts) for weighting in weightings], axis=1)
-        document_values = np.stack([weighting.document(lengths) for weighting in weightings], axis=1)
-        values = _absent(weightings, clique_values, document_values, found.multiplicity)
-        accumulate(
-            group.ordered, found.rows, *located, self.index.postings_starts, self.index.positions, table.widths,
-            table.overlap, table.per_term, group.codes, found.multiplicity, clique_values, document_values, values,
+        parts = [weighting.clique(*counted.collection) for weighting in weightings]
+        absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
+        documents = [weighting.document(counts.lengths) for weighting in weightings]
+        absent_documents = [w.absent_document(values) for w, values in zip(weightings, documents, strict=True)]
+        # BLAS would sum in an order that depends on the threads.
+        of_cliques = [
+            np.einsum("kc,cs->ks", counted.multiplicity[:, first:end], absent[first:end])
+            for first, end in pairwise(counted.cliques)
+        ]
+        totals = [counted.multiplicity[:, first:end].sum(axis=1) for first, end in pairwise(counted.cliques)]
+        sets, sources = group.sources
+        values = np.empty((len(counts.lengths), len(sets)))
+        set_absent(
+            counts.known_offsets, np.array(of_cliques), np.array(totals), np.stack(absent_documents, axis=1),
+            sets, sources, len(group.windows), values,
+        )  # fmt: skip
+        add_gains(
+            counted.offsets, counted.rows, counted.codes, counted.tf, group.widths, group.codes, counted.multiplicity,
+            sets, sources, np.concatenate(parts, axis=1), np.stack(documents, axis=1), values,
         )  # fmt: skip
         return values
 
@@ -221,23 +273,12 @@ class FeatureExtractor:
         return {f: base.bind(self.index) for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
 
     @cached_property
+    def _fixed(self) -> list[int]:
+        """The columns of priors and of features that are not computed from the index."""
+        return sorted([*self._priors, *self._evidence])
+
+    @cached_property
     def _weightings(self) -> dict[str, Weighting]:
         collection = CollectionStatistics.of(self.index)
         used = sorted({base.function for base in self._bases if isinstance(base, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
-
-
-def _absent(
-    weightings: list[Weighting], clique_values: FloatArray, document_values: FloatArray, multiplicity: FloatArray
-) -> FloatArray:
-    """Feature values if no clique occurs, shape (documents, sets, weightings x windows).
-
-    Shapes are those of `windows.accumulate`.
-    """
-    parts = np.split(clique_values, len(weightings), axis=1)
-    absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
-    of_cliques = np.einsum("ck,cs->ks", multiplicity, absent)  # BLAS sums in an order that depends on the threads
-    columns = [w.absent_document(values) for w, values in zip(weightings, document_values.T, strict=True)]
-    of_documents = np.repeat(np.stack(columns, axis=1), parts[0].shape[1], axis=1)
-    values: FloatArray = of_cliques + multiplicity.sum(axis=0)[:, None] * of_documents[:, None, :]
-    return values

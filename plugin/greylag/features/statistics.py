@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,11 @@ from greylag.ranking import IntArray
 _FILE = "windows.sqlite"
 _MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
 ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
+
+
+def widths(windows: Sequence[Window]) -> IntArray:
+    """The widths of windows, with `ANYWHERE` for an unlimited one."""
+    return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in windows], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +59,8 @@ class CliqueTable:
 
     @property
     def widths(self) -> IntArray:
-        """The widths of the windows, with `ANYWHERE` for an unlimited one."""
-        return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in self.windows], dtype=np.int64)
+        """The widths of the windows; see `widths`."""
+        return widths(self.windows)
 
     @property
     def key(self) -> bytes:

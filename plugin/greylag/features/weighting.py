@@ -2,7 +2,7 @@
 
 A weighting is ``absent_clique(c) + absent_document(d) + gain(tf, c, d)``, where the gain is 0 at tf = 0, so that only
 documents in which the clique occurs need a visit. To add one, write its class, enter it in `WEIGHTINGS`, and give its
-gain in `greylag.features.windows.gain`, which the compiled loop over documents calls.
+gain in `greylag.features.gains.gain`, which the compiled loop over documents calls.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class CollectionStatistics:
 
 
 class Weighting(Protocol):
-    """A weighting over one collection; `code` identifies it in `windows.gain`."""
+    """A weighting over one collection; `code` identifies it in `gains.gain`."""
 
     code: ClassVar[int]
 

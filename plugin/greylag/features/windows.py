@@ -14,10 +14,13 @@ from greylag.compilation import compiled
 from greylag.errors import CollectionError
 from greylag.features.cliques import FILLER
 from greylag.index.arrays import DAMAGED, Int32Array
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import IntArray
 
 _jit = compiled(error_model="numpy")
 NEVER = 1 << 62
+MANY = -1
+_ROOM = 1024  # occurrences, at first
+_BLOCK = 1 << 18  # numbers in memory while a collection is counted
 
 
 @_jit
@@ -169,23 +172,54 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
 
 
 @_jit
-def gain(weighting: int, tf: int, clique: float, document: float) -> float:
-    """The gain of tf > 0 occurrences, by the code of the weighting."""
-    if weighting == 0:
-        return np.log1p(tf / clique)  # type: ignore[no-any-return]
-    return clique * tf / (document + tf)
+def _occur(
+    ordered: bool,
+    clique: IntArray,
+    size: int,
+    postings: IntArray,
+    d: int,
+    postings_starts: IntArray,
+    positions: Int32Array,
+    widths: IntArray,
+    overlap: bool,
+    per_term: bool,
+    at: IntArray,
+    ends: IntArray,
+    copies: IntArray,
+    last: IntArray,
+    tf: IntArray,
+) -> int:
+    """Match a clique in document `d`: `MANY` with `tf` set, the least width if its terms occur once each, or `NEVER`.
+
+    A clique whose terms occur once each, which is the most frequent case, is matched without a search.
+    """
+    single = True
+    for j in range(size):
+        posting = postings[clique[j], d]
+        if posting < 0:
+            return NEVER
+        at[j], ends[j] = _span(postings_starts, posting, len(positions))
+        single &= ends[j] - at[j] == 1
+    if single:
+        return _width(ordered, positions, at, size, per_term)  # type: ignore[no-any-return]
+    count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
+    return MANY
 
 
 @_jit
-def _once(weighting: int, clique: float, document: float) -> tuple[float, float]:
-    """A factor of the clique and one of the document whose product is `gain` at tf = 1."""
-    if weighting == 0:
-        return np.log1p(1.0 / clique), 1.0
-    return clique, 1.0 / (document + 1.0)
+def _rarest(clique: IntArray, having_offsets: IntArray) -> tuple[int, int]:
+    """The number of a clique's terms, and the one that the fewest documents have."""
+    size, rarest = 0, clique[0]
+    for term in clique:
+        if term >= 0:
+            size += 1
+            if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
+                rarest = term
+    return size, rarest
 
 
 @_jit
-def accumulate(  # noqa: PLR0912
+def occurrences(
     ordered: bool,
     cliques: IntArray,
     postings: IntArray,
@@ -196,15 +230,8 @@ def accumulate(  # noqa: PLR0912
     widths: IntArray,
     overlap: bool,
     per_term: bool,
-    weightings: IntArray,
-    multiplicity: FloatArray,
-    clique_values: FloatArray,
-    document_values: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Add the gains of the cliques that occur in each document to `out`.
-
-    A clique whose terms occur once each, which is the most frequent case, is matched without a search.
+) -> Any:
+    """Find the occurrences of cliques in documents.
 
     Parameters
     ----------
@@ -214,62 +241,48 @@ def accumulate(  # noqa: PLR0912
     widths : shape (widths,)
     overlap, per_term : bool
         As in `CliqueTable`.
-    weightings : shape (weightings,)
-        Codes.
-    multiplicity : shape (cliques, sets)
-        How often the clique set has the clique.
-    clique_values : shape (cliques, weightings x widths)
-    document_values : shape (documents, weightings)
-        The arguments of `gain`.
-    out : shape (documents, sets, weightings x widths)
+
+    Returns
+    -------
+    offsets : shape (cliques + 1,)
+    documents : int32 array, shape (n,)
+        ``documents[offsets[c]:offsets[c + 1]]`` are the documents in which clique c matches within some width.
+    codes : int32 array, shape (n,)
+        The least width in which the clique matches, if its terms occur once each in the document. Otherwise -1 - i,
+        where i is a row of `tf`.
+    tf : int32 array, shape (m, widths)
+        The number of matches within each width.
     """
-    largest = cliques.shape[1]
+    largest, n_widths, widest = cliques.shape[1], len(widths), widths.max()
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last, tf = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
-    n_widths = len(widths)
-    values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
-    once_in = np.empty_like(document_values)
-    for d in range(len(out)):
-        for f in range(len(weightings)):
-            once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
+    last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
+    offsets = np.zeros(len(cliques) + 1, np.int64)
+    documents, codes = np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32)
+    several = np.empty((_ROOM, n_widths), np.int32)
+    n = m = 0
     for c in range(len(cliques)):
-        size, rarest = 0, cliques[c, 0]
-        for term in cliques[c]:
-            if term >= 0:
-                size += 1
-                if (
-                    having_offsets[term + 1] - having_offsets[term]
-                    < having_offsets[rarest + 1] - having_offsets[rarest]
-                ):
-                    rarest = term
-        if having_offsets[rarest] < having_offsets[rarest + 1]:
-            for s in range(len(once)):
-                once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
+        size, rarest = _rarest(cliques[c], having_offsets)
         for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
-            complete, single = True, True
-            for j in range(size):
-                posting = postings[cliques[c, j], d]
-                if posting < 0:
-                    complete = False
-                    break
-                at[j], ends[j] = _span(postings_starts, posting, len(positions))
-                single &= ends[j] - at[j] == 1
-            if not complete:
+            width = _occur(
+                ordered, cliques[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
+                at, ends, copies, last, tf,
+            )  # fmt: skip
+            if width > widest or (width == MANY and tf.max() == 0):
                 continue
-            if single:
-                width = _width(ordered, positions, at, size, per_term)
-                for s in range(len(values)):
-                    f, w = s // n_widths, s % n_widths
-                    values[s] = once[s] * once_in[d, f] if width <= widths[w] else 0.0
-            else:
-                count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
-                for s in range(len(values)):
-                    f, w = s // n_widths, s % n_widths
-                    values[s] = gain(weightings[f], tf[w], clique_values[c, s], document_values[d, f]) if tf[w] else 0.0
-            for k in range(multiplicity.shape[1]):
-                if multiplicity[c, k] > 0:
-                    for s in range(len(values)):
-                        out[d, k, s] += multiplicity[c, k] * values[s]
+            if n == len(documents):
+                documents, codes = (
+                    np.append(documents, np.empty_like(documents)),
+                    np.append(codes, np.empty_like(codes)),
+                )
+            documents[n], codes[n] = d, width
+            if width == MANY:
+                if m == len(several):
+                    several = np.concatenate((several, np.empty_like(several)))
+                several[m], codes[n] = tf, -1 - m
+                m += 1
+            n += 1
+        offsets[c + 1] = n
+    return offsets, documents[:n].copy(), codes[:n].copy(), several[:m].copy()
 
 
 @_jit
@@ -301,7 +314,7 @@ def collection_counts(
     overlap: bool,
     per_term: bool,
 ) -> IntArray:
-    """Count each clique within each width over the whole collection.
+    """Count each clique within each width over the whole collection, a block of documents at a time.
 
     Parameters
     ----------
@@ -314,44 +327,93 @@ def collection_counts(
         Cf and df.
     """
     out = np.zeros((2, len(cliques), len(widths)), np.int64)
-    largest = cliques.shape[1]
+    largest, n_widths = cliques.shape[1], len(widths)
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last, tf = np.empty(len(widths), np.int64), np.empty(len(widths), np.int64)
-    next_posting = np.empty(largest, np.int64)
-    for c in range(len(cliques)):
-        size, rarest = 0, 0
-        for term in cliques[c]:
-            size += term != FILLER
-        if cliques[c, :size].min() < 0:
-            continue
-        if size == 1:
-            first, end = _span(postings_offsets, cliques[c, 0], len(postings_docs))
-            out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
-            continue
-        for j in range(size):
-            next_posting[j], _ = _span(postings_offsets, cliques[c, j], len(postings_docs))
-            if _df(postings_offsets, cliques[c, j]) < _df(postings_offsets, cliques[c, rarest]):
-                rarest = j
-        for driver in range(postings_offsets[cliques[c, rarest]], postings_offsets[cliques[c, rarest] + 1]):
-            complete = True
-            for j in range(size):
-                end = postings_offsets[cliques[c, j] + 1]
-                posting = next_posting[j]
-                posting += np.searchsorted(postings_docs[posting:end], postings_docs[driver])
-                next_posting[j] = posting
-                if posting == end or postings_docs[posting] != postings_docs[driver]:
-                    complete = False
-                    break
-                at[j], ends[j] = _span(postings_starts, posting, len(positions))
-            if not complete:
+    last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
+    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), out)
+    vocabulary, rows = _several_terms(cliques)
+    next_posting, last_posting, n_documents = np.empty_like(vocabulary), np.empty_like(vocabulary), 0
+    for t, term in enumerate(vocabulary):
+        next_posting[t], last_posting[t] = _span(postings_offsets, term, len(postings_docs))
+        if next_posting[t] < last_posting[t]:
+            n_documents = max(n_documents, postings_docs[last_posting[t] - 1] + 1)
+    block = max(1, min(n_documents, _BLOCK // max(1, len(vocabulary))))
+    postings = np.full((len(vocabulary), block), -1, np.int64)
+    having, offsets = np.empty(len(vocabulary) * block, np.int64), np.zeros(len(vocabulary) + 1, np.int64)
+    for start in range(0, n_documents, block):
+        _fill(start, postings_docs, next_posting, last_posting, postings, having, offsets)
+        for c in range(len(cliques)):
+            if rows[c, 0] < 0:
                 continue
-            count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
-            for w in range(len(widths)):
-                out[0, c, w] += tf[w]
-                out[1, c, w] += tf[w] > 0
+            size, rarest = _rarest(rows[c], offsets)
+            for d in having[offsets[rarest] : offsets[rarest + 1]]:
+                width = _occur(
+                    ordered, rows[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
+                    at, ends, copies, last, tf,
+                )  # fmt: skip
+                if width == NEVER:
+                    continue
+                for w in range(n_widths):
+                    matches = tf[w] if width == MANY else int(width <= widths[w])
+                    out[0, c, w] += matches
+                    out[1, c, w] += matches > 0
     return out
 
 
 @_jit
-def _df(postings_offsets: IntArray, term: int) -> int:
-    return postings_offsets[term + 1] - postings_offsets[term]  # type: ignore[no-any-return]
+def _count_terms(
+    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, out: IntArray
+) -> None:
+    """Set the counts of the cliques of one term, which the index has."""
+    for c in range(len(cliques)):
+        term = cliques[c, 0]
+        if term >= 0 and (cliques.shape[1] == 1 or cliques[c, 1] == FILLER):
+            first, end = _span(postings_offsets, term, size)
+            out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
+
+
+@_jit
+def _several_terms(cliques: IntArray) -> tuple[IntArray, IntArray]:
+    """The terms of the cliques of several known terms, and these cliques as places among them.
+
+    Rows are padded with -1; the rows of other cliques are -1 altogether.
+    """
+    rows = np.full(cliques.shape, -1, np.int64)
+    for c in range(len(cliques)):
+        known = cliques.shape[1] > 1 and cliques[c, 1] != FILLER
+        for term in cliques[c]:
+            known &= term != -1
+        if known:
+            rows[c] = np.maximum(cliques[c], -1)
+    vocabulary = np.unique(rows)
+    vocabulary = vocabulary[vocabulary >= 0]
+    for c in range(len(rows)):
+        for j, term in enumerate(rows[c]):
+            if term >= 0:
+                rows[c, j] = np.searchsorted(vocabulary, term)
+    return vocabulary, rows
+
+
+@_jit
+def _fill(
+    start: int,
+    postings_docs: Int32Array,
+    next_posting: IntArray,
+    last_posting: IntArray,
+    postings: IntArray,
+    having: IntArray,
+    offsets: IntArray,
+) -> None:
+    """Locate terms in the next block of documents, as `locate` does, in the buffers of the previous block."""
+    for t in range(len(postings)):
+        postings[t, having[offsets[t] : offsets[t + 1]]] = -1
+    for t in range(len(postings)):
+        posting, found = next_posting[t], offsets[t]
+        while posting < last_posting[t] and postings_docs[posting] < start + postings.shape[1]:
+            d = postings_docs[posting] - start
+            if d < 0 or postings[t, d] >= 0:  # not ascending
+                raise CollectionError(DAMAGED)
+            postings[t, d], having[found] = posting, d
+            found += 1
+            posting += 1
+        next_posting[t], offsets[t + 1] = posting, found

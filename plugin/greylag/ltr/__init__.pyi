@@ -1,6 +1,7 @@
 from . import baselines as baselines
 from .baselines import Baseline as Baseline
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
+from .counted import CountedRankings as CountedRankings
 from .cross_validation import CrossValidation as CrossValidation
 from .cross_validation import cross_validate as cross_validate
 from .cross_validation import rerank_by_fold as rerank_by_fold
@@ -43,6 +44,7 @@ __all__ = [
     "Choice",
     "CliqueShare",
     "CoordinateAscent",
+    "CountedRankings",
     "CrossValidation",
     "EstimatorRanker",
     "Explanation",

@@ -76,23 +76,23 @@ class RankingData:
         ParameterError
             If no query is left.
         """
-        used = [
-            ranking.select(extractor.knows(ranking.docids))
-            for ranking in rankings
-            if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
-        ]
-        if not used:
-            raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
-        grades = [qrels[ranking.qid].get(docid, 0) for ranking in used for docid in ranking.docids]
+        used = judged_rankings(rankings, qrels, extractor)
+        features = np.concatenate([extractor(ranking) for ranking in used])
+        return replace(cls.of_rankings(used, qrels), specs=extractor.specs, features=features, origin=extractor.origin)
+
+    @classmethod
+    def of_rankings(cls, rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
+        """The data of judged rankings, without features."""
+        docids = tuple(docid for ranking in rankings for docid in ranking.docids)
+        grades = [qrels[ranking.qid].get(docid, 0) for ranking in rankings for docid in ranking.docids]
         return cls(
-            specs=extractor.specs,
-            qids=tuple(ranking.qid for ranking in used),
-            offsets=np.cumsum([0, *map(len, used)]),
-            docids=tuple(docid for ranking in used for docid in ranking.docids),
-            features=np.concatenate([extractor(ranking) for ranking in used]),
+            specs=(),
+            qids=tuple(ranking.qid for ranking in rankings),
+            offsets=np.cumsum([0, *map(len, rankings)]),
+            docids=docids,
+            features=np.empty((len(docids), 0)),
             grades=np.array(grades, dtype=np.int64),
-            relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in used),
-            origin=extractor.origin,
+            relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in rankings),
         )
 
     @property
@@ -133,6 +133,24 @@ class RankingData:
         return replace(
             self, specs=tuple(self.specs[column] for column in columns), features=self.features[:, list(columns)]
         )
+
+
+def judged_rankings(rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
+    """The rankings whose query has a relevant document, without documents that are unknown to the extractor.
+
+    Raises
+    ------
+    ParameterError
+        If no query is left.
+    """
+    used = tuple(
+        ranking.select(extractor.knows(ranking.docids))
+        for ranking in rankings
+        if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
+    )
+    if not used:
+        raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
+    return used
 
 
 def positive_grades(judgements: Mapping[str, int]) -> IntArray:

@@ -12,10 +12,11 @@ from greylag.errors import ParameterError
 from greylag.features.cliques import FILLER, QueryTerms, query_cliques
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
+from greylag.features.gains import gain
 from greylag.features.spec import FeatureSpec
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
-from greylag.features.windows import collection_counts, gain
+from greylag.features.windows import collection_counts
 from greylag.index.arrays import ranges
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel

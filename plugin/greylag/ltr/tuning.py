@@ -14,10 +14,10 @@ import numpy as np
 
 from greylag import __version__
 from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.baselines import Baseline
+from greylag.ltr.counted import CountedRankings
 from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.data import Qrels, RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
@@ -94,11 +94,8 @@ def tune(
     >>> model = tune(baselines.BM25, grid, bm25_run, qrels, index, "nDCG@10")  # doctest: +SKIP
     >>> MRFRanker(model, index).run(bm25_run)  # doctest: +SKIP
     """
-    used, objective = list(rankings.rankings if isinstance(rankings, Run) else rankings), Objective.parse(objective)
-
-    def extract(parameters: FeatureParameters) -> RankingData:
-        return RankingData.from_rankings(used, qrels, FeatureExtractor(index, baseline.features, parameters))
-
+    used, objective = tuple(rankings.rankings if isinstance(rankings, Run) else rankings), Objective.parse(objective)
+    extract = CountedRankings(used, qrels, index, baseline.features).data
     settings, qids = parameter_grid(grid, baseline.tuned, base), [ranking.qid for ranking in used]
     best = tune_on_data(baseline, settings, extract, qids, objective, n_jobs=n_jobs)
     provenance = {

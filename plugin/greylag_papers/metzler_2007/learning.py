@@ -18,7 +18,6 @@ from greylag.experiments import OpenCollection, Progress
 from greylag.features import (
     EXPANSION,
     Feature,
-    FeatureExtractor,
     FeatureParameters,
     named_pool,
     redundant_features,
@@ -27,6 +26,7 @@ from greylag.features import (
 from greylag.ltr import (
     Baseline,
     CoordinateAscent,
+    CountedRankings,
     GreedySelection,
     Learner,
     LinearModel,
@@ -102,10 +102,15 @@ class Experiment:
         features = self.settings.features
         return FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique)
 
-    def data(self, features: Sequence[Feature], parameters: FeatureParameters) -> RankingData:
-        """The features of all rankings whose query has a relevant document."""
-        extractor = FeatureExtractor(self.collection.index, tuple(features), parameters)
-        return RankingData.from_rankings(self.collection.first.rankings, self.collection.qrels, extractor)
+    def counted(self, features: Sequence[Feature]) -> CountedRankings:
+        """All rankings whose query has a relevant document, to be weighed with any parameters."""
+        first, qrels, index = self.collection.first, self.collection.qrels, self.collection.index
+        return CountedRankings(first.rankings, qrels, index, tuple(features))
+
+    @cached_property
+    def candidates(self) -> CountedRankings:
+        """The rankings with the pool, without what is redundant, and `EXPANSION`."""
+        return self.counted([*(feature for feature in self.pool if feature not in self.redundant), *EXPANSION])
 
     @cached_property
     def redundant(self) -> dict[Feature, str]:
@@ -167,12 +172,7 @@ def tune_baseline(
     experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
     """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
-
-    @cache
-    def extract(parameters: FeatureParameters) -> RankingData:
-        return experiment.data(model.features, parameters)
-
-    measure, n_jobs = experiment.measure, experiment.n_jobs
+    extract, measure, n_jobs = cache(experiment.counted(model.features).data), experiment.measure, experiment.n_jobs
     settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
@@ -205,8 +205,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     and so does `EXPANDED`, with `EXPANSION` in the pool.
     """
     options, n_jobs = experiment.settings.training, experiment.n_jobs
-    pool = [feature for feature in experiment.pool if feature not in experiment.redundant]
-    data = experiment.data([*pool, *EXPANSION], parameters)
+    data = experiment.candidates.data(parameters)
     useful, set_aside = useful_features(data.select_queries(fold.training))
     held = data.select_queries(fold.test)
     found: dict[str, tuple[RankingData, Learner, Selection]] = {}

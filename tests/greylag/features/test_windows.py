@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -93,3 +94,21 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
     damaged.__dict__["document_lengths"] = lengths  # the loops themselves are to notice it
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         FeatureExtractor(damaged, (FeatureSpec.parse(spec),))(Ranking("1", "new york", ("1", "2"), np.zeros(2)))
+
+
+def test_counts_of_a_collection_of_several_blocks() -> None:
+    rng = np.random.default_rng(11)
+    words = [f"w{i}x" for i in range(60)]
+    drawn = rng.integers(60, size=(9000, 4))  # a block has 2 ** 18 / 60 documents
+    index = PositionalIndex.from_texts({f"{i}": " ".join(words[word] for word in row) for i, row in enumerate(drawn)})
+    numbers = index.term_numbers(words)
+    pairs = [(a, b) for a in range(60) for b in range(60) if a != b]
+    table = CliqueTable(True, numbers[np.array(pairs)], (Window("O", 1),), "indri")
+    cf, df = WindowStatistics(index).counts(table)[:, :, 0]
+    expected: dict[tuple[int, int], list[int]] = {pair: [] for pair in pairs}
+    for number, row in enumerate(drawn.tolist()):
+        for pair in pairwise(row):
+            if pair in expected:
+                expected[pair].append(number)
+    assert cf.tolist() == [len(found) for found in expected.values()]
+    assert df.tolist() == [len(set(found)) for found in expected.values()]

@@ -1,0 +1,117 @@
+"""Compiled weighing: occurrences of cliques in, gains by feature out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greylag.compilation import compiled
+from greylag.index.arrays import Int32Array
+from greylag.ranking import FloatArray, IntArray
+
+_jit = compiled(error_model="numpy")
+
+
+@_jit
+def gain(weighting: int, tf: int, clique: float, document: float) -> float:
+    """The gain of tf > 0 occurrences, by the code of the weighting."""
+    if weighting == 0:
+        return np.log1p(tf / clique)  # type: ignore[no-any-return]
+    return clique * tf / (document + tf)
+
+
+@_jit
+def _once(weighting: int, clique: float, document: float) -> tuple[float, float]:
+    """A factor of the clique and one of the document whose product is `gain` at tf = 1."""
+    if weighting == 0:
+        return np.log1p(1.0 / clique), 1.0
+    return clique, 1.0 / (document + 1.0)
+
+
+@_jit
+def set_absent(
+    offsets: IntArray,
+    of_cliques: FloatArray,
+    totals: FloatArray,
+    of_documents: FloatArray,
+    sets: IntArray,
+    sources: IntArray,
+    n_windows: int,
+    out: FloatArray,
+) -> None:
+    """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``.
+
+    Parameters
+    ----------
+    offsets : shape (queries + 1,)
+        The rows of each query.
+    of_cliques : shape (queries, sets, weightings x windows)
+        The sum over the clique set of the cliques' parts.
+    totals : shape (queries, sets)
+        The number of cliques.
+    of_documents : shape (rows, weightings)
+        The documents' parts.
+    sets, sources, out : as in `add_gains`
+    """
+    for q in range(len(offsets) - 1):
+        for d in range(offsets[q], offsets[q + 1]):
+            for u in range(len(sets)):
+                document = of_documents[d, sources[u] // n_windows]
+                out[d, u] = of_cliques[q, sets[u], sources[u]] + totals[q, sets[u]] * document
+
+
+@_jit
+def add_gains(
+    offsets: IntArray,
+    rows: Int32Array,
+    codes: Int32Array,
+    tf: Int32Array,
+    widths: IntArray,
+    weightings: IntArray,
+    multiplicity: FloatArray,
+    sets: IntArray,
+    sources: IntArray,
+    clique_values: FloatArray,
+    document_values: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add the gains of the cliques that occur in each document to `out`.
+
+    Parameters
+    ----------
+    offsets, rows, codes, tf, multiplicity : from `GroupCounts`
+    widths : shape (widths,)
+    weightings : shape (weightings,)
+        Codes.
+    sets, sources : shape (features,)
+        The clique set of each feature, and its column of `clique_values`.
+    clique_values : shape (cliques, weightings x widths)
+    document_values : shape (rows, weightings)
+        The arguments of `gain`.
+    out : shape (rows, features)
+    """
+    n_widths = len(widths)
+    values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
+    once_in = np.empty_like(document_values)
+    for d in range(len(out)):
+        for f in range(len(weightings)):
+            once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
+    for c in range(len(offsets) - 1):
+        if offsets[c] == offsets[c + 1]:
+            continue
+        features = np.flatnonzero(multiplicity[sets, c] > 0)
+        used = np.unique(sources[features])
+        for s in used:
+            once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
+        for i in range(offsets[c], offsets[c + 1]):
+            d, code = rows[i], codes[i]
+            for s in used:
+                f, w = s // n_widths, s % n_widths
+                if code >= 0:
+                    values[s] = once[s] * once_in[d, f] if code <= widths[w] else 0.0
+                else:
+                    matches = tf[-1 - code, w]
+                    values[s] = (
+                        gain(weightings[f], matches, clique_values[c, s], document_values[d, f]) if matches else 0.0
+                    )
+            for u in features:
+                out[d, u] += multiplicity[sets[u], c] * values[sources[u]]
