@@ -194,12 +194,12 @@ class FeatureExtractor:
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
             unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
             ranking = ranking.select(known)
-        lengths, groups = np.zeros(len(ranking), dtype=np.int64), ()
-        fixed = np.empty((len(ranking), len(self._fixed)))
+        lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
+        groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
             numbers = self.index.documents(ranking.docids)
             lengths, groups = self.index.document_lengths[numbers], self._count_groups(ranking, numbers)
-        for place, column in enumerate(self._fixed):
+        for place, column in enumerate(self._fixed if len(ranking) else ()):
             of_index = column in self._priors
             fixed[:, place] = self._priors[column][numbers] if of_index else self._evidence[column](ranking)
         return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
