@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from greylag.errors import ParameterError
 from greylag.features.feature import Feature
@@ -27,6 +26,8 @@ def rank_scores(values: FloatArray) -> FloatArray:
 
     The highest of distinct values has 1, the lowest 0. If all are equal, each has 0.5.
     """
+    from scipy.stats import rankdata  # slow to import
+
     if len(values) < 2:
         return np.full(len(values), 0.5)
     shares: FloatArray = (rankdata(values) - 1) / (len(values) - 1)
