@@ -50,7 +50,7 @@ def test_commands(folder: Path) -> None:
         if "--baseline" in line:
             assert re.search(r"mrf.run +0\.9\d+ +\+0\.0", done.stdout)
         if line.startswith("greylag explain"):
-            shown = next(block for block in blocks("text") if "contribution" in block)
+            shown = next(block for block in blocks("text") if block.startswith("feature, its cliques"))
             assert set(shown.splitlines()) <= set(done.stdout.splitlines())
     assert " 1=FI/term/LM " in (folder / "features.txt").read_text().partition("\n")[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,13 @@ import numpy as np
 import typer
 
 from greylag.cli.options import Index, Reading, Topics, Transfer
+from greylag.cli.outputs import check_output
 from greylag.errors import ParameterError
-from greylag.features.feature import Feature
+from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
+from greylag.experiments.report import Section, write_report
+from greylag.experiments.tables import as_text
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import explanation as explanations
-from greylag.ltr.explanation import CliqueShare, Explanation
+from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
 
@@ -25,6 +28,13 @@ def explain(
     qid: Annotated[str, typer.Option("--qid", help="Query identifier.")],
     docid: Annotated[str, typer.Option("--docid", help="Document identifier.")],
     reading: Reading,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="DOCID", help="Compare with the score of another document.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of features shown.")] = 5,
+    everything: Annotated[bool, typer.Option("--all", help="Show all features and cliques.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with everything.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Page to write, instead of printing.")] = None,
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
     ] = None,
@@ -32,53 +42,42 @@ def explain(
 ) -> None:
     """Break down a document's score into features and cliques, with the counts behind each.
 
-    Below each feature are its cliques, by contribution. A clique's weight is its feature's, times the number of times
-    that the query has the clique or, for a feedback term, times the term's probability.
+    A contribution is weight times value. Below each feature are its cliques, by contribution. A clique's weight is its
+    feature's, times the number of times that the query has the clique or, for a feedback term, times the term's
+    probability. tf, cf and df are the frequency in the document, the collection frequency and the document frequency.
     """
+    if html is not None:
+        check_output(html, [path for path in (topics, model, run, index) if path is not None])
     linear = LinearModel.load(model)
-    ranking = _ranking(reading, topics, qid, docid, run)
+    docids = [docid] if against is None else [docid, against]
+    ranking = _ranking(reading, topics, qid, docids, run)
     if run is None and (needs := [feature for feature in linear.features if feature.uses_ranking]):
         raise ParameterError(f"{model} has features that depend on the run that is reranked ({needs[0]}): give --run")
-    explanation = explanations.explain(linear, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
-    for line in _lines(explanation):
-        typer.echo(line)
+    found = explain_documents(linear, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
+    if as_json:
+        typer.echo(json.dumps([explanation_dict(explanation) for explanation in found], indent=1))
+        return
+    shown = None if everything else top
+    tables = [explanation_table(explanation, shown) for explanation in found]
+    if against is not None:
+        tables = [comparison_of_documents(found[0], found[1], shown), *tables]
+    if html is not None:
+        title = f"Query {qid}: {ranking.query}"
+        write_report(html, title, [Section(table.caption, "", [table]) for table in tables], {"model": str(model)})
+        typer.echo(f"The page is {html}")
+        return
+    typer.echo(as_text(tables[0]), nl=False)
 
 
-def _ranking(reading: Reading, topics: Path, qid: str, docid: str, run: Path | None) -> Ranking:
-    """The query's ranking in the run; without a run, one of the document alone."""
+def _ranking(reading: Reading, topics: Path, qid: str, docids: list[str], run: Path | None) -> Ranking:
+    """The query's ranking in the run; without a run, one of the documents alone."""
     queries = reading.topics(topics)
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
     if run is None:
-        return Ranking(qid, queries[qid], (docid,), np.zeros(1))
+        unique = tuple(dict.fromkeys(docids))
+        return Ranking(qid, queries[qid], unique, np.zeros(len(unique)))
     rankings = reading.run(run, topics)
     if qid not in rankings:
         raise ParameterError(f"topic {qid!r} has no documents in {run}")
     return rankings[qid]
-
-
-def _lines(explanation: Explanation) -> list[str]:
-    lines = [
-        f"query {explanation.qid}, document {explanation.docid}: score {explanation.score:.12g}\n",
-        f"{'contribution':>16} = {'weight':>12} x {'value':>14}  feature, its cliques",
-    ]
-    for share in explanation.features:
-        lines.append(_row(share.contribution, share.weight, share.value, str(share.feature)))
-        for clique in sorted(share.cliques, key=lambda clique: -abs(clique.contribution)):
-            weight = share.weight * clique.multiplicity
-            lines.append(_row(clique.contribution, weight, clique.value, f"    {_counts(clique, share.feature)}"))
-    total = sum(share.contribution for share in explanation.features)
-    return [*lines, f"{total:16.9f}   sum over features"]
-
-
-def _row(contribution: float, weight: float, value: float, name: str) -> str:
-    return f"{contribution:z16.9f} = {weight:12.6g} x {value:z14.9f}  {name}"
-
-
-def _counts(clique: CliqueShare, feature: Feature) -> str:
-    words = clique.name
-    if feature.uses_ranking:
-        words += f" (probability {clique.multiplicity:.4g})"
-    elif clique.multiplicity != 1:
-        words += f" ({clique.multiplicity:.0f} times)"
-    return f"{words}: tf {clique.tf}, cf {clique.cf}, df {clique.df}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from greylag import LinearModel
 from greylag.features.spec import parse_features
 from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.experiments.samples import Page
 
 
 @pytest.fixture
@@ -24,23 +26,74 @@ def expanding(tmp_path: Path) -> Path:
     return tmp_path / "expanding.json"
 
 
+def rows_of(out: str) -> list[list[str]]:
+    """The cells of the rows below the header; columns are separated by at least two spaces."""
+    return [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[2:]]
+
+
 def test_contributions_add_up(command: Command, collection: list[object], model: Path, expanding: Path,
                               ranked: list[object]) -> None:  # fmt: skip
-    for words in (
-        [*collection, "--model", model],
-        [*ranked, "--model", model],
-        [*ranked, "--model", expanding],
+    for words, features in (
+        ([*collection, "--model", model], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
+        ([*ranked, "--model", model], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
+        ([*ranked, "--model", expanding], {"FI/expansion/LM"}),
     ):
-        code, out, err = command("explain", *words, "--qid", "3", "--docid", "demo-501")
-        assert (code, err) == (0, "")
-        lines = out.splitlines()
-        score = float(re.fullmatch(r"query 3, document demo-501: score (\S+)", lines[0])[1])  # type: ignore[index]
-        rows = [line for line in lines[3:-1] if not re.search(r"\d {6}", line)]
-        assert sum(float(row.split()[0]) for row in rows) == pytest.approx(score, abs=1e-6)
-        assert float(lines[-1].split()[0]) == pytest.approx(score, abs=1e-6)
-        cliques = [row for row in lines[3:-1] if re.search(r": tf \d+, cf \d+, df \d+$", row)]
-        assert len(cliques) + len(rows) == len(lines) - 4
-        assert ("(probability " in out) == (expanding in words)
+        for more in ([], ["--all"]):
+            code, out, err = command("explain", *words, "--qid", "3", "--docid", "demo-501", *more)
+            assert (code, err) == (0, "")
+            assert out.startswith("Query 3, document demo-501\n")
+            rows = rows_of(out)
+            assert rows[-1][0] == "score"
+            score = float(rows[-1][1])
+            own = [row for row in rows if row[0] in features]
+            assert sum(float(row[1]) for row in own) == pytest.approx(score, abs=1e-5)
+            cliques = [float(row[1]) for row in rows[:-1] if row[0] not in features]
+            assert sum(cliques) == pytest.approx(score, abs=1e-4)
+            assert "without occurrences" not in out or more == []
+            assert ("(probability " in out) == (expanding in words)
+
+
+def test_few_features_by_default(command: Command, collection: list[object], tmp_path: Path) -> None:
+    names = "FI/term/BM25,FI/term/LM,SD/ordered/BM25-O-1,SD/unordered/BM25-U-4,SD/ordered/LM-O-1,SD/unordered/LM-U-8"
+    LinearModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
+    words = [*collection, "--model", tmp_path / "six.json", "--qid", "3", "--docid", "demo-501"]
+    totals = {}
+    for more, count in (([], 5), (["--top", "2"], 2), (["--all"], 6)):
+        rows = rows_of(command("explain", *words, *more)[1])
+        shown = [row for row in rows if row[0] in names.split(",")]
+        assert len(shown) == count
+        sizes = [abs(float(row[1])) for row in shown]
+        assert sizes == sorted(sizes, reverse=True)
+        rest = [row for row in rows if "more feature" in row[0]]
+        assert [row[0].split()[0] for row in rest] == ([str(6 - count)] if count < 6 else [])
+        totals[count] = sum(float(row[1]) for row in shown + rest)
+    assert max(totals.values()) - min(totals.values()) < 1e-4
+
+
+def test_one_document_against_another(command: Command, collection: list[object], model: Path) -> None:
+    words = [*collection, "--model", model, "--qid", "3", "--docid"]
+    scores = [float(rows_of(command("explain", *words, docid)[1])[-1][1]) for docid in ("demo-501", "demo-502")]
+    rows = rows_of(command("explain", *words, "demo-501", "--against", "demo-502")[1])
+    assert [float(cell) for cell in rows[-1][1:]] == pytest.approx([scores[0] - scores[1], *scores], abs=1e-5)
+    features = [row for row in rows if "/" in row[0]]
+    assert sum(float(row[1]) for row in features) == pytest.approx(scores[0] - scores[1], abs=1e-5)
+    for row in features:
+        assert float(row[1]) == pytest.approx(float(row[2]) - float(row[3]), abs=1e-5)
+
+
+def test_json_and_pages(command: Command, collection: list[object], model: Path, tmp_path: Path) -> None:
+    words = [*collection, "--model", model, "--qid", "3", "--docid", "demo-501"]
+    (found,) = json.loads(command("explain", *words, "--json")[1])
+    assert found["docid"] == "demo-501"
+    assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
+    for share in found["features"]:
+        assert sum(clique["contribution"] for clique in share["cliques"]) == pytest.approx(share["contribution"])
+    page = tmp_path / "page.html"
+    assert command("explain", *words, "--against", "demo-502", "--html", page)[1] == f"The page is {page}\n"
+    parsed = Page(page.read_text())
+    assert parsed.open == []
+    titles = ["document demo-501 against demo-502", "document demo-501", "document demo-502"]
+    assert parsed.texts["caption"] == [f"Query 3, {title}" for title in titles]
 
 
 @pytest.mark.parametrize(

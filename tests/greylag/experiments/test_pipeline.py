@@ -71,7 +71,6 @@ def test_results(done: Finished, folder: Path, opened: OpenCollection) -> None:
     assert results["fingerprint"] == opened.index.fingerprint
     assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
     assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
-    assert not (folder / "report.html").exists()
 
 
 @pytest.mark.usefixtures("sum_study")
