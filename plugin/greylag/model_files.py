@@ -58,14 +58,8 @@ def model_content(path: str | Path, kind: str, schema: int, command: str, **type
         If the file cannot be read, is not such a model or has another schema version, or the block finds an entry
         missing or outside its domain. Always one line, which starts with the path.
     """
-    try:
-        with Faults(path, lenient=None) as faults:
-            content = parse_json(read_text(path, faults))
-    except FormatError as error:
-        raise ModelError(str(error)) from None
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not a model file: {_line(error)}") from None
-    if not isinstance(content, dict) or content.get("kind") != kind:
+    content = _read(path)
+    if content.get("kind") != kind:
         raise ModelError(f"{path}: not a {kind}; train one with `{command}`")
     if content.get("schema") != schema:
         found = f"{content.get('schema')!r:.20}"
@@ -79,6 +73,30 @@ def model_content(path: str | Path, kind: str, schema: int, command: str, **type
         raise ModelError(f"{path}: the model lacks {error}") from None
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, ModelError) as error:
         raise ModelError(f"{path}: {_line(error)}") from None
+
+
+def read_kind(path: str | Path) -> str:
+    """The kind of a model file, "" if it has none.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or is not JSON.
+    """
+    kind = _read(path).get("kind")
+    return kind if isinstance(kind, str) else ""
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    """The content of a model file, empty if it is not an object."""
+    try:
+        with Faults(path, lenient=None) as faults:
+            content = parse_json(read_text(path, faults))
+    except FormatError as error:
+        raise ModelError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not a model file: {_line(error)}") from None
+    return content if isinstance(content, dict) else {}
 
 
 def read_weight(value: object) -> float:

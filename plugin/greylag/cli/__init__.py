@@ -31,6 +31,7 @@ COMMANDS = {
     "train-diversity": "Learn to diversify from subtopic judgements.",
     "diversify": "Diversify the top of a run.",
     "explain": "Break down a document's score.",
+    "show": "Show what a model is.",
     "evaluate": "Score runs and test their differences.",
     "experiment": "Run a study from an experiment file.",
     "doctor": "Check Java, Pyserini and an index.",

@@ -11,10 +11,12 @@ import typer
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
 from greylag.cli.outputs import check_output
+from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
 from greylag.diversity.stage import DiversityStage
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -90,7 +92,10 @@ def diversify(
     """
     stage = method.stage(index, lenient=reading.lenient)
     rankings = reading.run(run, topics)
-    tag = tag or f"{rankings.tag}-{method.method}"
+    made_up = next_tag(rankings.tag, method.method)
+    if isinstance(stage, SVMDiv | CSSVM):
+        made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
+    tag = tag or made_up
     if isinstance(stage, CSSVM) and not method.fuse:
         paths = [_numbered(out, number) for number in range(1, len(stage.model.members) + 1)]
         for path in paths:

@@ -12,6 +12,7 @@ import typer
 
 from greylag import evaluation
 from greylag.cli.options import Lenient
+from greylag.cli.training_topics import warn_of_training_topics
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.significance import Test
 from greylag.ranking import Run
@@ -51,6 +52,7 @@ def evaluate(
     scores = {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
         run = read_run(path, lenient=lenient)
+        warn_of_training_topics(path, run)
         try:
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common

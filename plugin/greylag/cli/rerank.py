@@ -10,6 +10,7 @@ import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics, check_features
+from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
@@ -68,6 +69,8 @@ def rerank(
     """Rerank a run with a learned model or by manifold ranking."""
     rankings = reading.run(run, topics)
     stage = method.stage(index, rankings, reading)
+    made_up = next_tag(rankings.tag, method.method)
     if isinstance(stage, MRFRanker):
         check_features(out, stage.model.features)
-    write_run(stage.run(rankings, n_jobs=jobs, tag=tag or f"{rankings.tag}-{method.method}"), out)
+        made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
+    write_run(stage.run(rankings, n_jobs=jobs, tag=tag or made_up), out)

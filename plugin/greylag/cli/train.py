@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics, check_features
+from greylag.cli.outputs import check_output
+from greylag.cli.training_topics import next_tag
+from greylag.errors import ParameterError
+from greylag.evaluation import compare, evaluate, table
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
 from greylag.ltr.coordinate_ascent import CoordinateAscent
+from greylag.ltr.cross_validation import cross_validate
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
+from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.trec import write_run
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
 
@@ -62,9 +69,23 @@ def train(
         str | None,
         typer.Option("--preselect", help="Preselect features by MMR: mmr:16, or mmr:16:0.7 with a relevance weight."),
     ] = None,
+    folds: Annotated[
+        int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
+    ] = None,
+    out_run: Annotated[
+        Path | None, typer.Option("--out-run", help="Run to write: each topic ranked by the model of its fold.")
+    ] = None,
     jobs: Jobs = -1,
 ) -> None:
-    """Learn a linear model of features (by default, those of the full pool), and write it as JSON."""
+    """Learn a linear model of features (by default, those of the full pool), and write it as JSON.
+
+    The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
+    that was trained on the other folds, and those rankings are scored against the run that they rerank.
+    """
+    if (folds is None) != (out_run is None):
+        raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
+    if out_run is not None:
+        check_output(out_run, [path for path in (out, topics, qrels, run, index) if path is not None])
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner, specs, parameters = learning.make(), options.specs, options.parameters
     check_features(out, specs)
@@ -75,9 +96,28 @@ def train(
     judgements = reading.qrels(qrels, rankings)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), specs, parameters)
     data = training.training_data(rankings.rankings, judgements, extractor)
-    provenance = {}
+    provenance: dict[str, Any] = {}
+    if folds is not None and out_run is not None:
+        held_out = cross_validate(
+            rankings,
+            judgements,
+            extractor,
+            learner,
+            preselection=preselection,
+            folds=folds,
+            n_jobs=jobs,
+            tag=next_tag(rankings.tag, "held-out"),
+            data=data,
+            progress=typer.echo,
+        ).run
+        measure = str(Objective.parse(learner.objective))
+        runs = {"first stage": rankings, "held out": held_out}
+        scores = {name: evaluate(own, judgements, [measure]) for name, own in runs.items()}
+        typer.echo(f"\n{table(scores, compare(scores, 'first stage'))}")
+        provenance["held_out"] = {"folds": folds, **scores["held out"].by_measure}
+        write_run(held_out, out_run)
     if preselection is not None:
-        provenance = {"pool": len(data.specs), "preselect": str(preselection)}
+        provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
         data = preselection.select(data)
     model = training.train(data, learner, n_jobs=jobs, provenance=provenance)
     model.save(out)

@@ -20,7 +20,7 @@ SCHEMA = 3
 KIND = "greylag diversity model"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiversityModel:
     """The weights of SVM-div, or of the M members of an ensemble, with everything needed to apply them.
 
@@ -64,6 +64,26 @@ class DiversityModel:
                 raise ModelError(f"a diversity model with {needed} features cannot have {len(vector)} weights")
             if not np.isfinite(vector).all():
                 raise ModelError("the weights of a diversity model must be finite")
+
+    def __repr__(self) -> str:
+        return f"<{self._outline()}>"
+
+    def _outline(self) -> str:
+        members = len(self.weights)
+        name = "DiversityModel" if members == 1 else f"DiversityModel, an ensemble of {members} members,"
+        return f"{name} of {self.features.n_features} features, to pick {self.k} documents"
+
+    def summary(self, largest: int = 5) -> str:
+        """What was learned, from what, and the largest weights of the first member, in a few lines."""
+        names = ("method", "learner", "C", "alpha", "iterations", "gap", "greylag")
+        known = [f"{name} {self.provenance[name]}" for name in names if name in self.provenance]
+        lines = [self._outline(), f"features {self.preset or 'of no preset'}{', with titles' if self.titles else ''}"]
+        lines.append(", ".join([f"learned from {len(self.provenance.get('queries', ()))} queries", *known]))
+        lines.append(f"collection fingerprint {self.fingerprint[:12] or 'none'}")
+        weights = np.array(self.weights[0])
+        for place in np.argsort(-np.abs(weights), kind="stable")[:largest].tolist():
+            lines.append(f"{weights[place]:+12.6g}  {self.features.names[place]}")
+        return "\n".join(lines) + "\n"
 
     @property
     def members(self) -> tuple[DiversityModel, ...]:

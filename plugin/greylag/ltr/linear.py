@@ -22,7 +22,7 @@ SCHEMA = 1
 KIND = "greylag linear model"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearModel:
     """A ranking function: the weighted sum of features (Metzler 2007, section 2.1).
 
@@ -68,6 +68,32 @@ class LinearModel:
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
         if not np.isfinite(self.weights).all():
             raise ModelError(f"weights must be finite, not {self.weights}")
+
+    def __repr__(self) -> str:
+        return f"<{self._outline()}>"
+
+    def _outline(self) -> str:
+        learned = f", {self.objective} {self.training_scores[-1]:.4f} in training" if self.training_scores else ""
+        return f"LinearModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
+
+    def summary(self) -> str:
+        """What was learned, from what, and how well, in a few lines."""
+        origin = self.provenance
+        lines = [self._outline()]
+        if "learner" in origin:
+            lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
+        if self.collection:
+            documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
+            lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")
+        held_out = dict(origin.get("held_out", {}))
+        if folds := held_out.pop("folds", None):
+            scores = ", ".join(f"{measure} {value:.4f}" for measure, value in held_out.items())
+            lines.append(f"{scores} on held-out queries, in {folds}-fold cross-validation")
+        lines.append("parameters " + ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items()))
+        after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
+        weighted = zip(self.weights, self.features, after, strict=True)
+        lines += [f"{weight:+12.6g}  {feature}{score}" for weight, feature, score in weighted]
+        return "\n".join(lines) + "\n"
 
     def for_collection(self, index: PositionalIndex) -> LinearModel:
         """The same model, marked as trained on the collection of `index`."""
