@@ -60,4 +60,4 @@ def test_a_diversity_model(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])
 def test_not_a_model(refused: Refused, tmp_path: Path, content: object) -> None:
     (tmp_path / "x.json").write_text(json.dumps(content))
-    assert "x.json: not a model of greylag: give one that" in refused("show", tmp_path / "x.json")
+    assert "x.json: not a model of greylag: give a file that" in refused("show", tmp_path / "x.json")
