@@ -91,7 +91,7 @@ class MemberChooser:
         One for each of `FEATURES`.
     k : int >= 1
         The number of picks that the features describe.
-    penalty : float
+    penalty : float > 0
         The chosen ridge penalty; for infinity, all weights are 0.
     fingerprint : str, default ""
         The fingerprint of the collection.
@@ -100,7 +100,7 @@ class MemberChooser:
     Raises
     ------
     ModelError
-        If there is no member, if `weights` does not match `FEATURES`, or if a number is not finite.
+        If there is no member, if `weights` does not match `FEATURES`, or if a number is outside its domain.
     """
 
     mean_losses: tuple[float, ...]
@@ -113,8 +113,10 @@ class MemberChooser:
     def __post_init__(self) -> None:
         if not self.mean_losses or len(self.weights) != len(FEATURES):
             raise ModelError(f"a chooser needs members and {len(FEATURES)} weights, not {len(self.weights)}")
-        if not np.isfinite([*self.mean_losses, *self.weights]).all() or self.k < 1:
-            raise ModelError("the numbers of a chooser must be finite, and k at least 1")
+        if not np.isfinite([*self.mean_losses, *self.weights]).all() or self.k < 1 or not self.penalty > 0:
+            raise ModelError(
+                "the losses and weights of a chooser must be finite, k at least 1, and the penalty above 0"
+            )
 
     def predict(self, features: FloatArray) -> FloatArray:
         """The predicted losses, shape (M,), from `member_features` of shape (M, 5)."""

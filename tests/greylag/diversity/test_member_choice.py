@@ -149,6 +149,8 @@ def test_files_round_trip(tmp_path: Path) -> None:
         ({"weights": {"relevance": 1.0}}, "the weights must be those of relevance, agreement"),
         ({"mean_losses": []}, "needs members"),
         ({"k": 0}, "at least 1"),
+        ({"penalty": 0}, "above 0"),
+        ({"penalty": float("nan")}, "above 0"),
         ({"mean_losses": [float("nan")]}, "finite"),
         ({"schema": 9}, "schema 9"),
         ({"kind": "greylag linear model"}, "not a greylag member chooser"),
