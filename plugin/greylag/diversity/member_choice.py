@@ -115,7 +115,7 @@ class MemberChooser:
             raise ModelError(f"a chooser needs members and {len(FEATURES)} weights, not {len(self.weights)}")
         if not np.isfinite([*self.mean_losses, *self.weights]).all() or self.k < 1 or not self.penalty > 0:
             raise ModelError(
-                "the losses and weights of a chooser must be finite, k at least 1, and the penalty above 0"
+                "losses and weights of a chooser must be finite, k at least 1, and the penalty above 0"
             )
 
     def predict(self, features: FloatArray) -> FloatArray:
