@@ -114,9 +114,7 @@ class MemberChooser:
         if not self.mean_losses or len(self.weights) != len(FEATURES):
             raise ModelError(f"a chooser needs members and {len(FEATURES)} weights, not {len(self.weights)}")
         if not np.isfinite([*self.mean_losses, *self.weights]).all() or self.k < 1 or not self.penalty > 0:
-            raise ModelError(
-                "losses and weights of a chooser must be finite, k at least 1, and the penalty above 0"
-            )
+            raise ModelError("losses and weights of a chooser must be finite, k at least 1, and the penalty above 0")
 
     def predict(self, features: FloatArray) -> FloatArray:
         """The predicted losses, shape (M,), from `member_features` of shape (M, 5)."""
