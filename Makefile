@@ -11,10 +11,12 @@ SECONDS ?= 600
 .PHONY: demo test fuzz lint bench clean venv test-venv
 
 demo: venv
-	$(BIN)/greylag demo
+	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
+	@$(BIN)/greylag demo
 
 test: test-venv
-	$(BIN)/python -m pytest
+	@echo 'Running the tests: about 8 minutes on two cores'
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv
@@ -33,17 +35,24 @@ clean:
 	find plugin tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find . -maxdepth 2 -name '*.egg-info' -prune -exec rm -rf {} +
 
+# Runs commands without what they print, which is shown if one of them fails.
+define quietly
+{ log=$$(mktemp); start=$$(date +%s); printf '%s\n' '$(1)'; \
+  { $(2); } > "$$log" 2>&1 || { cat "$$log" >&2; rm -f "$$log"; exit 1; }; \
+  rm -f "$$log"; printf '%s\n' "  done in $$(($$(date +%s) - start)) s"; }
+endef
+
 # The stamp holds the interpreter's version and the requirements, so that `make PYTHON=python3.12 test` remakes .venv.
 venv:
 	@want="$$($(PYTHON) -c 'import sys; print(sys.version)') $$(cat requirements.txt pyproject.toml | cksum)"; \
 	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$$want" ]; then \
-	  rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && \
-	  $(PIP) -r requirements.txt && \
-	  $(PIP) --no-build-isolation --editable . && \
+	  $(call quietly,Installing the pinned packages into $(VENV): 1 to 3 minutes,rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) \
+	  && $(PIP) -r requirements.txt && $(PIP) --no-build-isolation --editable .) && \
 	  printf '%s' "$$want" > $(STAMP); \
 	fi
 
 test-venv: venv
 	@if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$(cat tests/requirements.txt)" ]; then \
-	  $(PIP) -r tests/requirements.txt && cp tests/requirements.txt $(TEST_STAMP); \
+	  $(call quietly,Installing what only the tests need,$(PIP) -r tests/requirements.txt) && \
+	  cp tests/requirements.txt $(TEST_STAMP); \
 	fi

@@ -76,6 +76,7 @@ def valid(made: Path) -> dict[str, list[str]]:
         "train-diversity": [index, topics, run, subtopics, "--out=out", "--k=2", "--depth=10"],
         "diversify": [index, run, "--out=out", "--k=2", "--jobs=1"],
         "explain": [index, topics, f"--model={made / 'model.json'}", "--qid=1", "--docid=d1"],
+        "show": [str(made / "model.json")],
         "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],
         "evaluate": [str(made / "few.run"), qrels],
         "experiment": [str(made / "few.yaml"), "--out=out", "--jobs=1"],

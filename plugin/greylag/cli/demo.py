@@ -20,5 +20,6 @@ def demo(
     with as_file(files("greylag") / "demo") as folder:
         finished = run_study(*load(folder / "demo.yaml"), out, n_jobs=jobs, progress=typer.echo)
     typer.echo(f"\n{finished.summary}")
+    typer.echo(f"Open {(out / 'report.html').resolve().as_uri()} in a browser to see what each query gained, and why.")
     typer.echo(f"All runs, models and scores are in {out}; models/fold-1.json there is a learned model.")
     typer.echo("Next, on your own collection: greylag index, search, train, rerank, diversify, evaluate.")
