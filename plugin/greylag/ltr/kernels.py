@@ -2,15 +2,19 @@
 
 Every measure is a sum over a query's relevant documents r of H(gain_r, rank_r, i_r, Q_r), where i_r counts the relevant
 documents down to r, and Q_r is the probability that a user reaches r past those above it (ERR). `term` is H. All
-compiled functions are in this module because Numba's cache does not notice changes in functions of other modules.
+functions compiled here call none of other modules, since Numba's cache does not notice changes there.
 
-`greylag.ltr.line_search` explains how `survey`, `collect` and `sweep` work together. They share two conventions:
+`greylag.ltr.line_search` explains how `survey`, `collect` and `sweep` work together. They share these conventions:
 
 - ``lines`` is a tuple (s, v, rows, offsets, relevant_offsets): the lines s + x v of all documents, ordered by query
   with each query's relevant documents first; ``rows`` are their places in the data, which break ties.
-- A *slot* says where a pair's lines cross. Slot 2b + up is bucket b of the line's x axis, with up = 1 if the relevant
-  document moves up there. Three more slots after those of the B buckets hold the pairs that never cross: the other
-  document is below the relevant one (2B), above it (2B + 1), or on the same line (2B + 2).
+- Two lines cross at x = (s_d - s_a) / (v_a - v_d), as computed in floating point. v is scaled by a power of two such
+  that x is about 1. Lines that cross at `FAR` or beyond count as never crossing. x is rounded to float32 for a
+  comparison with the ends of buckets, but not for one with another x.
+- The *cell* of a pair has the sign of v_a - v_d, and the sign, the exponent and `CELL_BITS` bits of the mantissa of x.
+  The *slot* of a cell is 2b + up for bucket b of the x axis, with up = 1 if the relevant document moves up there.
+  Three more slots after those of the B buckets hold the pairs that never cross: the other document is below the
+  relevant one (2B), above it (2B + 1), or on the same line (2B + 2).
 """
 
 from __future__ import annotations
@@ -26,10 +30,14 @@ _jit = compiled(error_model="numpy")
 
 AP, NDCG, RR, P, ERR = range(5)
 EQUAL = 1e-12  # means that differ by less differ by rounding alone
-CELLS = 1 << 12  # the finest division of the x axis in one survey; buckets are made of cells
-BELOW, ABOVE, SAME = 2 * CELLS, 2 * CELLS + 1, 2 * CELLS + 2  # cells of the pairs that never cross
+ROUNDING = 1e-11  # of sums over all swaps
 THIN = 1e-10  # relative width below which rounding could close an interval
-ONE_RELEVANT = 1 << 32  # pairs are counted in one integer: non-relevant ones in its lower half, relevant ones above
+LOWER_HALF = (1 << 32) - 1
+CELL_BITS = 9
+CELL_SHIFT = 23 - CELL_BITS  # float32 has 23 bits of mantissa
+SIGN = 1 << (8 + CELL_BITS)  # of x, in the number of a cell; that of v_a - v_d is the bit above it
+FAR = 2.0**54
+SLOTS = 256  # at most, so that a slot fits in a byte
 
 
 @_jit
@@ -87,12 +95,17 @@ def evaluate(
 ) -> Any:
     """The measure of each query times its normaliser, shape (q,); the earlier row wins ties."""
     values = np.zeros(len(offsets) - 1)
+    ranked = np.empty(np.max(np.diff(offsets)) + 1 if len(values) else 0)
     for q in range(len(values)):
-        first = offsets[q]
-        order = np.argsort(-scores[first : offsets[q + 1]], kind="mergesort")
+        first, end = offsets[q], offsets[q + 1]
+        ranked[:] = 0.0  # the gain by rank
+        for d in range(first, end):
+            if gains[d] > 0:
+                rank = 1 + _at_least(scores[first:d], scores[d]) + _more(scores[d + 1 : end], scores[d])
+                ranked[rank] = gains[d]
         count, reach = 0, 1.0
-        for rank in range(1, len(order) + 1):
-            gain = gains[first + order[rank - 1]]
+        for rank in range(1, end - first + 1):
+            gain = ranked[rank]
             if gain > 0:
                 count += 1
                 values[q] += term(code, divisor[rank], gain, count, reach)
@@ -102,75 +115,57 @@ def evaluate(
 
 
 @_jit
-def _position(x: float, scale: float) -> float:
-    """Map the x axis to [-1, 1]. As each step rounds monotonically, so does the whole; equal x have equal positions."""
-    u = 1.0 - scale / (abs(x) + scale)
-    return u if x > 0 else -u
+def _more(y: Any, limit: float) -> int:
+    """How many numbers are above a limit. Counting in 32 bits lets these loops use vectors of twice the length."""
+    count = np.int32(0)
+    for i in range(len(y)):
+        count = np.int32(count + (y[i] > limit))
+    return int(count)
 
 
 @_jit
-def _cells(s: FloatArray, v: FloatArray, a: int, grid: Any, cell: Any) -> None:
-    """The cell of each document's crossing with document a of its query, plus `CELLS` if a moves up there.
+def _at_least(y: Any, limit: float) -> int:
+    """How many numbers are at or above a limit."""
+    count = np.int32(0)
+    for i in range(len(y)):
+        count = np.int32(count + (y[i] >= limit))
+    return int(count)
 
-    Pairs that cross so far from 0 that their position rounds to -1 or 1 count as never crossing. The loop vectorises.
+
+@_jit
+def _cells(s: FloatArray, v: FloatArray, a: int, x: Any, slope: Any, cell: Any) -> None:
+    """The cell of each document's crossing with document a of its query; both loops vectorise.
+
+    `x` and `slope` have room for float32 numbers, and for their bits as int32.
     """
-    scale, low, per_cell = grid
     for d in range(len(s)):
-        slope = v[a] - v[d]
-        apart = s[d] - s[a]
-        u = _position(apart / slope, scale)
-        c = np.floor(min(max((u - low) * per_cell, 0.0), CELLS - 1.0))
-        c = c + CELLS if slope > 0 else c
-        c = c if abs(u) < 1.0 else (ABOVE if apart > 0 else BELOW)
-        cell[d] = np.int32(SAME if (slope == 0.0) & (apart == 0.0) else c)
+        apart = v[a] - v[d]
+        x[0][d] = (s[d] - s[a]) / apart
+        slope[0][d] = apart
+    for d in range(len(s)):
+        own = (x[1][d] >> np.int32(CELL_SHIFT)) & np.int32(2 * SIGN - 1)
+        cell[d] = own | ((slope[1][d] >> np.int32(31)) & np.int32(2 * SIGN))
 
 
 @_jit
-def _state_at_the_left(
-    table: IntArray, buckets: int, slots: Any, cell: Any, rows: IntArray, gains: FloatArray, relevant: int, a: int
-) -> tuple[int, int, float]:
-    """Document a at x = -infinity: non-relevant documents above it, relevant ones down to it, and Q.
-
-    Parameters
-    ----------
-    table : int array
-        The pairs of a by slot.
-    cell, rows, gains : arrays, by document of the query
-    relevant : int
-        The first documents, which are relevant.
-    """
-    ahead = table[2 * buckets + 1]
-    for b in range(buckets):
-        ahead += table[2 * b + 1]
-    above, count, reach = ahead & (ONE_RELEVANT - 1), 1 + (ahead >> 32), 1.0
-    if table[2 * buckets + 2] != ONE_RELEVANT:  # more than a itself
-        for d in range(len(cell)):
-            if cell[d] == SAME and rows[d] < rows[a]:
-                if d < relevant:
-                    count += 1
-                else:
-                    above += 1
-    for d in range(relevant if gains[a] < 1.0 else 0):  # Q, which only ERR uses; its gains are below 1
-        slot = slots[cell[d]]
-        if (slot < 2 * buckets + 2 and slot & 1) or (slot == 2 * buckets + 2 and rows[d] < rows[a]):
-            reach *= 1.0 - gains[d]
-    return above, count, reach
-
-
-@_jit
-def _count_pairs(cell: Any, slots: Any, relevant: int, table: IntArray) -> None:
-    """Add a document's pairs to `table`, by slot."""
-    for d in range(relevant):
-        table[slots[cell[d]]] += ONE_RELEVANT
-    for d in range(relevant, len(cell)):
-        table[slots[cell[d]]] += 1
+def _count(cell: Any, slots: Any, table: Any) -> None:
+    """Add pairs to a table by slot. Unsigned numbers spare the test for negative indices."""
+    for d in range(len(cell)):
+        table[np.uint64(slots[np.uint64(cell[d])])] += np.int32(1)
 
 
 @_jit
 def survey(
-    code: int, divisor: FloatArray, lines: Any, gains: FloatArray, weights: FloatArray, grid: Any, slots: Any
+    code: int,
+    divisor: FloatArray,
+    lines: Any,
+    gains: FloatArray,
+    weights: FloatArray,
+    slots: Any,
+    buckets: int,
+    stride: int,
 ) -> Any:
-    """Measure at the left end of each bucket, and bound it within, in one pass over all pairs.
+    """Measure at the left end of each bucket, and bound it within, in one pass over all pairs of every n-th query.
 
     Parameters
     ----------
@@ -178,10 +173,12 @@ def survey(
         By document, in the order of `lines`.
     weights : float array, shape (q,)
         The queries' normalisers.
-    grid : tuple of float
-        Scale, lowest u, and cells per unit of u.
-    slots : int array, shape (2 * CELLS + 3,)
+    slots : uint8 array, shape (4 * SIGN,)
         The slot of each cell.
+    buckets : int
+        B.
+    stride : int
+        Only the queries 0, `stride`, 2 * `stride`, ... are taken.
 
     Returns
     -------
@@ -195,31 +192,32 @@ def survey(
         The swaps in each bucket; those of two relevant documents count twice.
     """
     s, v, rows, offsets, relevant_offsets = lines
-    buckets = slots[SAME] // 2 - 1
     start, change, slack = 0.0, np.zeros(buckets), np.zeros(buckets)
-    number = np.zeros(buckets, np.int64)
-    table, cell = np.zeros(2 * buckets + 3, np.int64), np.empty(np.max(np.diff(offsets)), np.int32)
-    ease, factor = np.ones(buckets), np.ones(buckets)
-    for q in range(len(weights)):
+    number, ease, factor = np.zeros(buckets, np.int64), np.ones(buckets), np.ones(buckets)
+    longest = np.max(np.diff(offsets))
+    cells, crossing, apart = np.empty(longest, np.uint32), np.empty(longest, np.float32), np.empty(longest, np.float32)
+    x, slope = (crossing, crossing.view(np.int32)), (apart, apart.view(np.int32))
+    others, fellows = np.zeros(SLOTS, np.int32), np.zeros(SLOTS, np.int32)
+    for q in range(0, len(weights), stride):
         first, end = offsets[q], offsets[q + 1]
-        relevant, own, own_gains = relevant_offsets[q + 1] - relevant_offsets[q], cell[: end - first], gains[first:end]
+        relevant, own_gains = relevant_offsets[q + 1] - relevant_offsets[q], gains[first:end]
+        cell = cells[: end - first]
         for a in range(relevant):
-            _cells(s[first:end], v[first:end], a, grid, own)
-            _count_pairs(own, slots, relevant, table)
-            above, count, reach = _state_at_the_left(
-                table, buckets, slots, own, rows[first:end], own_gains, relevant, a
-            )
+            _cells(s[first:end], v[first:end], a, x, slope, cell)
+            _count(cell[:relevant], slots, fellows)
+            _count(cell[relevant:], slots, others)
+            above, count = _at_the_left(others, fellows, buckets, slots, cell, rows[first:end], relevant, a)
+            reach = 1.0
             if code == ERR:
-                _pass_relevant(own, slots, own_gains, relevant, ease, factor)
+                reach = _pass_relevant(cell, slots, own_gains[:relevant], a, ease, factor)
             value = term(code, divisor[above + count], own_gains[a], count, reach)
             start += weights[q] * value
             for b in range(buckets):
-                down, up = table[2 * b], table[2 * b + 1]
-                if down + up == 0:
+                falls, rises, behind, past = others[2 * b], others[2 * b + 1], fellows[2 * b], fellows[2 * b + 1]
+                swaps = falls + rises + behind + past
+                if swaps == 0:
                     continue
-                falls, rises = down & (ONE_RELEVANT - 1), up & (ONE_RELEVANT - 1)
-                behind, past = down >> 32, up >> 32
-                number[b] += falls + rises + behind + past
+                number[b] += swaps
                 high = highest_term(
                     code, divisor, own_gains[a], above - rises, count - past, count + behind, reach * ease[b]
                 )
@@ -228,96 +226,52 @@ def survey(
                 after = term(code, divisor[above + count], own_gains[a], count, reach)
                 change[b] += weights[q] * (after - value)
                 value = after
-            table[:] = 0
+            others[:], fellows[:] = 0, 0
             if code == ERR:
                 ease[:], factor[:] = 1.0, 1.0
     return start, change, slack, number
 
 
 @_jit
-def _pass_relevant(
-    cell: Any, slots: Any, gains: FloatArray, relevant: int, ease: FloatArray, factor: FloatArray
-) -> None:
-    """By bucket, what a document's Q is multiplied by: at most (`ease`), and over the whole bucket (`factor`)."""
-    for d in range(relevant):
+def _at_the_left(
+    others: Any, fellows: Any, buckets: int, slots: Any, cell: Any, rows: IntArray, relevant: int, a: int
+) -> tuple[int, int]:
+    """Document a at x = -infinity: non-relevant documents above it, and relevant ones down to it.
+
+    `others` and `fellows` are its pairs with non-relevant and with relevant documents, by slot.
+    """
+    above, count = 0, 1
+    for b in range(buckets + 1):
+        above += others[2 * b + 1]
+        count += fellows[2 * b + 1]
+    same = 2 * buckets + 2
+    if others[same] + fellows[same] > 1:  # more than a itself
+        for d in range(len(cell)):
+            if slots[cell[d]] == same and rows[d] < rows[a]:
+                above += d >= relevant
+                count += d < relevant
+    return above, count
+
+
+@_jit
+def _pass_relevant(cell: Any, slots: Any, gains: FloatArray, a: int, ease: FloatArray, factor: FloatArray) -> float:
+    """Q of document a at x = -infinity; what multiplies it in each bucket, at most (`ease`) and in all (`factor`)."""
+    reach, never = 1.0, 2 * len(factor)
+    for d in range(len(gains)):
         slot = slots[cell[d]]
-        if slot >= 2 * len(factor):
-            continue
-        if slot & 1:
+        if (slot & 1 and slot < never + 2) or (slot == never + 2 and d < a):
+            reach *= 1.0 - gains[d]
+        if slot < never and slot & 1:
             ease[slot >> 1] /= 1.0 - gains[d]
             factor[slot >> 1] /= 1.0 - gains[d]
-        else:
+        elif slot < never:
             factor[slot >> 1] *= 1.0 - gains[d]
+    return reach
 
 
 @_jit
-def collect(code: int, lines: Any, gains: FloatArray, grid: Any, slots: Any, room: int) -> Any:
-    """The swaps within runs of cells, and what happens to relevant documents before, between and after the runs.
-
-    Parameters
-    ----------
-    slots : int array, shape (2 * CELLS + 3,)
-        The slot of each cell, where buckets 1, 3, 5, ... are the runs, and buckets 0, 2, 4, ... the gaps around them.
-    room : int
-        At least the number of swaps within runs.
-
-    Returns
-    -------
-    state : tuple of arrays of shape (relevant,)
-        Each relevant document at x = -infinity: non-relevant ones above it, relevant ones down to it, Q.
-    jumps : tuple of arrays of shape (relevant, runs + 1)
-        How that changes in each gap; Q is multiplied.
-    steps : float array, shape (m,)
-        The crossings within runs, unsorted.
-    events : int array, shape (m,)
-        Packed: 2^32 times the number of the relevant document, plus twice (the number + 1 of the other document if it
-        is relevant too, or 0), plus 1 if the first one moves up.
-    numbers : int array, shape (runs,)
-        The swaps in each run.
-    """
-    s, v, rows, offsets, relevant_offsets = lines
-    buckets, total = slots[SAME] // 2 - 1, relevant_offsets[-1]
-    runs = buckets // 2
-    above, count, reach = np.zeros(total, np.int64), np.ones(total, np.int64), np.ones(total)
-    falls, behind = np.zeros((total, runs + 1), np.int32), np.zeros((total, runs + 1), np.int32)
-    factors = np.ones((total if code == ERR else 0, runs + 1))
-    steps, events, numbers = np.empty(room), np.empty(room, np.int64), np.zeros(runs, np.int64)
-    table, cell = np.zeros(2 * buckets + 3, np.int64), np.empty(np.max(np.diff(offsets)), np.int32)
-    ease, factor = np.ones(buckets), np.ones(buckets)
-    m = 0
-    for q in range(len(offsets) - 1):
-        first, end = offsets[q], offsets[q + 1]
-        relevant, own, own_gains = relevant_offsets[q + 1] - relevant_offsets[q], cell[: end - first], gains[first:end]
-        for a in range(relevant):
-            i = relevant_offsets[q] + a
-            _cells(s[first:end], v[first:end], a, grid, own)
-            _count_pairs(own, slots, relevant, table)
-            above[i], count[i], reach[i] = _state_at_the_left(
-                table, buckets, slots, own, rows[first:end], own_gains, relevant, a
-            )
-            for gap in range(runs + 1):
-                down, up = table[4 * gap], table[4 * gap + 1]
-                falls[i, gap] = (down & (ONE_RELEVANT - 1)) - (up & (ONE_RELEVANT - 1))
-                behind[i, gap] = (down >> 32) - (up >> 32)
-            if code == ERR:
-                _pass_relevant(own, slots, own_gains, relevant, ease, factor)
-                factors[i] = factor[::2]
-                ease[:], factor[:] = 1.0, 1.0
-            for d in range(a + 1, end - first):
-                slot = slots[own[d]]
-                if slot & 2 and slot < 2 * buckets:
-                    steps[m] = (s[first + d] - s[first + a]) / (v[first + a] - v[first + d])
-                    other = relevant_offsets[q] + d + 1 if d < relevant else 0
-                    events[m] = (i << 32) + (other << 1) + (slot & 1)
-                    numbers[slot >> 2] += 1
-                    m += 1
-            table[:] = 0
-    return (above, count, reach), (falls, behind, factors), steps[:m], events[:m], numbers
-
-
-@_jit
-def crossing_after(lines: Any, x: float, scale: float) -> float:
-    """The first crossing to the right of x, of those that `_cells` counts as such; infinity if there is none."""
+def crossing_after(lines: Any, x: float) -> float:
+    """The first crossing to the right of x; infinity if there is none."""
     s, v, _, offsets, relevant_offsets = lines
     found = np.inf
     for q in range(len(offsets) - 1):
@@ -325,7 +279,7 @@ def crossing_after(lines: Any, x: float, scale: float) -> float:
             nearest = np.inf
             for d in range(offsets[q], offsets[q + 1]):
                 crossing = (s[d] - s[a]) / (v[a] - v[d])
-                counts = (crossing > x) & (abs(_position(crossing, scale)) < 1.0)
+                counts = (crossing > x) & (abs(np.float32(crossing)) < FAR)
                 nearest = min(nearest, crossing if counts else np.inf)
             found = min(found, nearest)
     return found
@@ -339,59 +293,114 @@ def sweep(
     gains: FloatArray,
     weights: FloatArray,
     state: Any,
-    jumps: Any,
     steps: FloatArray,
     events: IntArray,
-    numbers: IntArray,
+    bins: IntArray,
     scale: float,
+    leftmost: bool,
+    floor: float,
     best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
-    """Follow the measure through the runs' sorted swaps; overwrites the state.
+    """Follow the measure through swaps that are sorted by bin; overwrites the state, and sorts within bins.
+
+    Within a bin, the swaps that raise H come first. So the measure after them bounds it within the bin in any order.
+    Only where it may beat the best, the swaps are sorted.
 
     Parameters
     ----------
     gains, weights : float arrays, shape (relevant,)
         The gain of each relevant document, and the normaliser of its query.
+    bins : int array, shape (2 B + 1,)
+        Where the swaps of each bin begin that raise H, and those that lower it.
     scale : float
-        The grid's.
+        What a crossing is multiplied by for the scale of `best`.
+    leftmost : bool
+        Whether the swaps begin at x = -infinity.
+    floor : float
+        Values below it are of no interest.
     best : tuple of float
         The best interval so far: its middle, the measure on it, its width.
 
     Returns
     -------
     best : tuple of float
-        The same, with the intervals that begin within the runs.
+        The same, with the intervals that begin within the bins.
     """
     above, count, reach = state
-    middle, best_value, best_width = best
-    e = 0
-    for run in range(len(numbers)):
-        value = 0.0
-        for i in range(len(gains)):
-            above[i] += jumps[0][i, run]
-            count[i] += jumps[1][i, run]
-            if code == ERR:
-                reach[i] *= jumps[2][i, run]
-            value += weights[i] * term(code, divisor[above[i] + count[i]], gains[i], count[i], reach[i])
-        end = e + numbers[run]
+    value = 0.0
+    for i in range(len(gains)):
+        value += weights[i] * term(code, divisor[above[i] + count[i]], gains[i], count[i], reach[i])
+    if leftmost and value >= max(floor, best[1]) - ROUNDING:
+        after = scale * _first_after(steps, bins, 0, lines, -np.inf)
+        half = max(1.0, abs(after)) if after < np.inf else 0.0
+        best = _better(best, after - half if after < np.inf else 0.0, 2.0 * max(half, 1.0), 1.0, value)
+    for b in range(len(bins) // 2):
+        first, middle, end = bins[2 * b], bins[2 * b + 1], bins[2 * b + 2]
+        before = value
+        for e in range(first, middle):
+            value += _swap(code, divisor, gains, weights, above, count, reach, events[e])
+        slack = 0.0
+        if code == AP and divisor[-1] == np.inf:
+            slack = _cut_off_slack(divisor, gains, weights, above, count, events[first:end])
+        if value + slack < max(floor, best[1]) - ROUNDING or first == end:
+            for e in range(middle, end):
+                value += _swap(code, divisor, gains, weights, above, count, reach, events[e])
+            continue
+        for e in range(middle - 1, first - 1, -1):
+            _swap(code, divisor, gains, weights, above, count, reach, events[e] ^ 1)
+        value = before
+        order = np.argsort(steps[first:end])
+        steps[first:end], events[first:end] = steps[first:end][order], events[first:end][order]
+        e = first
         while e < end:
             here = steps[e]
             while e < end and steps[e] == here:
-                r, other, up = events[e] >> 32, ((events[e] & (ONE_RELEVANT - 1)) >> 1) - 1, events[e] & 1
-                value += weights[r] * _swap(code, divisor, gains, above, count, reach, r, other, up)
+                value += _swap(code, divisor, gains, weights, above, count, reach, events[e])
                 e += 1
-            half = max(1.0, abs(here))
-            after = here
-            if e < end:
-                after = steps[e]
-            elif value > best_value - EQUAL:
-                after = crossing_after(lines, here, scale)
-            width = (after if after < np.inf else here + 2.0 * half) - here
-            if width > THIN * half and (
-                value > best_value + EQUAL or (value > best_value - EQUAL and width > best_width)
-            ):
-                middle, best_value, best_width = here + 0.5 * width, max(value, best_value), width
-    return middle, best_value, best_width
+            if value > best[1] - EQUAL:
+                after = scale * (steps[e] if e < end else _first_after(steps, bins, b + 1, lines, here))
+                here *= scale
+                half = max(1.0, abs(here))
+                width = (after if after < np.inf else here + 2.0 * half) - here
+                best = _better(best, here + 0.5 * width, width, half, value)
+    return best
+
+
+@_jit
+def _cut_off_slack(
+    divisor: FloatArray, gains: FloatArray, weights: FloatArray, above: IntArray, count: IntArray, events: IntArray
+) -> float:
+    """How much AP with a cut-off may be higher than with the highest H of each document were it not for the cut-off.
+
+    A relevant document that moves up past another one may come before the cut-off, so that no order of a bin's swaps
+    gives the highest H.
+    """
+    slack = 0.0
+    for event in events:
+        r = event >> 32
+        if divisor[above[r] + count[r]] == np.inf and divisor[above[r] + 1] < np.inf:
+            slack += weights[r] * count[r] / (above[r] + count[r])
+    return slack
+
+
+@_jit
+def _better(
+    best: tuple[float, float, float], middle: float, width: float, magnitude: float, value: float
+) -> tuple[float, float, float]:
+    """The better interval: the higher one, and the wider one of equally high ones, if rounding cannot close it."""
+    higher = value > best[1] + EQUAL
+    if width > THIN * magnitude and (higher or (value > best[1] - EQUAL and width > best[2])):
+        return middle, max(value, best[1]), width
+    return best
+
+
+@_jit
+def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, x: float) -> float:
+    """The first crossing to the right of x, which is before all of bin b and its successors."""
+    for own in range(b, len(bins) // 2):
+        if bins[2 * own] < bins[2 * own + 2]:
+            return np.min(steps[bins[2 * own] : bins[2 * own + 2]])  # type: ignore[no-any-return]
+    return crossing_after(lines, x)  # type: ignore[no-any-return]
 
 
 @_jit
@@ -399,23 +408,20 @@ def _swap(
     code: int,
     divisor: FloatArray,
     gains: FloatArray,
+    weights: FloatArray,
     above: IntArray,
     count: IntArray,
     reach: FloatArray,
-    r: int,
-    other: int,
-    up: int,
+    event: int,
 ) -> float:
-    """Swap a relevant document with another one, relevant (`other` >= 0) or not; the change of both their H."""
-    change = -term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])
+    """Move a relevant document past another one, as `event` says; the change of the measure."""
+    r, other, up = event >> 32, ((event & LOWER_HALF) >> 1) - 1, event & 1
+    before = term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])
     if other < 0:
         above[r] += 1 - 2 * up
     else:
-        change -= term(code, divisor[above[other] + count[other]], gains[other], count[other], reach[other])
         count[r] += 1 - 2 * up
-        count[other] -= 1 - 2 * up
         if code == ERR:
             reach[r] *= 1.0 / (1.0 - gains[other]) if up else 1.0 - gains[other]
-            reach[other] *= 1.0 - gains[r] if up else 1.0 / (1.0 - gains[r])
-        change += term(code, divisor[above[other] + count[other]], gains[other], count[other], reach[other])
-    return change + term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])  # type: ignore[no-any-return]
+    after = term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])
+    return weights[r] * (after - before)  # type: ignore[no-any-return]

@@ -2,15 +2,16 @@
 
 Along scores a + x b a measure changes only where a relevant document swaps with another one, at
 x = (a_j - a_i) / (b_i - b_j). Following it through these crossings gives the measure on every open interval between two
-of them, and hence its global maximum over x. Most crossings need not be sorted for that:
+of them, and hence its global maximum over x. Few of the crossings need to be looked at for that:
 
 1. Survey: the x axis is divided into buckets. One pass counts each relevant document's swaps by bucket and direction,
    which gives the measure at the left end of each bucket exactly. Within the bucket a document can rise at most as if
-   all its upward swaps came first, which bounds the measure there (`Survey`). Buckets whose bound is below a value that
-   the measure takes elsewhere cannot hold the maximum; the others are divided again (`refine`).
-2. Sweep: the swaps of the buckets that are left are sorted and followed one by one, from the state before the bucket.
+   all its upward swaps came first, which bounds the measure there. Buckets whose bound is below a value that the
+   measure takes elsewhere cannot hold the maximum. Surveys of some queries tell where buckets should be narrow.
+2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
+   swaps of bins that may hold the maximum are sorted and followed one by one.
 
-Memory is bounded: at most `ROOM` swaps are held at a time (all swaps of one bucket, if those are more).
+Memory is bounded: at most `ROOM` swaps are held at a time.
 
 References
 ----------
@@ -24,18 +25,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.ltr import kernels
+from greylag.ltr import kernels, swaps
 from greylag.ltr.data import RankingData
-from greylag.ltr.kernels import CELLS
+from greylag.ltr.kernels import ROUNDING
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
-BUCKETS = 128  # of a survey
-LEVELS = 3  # surveys of one search, each within the buckets that the one before left
-SMALL = 1 << 17  # pairs, up to which it is as fast to sort all crossings
-ROOM = 1 << 20  # swaps that are sorted at a time
-ROUNDING = 1e-11  # of sums over all swaps
-SAMPLE = 4096  # pairs whose crossings tell the scale of the x axis
+BUCKETS = 120  # of a survey, at most
+DOCUMENTS = 8  # of a query for each bucket
+SMALL = 1 << 15  # pairs, up to which all swaps are swept
+ROOM = 1 << 20  # swaps that are held at a time
+GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them
+BIN = 512  # swaps of a bin, on average
+ROUGH = 2  # surveys of every `STRIDE`-th query, which tell where buckets should be narrow
+STRIDE = 6
+CAUTION = 0.4  # as the measure differs between these queries and all
+SAMPLE = 1 << 14  # pairs whose crossings tell the scale of the x axis, and how to divide it
+CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
 
 
 class Optimum(NamedTuple):
@@ -85,20 +91,20 @@ class Survey(NamedTuple):
 
     Parameters
     ----------
-    grid : tuple of float
-        See `kernels.survey`.
-    bucket : int array, shape (CELLS,)
-        The bucket of each cell.
+    scale : float
+        A power of two, by which `kernels` multiplies the direction.
+    ends : float array, shape (B + 1,)
+        The ends of the buckets in units of `scale`, increasing from -infinity to infinity.
     values : float array, shape (B,)
         The measure at the left end of each bucket.
     bounds : float array, shape (B,)
-        Upper bounds of the measure within each bucket; -infinity for buckets that an earlier survey ruled out.
+        Upper bounds of the measure within each bucket.
     numbers : int array, shape (B,)
         The swaps in each bucket, at most.
     """
 
-    grid: tuple[float, float, float]
-    bucket: IntArray
+    scale: float
+    ends: FloatArray
     values: FloatArray
     bounds: FloatArray
     numbers: IntArray
@@ -110,7 +116,7 @@ class Survey(NamedTuple):
 
     def left(self, floor: float) -> Any:
         """Which buckets may hold a value of at least `floor`, shape (B,)."""
-        return (self.bounds >= floor - ROUNDING) & (self.numbers > 0)
+        return self.bounds >= floor - ROUNDING
 
 
 def prepare(data: RankingData, objective: Objective) -> Problem:
@@ -156,140 +162,175 @@ def line_search(
     floor : float, optional
         Values below it are of no interest. If there are no others, the result is (0, -infinity).
     """
-    lines = _lines(problem, scores, direction)
-    found = first or _survey_all(problem, lines)
-    if not found.numbers.any():
-        return Optimum(0.0, mean(problem, scores))
+    found = first or survey(problem, scores, direction)
+    lines = _lines(problem, scores, direction, found.scale)
     reached = max(floor, found.reached)
-    for _ in range(1, LEVELS):
-        left = found.left(reached)
-        if found.numbers[left].sum() <= ROOM or not left.any():
-            break
-        found = refine(problem, lines, found, left)
-        reached = max(reached, found.reached)
     step, value = _search(problem, lines, found, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
-        step, value = _search(problem, lines, _survey_all(problem, lines), max(floor, value))
-    return Optimum(step, mean(problem, scores + step * direction)) if value > -np.inf else Optimum(0.0, -np.inf)
+        step, value = _search(problem, lines, found, max(floor, value))
+    if value < floor - ROUNDING:
+        return Optimum(0.0, -np.inf)
+    return Optimum(step, mean(problem, scores + step * direction))
 
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
-    """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket."""
-    return _survey_all(problem, _lines(problem, scores, direction))
+    """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
+    crossings = _sample(problem, scores, direction)
+    scale = float(2.0 ** np.round(np.log2(np.median(np.abs(crossings))))) if len(crossings) else 1.0
+    if problem.pairs <= SMALL:
+        ends, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
+        return Survey(scale, ends, low, -low, np.array([problem.pairs]))
+    lines, cells = _lines(problem, scores, direction, scale), _places(crossings / scale)
+    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    density = np.ones(len(cells))
+    for _ in range(ROUGH):
+        rough = _survey(problem, lines, scale, _cuts(cells, density, number), STRIDE)
+        bucket = np.searchsorted(rough.ends, crossings / scale, side="right") - 1
+        density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
+    return _survey(problem, lines, scale, _cuts(cells, density, number), 1)
 
 
-def _lines(problem: Problem, scores: FloatArray, direction: FloatArray) -> Any:
+def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
     """What `greylag.ltr.kernels` calls lines."""
     rows = problem.rows
-    return scores[rows], direction[rows], rows, problem.offsets, problem.relevant_offsets
+    return scores[rows], scale * direction[rows], rows, problem.offsets, problem.relevant_offsets
 
 
-def _survey_all(problem: Problem, lines: Any) -> Survey:
-    bucket = np.arange(CELLS) * (BUCKETS if problem.pairs > min(SMALL, ROOM) else 1) // CELLS
-    grid = _scale(problem, lines[0], lines[1]), -1.0, CELLS / 2.0
-    return _survey(problem, lines, grid, bucket, np.ones(CELLS, dtype=bool))
-
-
-def refine(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
-    """Divide the buckets in `left`, shape (B,), and survey again; what lies between them is ruled out."""
-    scale, low, per_cell = found.grid
-    kept = np.flatnonzero(left[found.bucket])
-    start, end = low + kept[0] / per_cell, low + (kept[-1] + 1) / per_cell
-    margin = 2 * (end - start) / (CELLS - 4)  # two cells on each side, as the outermost hold all that lies outside
-    grid = scale, start - margin, CELLS / (end - start + 2 * margin)
-    middles = grid[1] + (np.arange(CELLS) + 0.5) / grid[2]
-    old = np.clip(((middles - low) * per_cell).astype(np.int64), 0, CELLS - 1)
-    inside = left[found.bucket[old]]
-    # A cell that overlaps a kept one, up to rounding, has its middle in it or is next to one that has.
-    own = np.zeros(CELLS, dtype=bool)
-    own[1:-1] = inside[:-2] | inside[1:-1] | inside[2:]
-    label = np.where(own, np.cumsum(own) // max(1, -(-int(own.sum()) // BUCKETS)), -1)
-    bucket = np.cumsum(np.concatenate([[0], np.diff(label) != 0]))
-    return _survey(problem, lines, grid, bucket, own)
-
-
-def _survey(problem: Problem, lines: Any, grid: tuple[float, float, float], bucket: IntArray, own: Any) -> Survey:
-    gains = problem.gains[problem.rows]
-    start, change, slack, numbers = kernels.survey(
-        problem.code, problem.divisor, lines, gains, problem.weights, grid, _slots(bucket, int(bucket[-1]) + 1)
-    )
-    values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
-    bounds = np.where(np.bincount(bucket, weights=own) > 0, np.maximum(values, values + change) + slack, -np.inf)
-    return Survey(grid, bucket, values, bounds, numbers)
-
-
-def _slots(bucket: IntArray, buckets: int) -> IntArray:
-    """The slot of each cell, as `greylag.ltr.kernels` numbers them."""
-    return np.concatenate([2 * bucket, 2 * bucket + 1, 2 * buckets + np.arange(3)])
-
-
-def _scale(problem: Problem, s: FloatArray, v: FloatArray) -> float:
-    """The median distance from 0 of some crossings, 1 if there are none."""
+def _sample(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
+    """The crossings of a sample of pairs, sorted."""
     queries = np.flatnonzero(np.diff(problem.relevant_offsets))
     rng = np.random.default_rng(0)
-    query = queries[rng.integers(len(queries), size=SAMPLE)] if len(queries) else queries
-    a = problem.offsets[query] + rng.integers(np.diff(problem.relevant_offsets)[query])
-    d = problem.offsets[query] + rng.integers(np.diff(problem.offsets)[query])
+    query = queries[rng.integers(len(queries), size=min(SAMPLE, problem.pairs))] if len(queries) else queries
+    a = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.relevant_offsets)[query])]
+    d = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.offsets)[query])]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        distances = np.abs((s[d] - s[a]) / (v[a] - v[d]))
-    distances = distances[np.isfinite(distances) & (distances > 0)]
-    return float(np.median(distances)) if len(distances) else 1.0
+        crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
+    return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
 
 
-def _search(problem: Problem, lines: Any, found: Survey, reached: float) -> tuple[float, float]:
-    """The middle of the best interval, and the measure on it, among all that may reach a value."""
-    todo = found.left(reached)
-    best = _leftmost(lines, found, reached)
+def _places(x: FloatArray) -> IntArray:
+    """The places of the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
+    bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
+    size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
+    places: IntArray = np.where(bits < 0, CELLS - 1 - size, CELLS + size).astype(np.int64)
+    return places
+
+
+def _parts(rough: Survey, number: int) -> FloatArray:
+    """Into how many parts to divide each bucket, `number` in sum, such that few of them may hold the maximum.
+
+    A bucket's slack is shared by its parts. So they are ruled out if there are more of them than the slack divided by
+    what the bucket's ends are below the maximum. The same number is added to all these differences, since there are not
+    enough parts for the buckets around the maximum.
+    """
+    highest = np.maximum(rough.values, np.append(rough.values[1:], rough.values[-1]))
+    slack, below = rough.bounds - highest, CAUTION * (highest.max() - highest)
+    low, high = 0.0, float(slack.sum()) or 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if (slack / (below + middle)).sum() > number else (low, middle)
+    parts: FloatArray = slack / (below + high)
+    return parts
+
+
+def _cuts(cells: IntArray, density: FloatArray, number: int) -> IntArray:
+    """The places of the cells with which buckets begin, such that each holds about as much of the density."""
+    total = np.cumsum(density)
+    cuts = cells[np.searchsorted(total, np.arange(1, number) / number * total[-1])] if len(cells) else cells
+    return np.unique(cuts[(cuts > 0) & (cuts != CELLS)])  # the cells around 0 are in one bucket, as -0 equals 0
+
+
+def _ends(cuts: IntArray) -> FloatArray:
+    """The least x in float32, infinite or not, of the buckets that begin with these cells, and infinity."""
+    size = np.where(cuts > CELLS, cuts - CELLS, CELLS - cuts).astype(np.int32)
+    edges = (size << kernels.CELL_SHIFT).view(np.float32)
+    least = np.where(cuts > CELLS, edges, np.nextafter(-edges, np.float32(0.0)))
+    return np.concatenate([[-np.inf], least.astype(np.float64), [np.inf]])
+
+
+def _slots(cuts: IntArray) -> Any:
+    """The slot of each cell, as `greylag.ltr.kernels` numbers them."""
+    bucket = np.searchsorted(cuts, np.arange(2 * CELLS), side="right")
+    never = 2 * (len(cuts) + 1)
+    slots = np.empty((2, 2, kernels.SIGN), dtype=np.uint8)  # by the signs of the slope and of x
+    for down in (0, 1):
+        slots[down, 0, :CELLS] = 2 * bucket[CELLS:] + 1 - down
+        slots[down, 1, :CELLS] = 2 * bucket[CELLS - 1 :: -1] + 1 - down
+        slots[down, 0, CELLS:], slots[down, 1, CELLS:] = never + 1 - down, never + down
+    slots[:, :, (255 << kernels.CELL_BITS) + 1 :] = never + 2  # 0 / 0
+    return slots.ravel()
+
+
+def _survey(problem: Problem, lines: Any, scale: float, cuts: IntArray, stride: int) -> Survey:
+    start, change, slack, numbers = kernels.survey(
+        problem.code, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _slots(cuts),
+        len(cuts) + 1, stride,
+    )  # fmt: skip
+    values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
+    return Survey(scale, _ends(cuts), values, np.maximum(values, values + change) + slack, numbers)
+
+
+def _points(lines: Any, ends: FloatArray) -> FloatArray:
+    """The points (c, d) of x = d / c, as in `swaps.collect`, such that c s + d v is at most about 1."""
+    s, v = (float(np.abs(line).max(initial=0.0)) or 1.0 for line in lines[:2])
+    finite = np.isfinite(ends)
+    x = np.where(finite, ends, 0.0)
+    c = np.where(finite, 1.0 / (s + np.abs(x) * v), 0.0)
+    return np.stack([c, np.where(finite, x * c, np.copysign(1.0 / v, ends))], axis=1)
+
+
+def _search(problem: Problem, lines: Any, found: Survey, floor: float) -> tuple[float, float]:
+    """The middle of the best interval between crossings, and the measure on it, among all that may reach `floor`."""
+    todo = found.left(floor)
+    best = 0.0, -np.inf, 0.0
     while todo.any():
-        order = np.flatnonzero(todo)[np.argsort(-found.bounds[todo], kind="stable")]
-        fitting = max(1, int(np.searchsorted(np.cumsum(found.numbers[order]), ROOM, side="right")))
-        chosen = np.zeros(len(todo), dtype=bool)
-        chosen[order[:fitting]] = True
-        best = _sweep(problem, lines, found, chosen, best)
-        todo &= ~chosen & (found.bounds >= best[1] - ROUNDING)
+        run = _run(todo, found)
+        best = _sweep(problem, lines, found, run, floor, best)
+        todo[run] = False
+        todo &= found.bounds >= best[1] - ROUNDING
     return best[0], best[1]
 
 
-def _leftmost(lines: Any, found: Survey, reached: float) -> tuple[float, float, float]:
-    """The interval from -infinity to the first crossing: its middle, the measure on it, its width."""
-    if found.values[0] < reached - ROUNDING:
-        return 0.0, -np.inf, 0.0
-    first = kernels.crossing_after(lines, -np.inf, found.grid[0])
-    half = max(1.0, abs(first))
-    return first - half, float(found.values[0]), 2.0 * half
+def _run(todo: Any, found: Survey) -> slice:
+    """The bucket with the highest bound, and those around it, as long as there is room for their swaps.
+
+    A pass over all pairs costs more than the swaps of small gaps.
+    """
+    numbers = found.numbers
+    first = int(np.argmax(np.where(todo, found.bounds, -np.inf)))
+    end, left = first + 1, np.flatnonzero(todo)
+    for more in left[left >= end]:
+        if numbers[end:more].sum() > GAP * numbers.sum() or numbers[first : more + 1].sum() > ROOM:
+            break
+        end = int(more) + 1
+    for more in left[left < first][::-1]:
+        if numbers[more + 1 : first].sum() > GAP * numbers.sum() or numbers[more:end].sum() > ROOM:
+            break
+        first = int(more)
+    return slice(first, end)
 
 
 def _sweep(
-    problem: Problem, lines: Any, found: Survey, chosen: Any, best: tuple[float, float, float]
+    problem: Problem,
+    lines: Any,
+    found: Survey,
+    run: slice,
+    floor: float,
+    best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
-    """`best`, or the best interval that begins in one of the `chosen` buckets, shape (B,)."""
-    inside = chosen[found.bucket]
-    part = np.cumsum(np.diff(inside, prepend=False))  # 0 for what lies before the first run, 1 for that, and so on
-    runs = (int(part[-1]) + 1) // 2
-    state, jumps, steps, events, numbers = kernels.collect(
-        problem.code,
-        lines,
-        problem.gains[problem.rows],
-        found.grid,
-        _slots(part, 2 * runs + 1),
-        int(found.numbers[chosen].sum()),
+    """`best`, or the best interval that begins within a run of buckets."""
+    code, gains = problem.code, problem.gains[problem.rows]
+    ends = found.ends[run.start], found.ends[run.stop]
+    points = _points(lines, np.array([ends[0] - swaps.NEAR * abs(ends[0]), ends[1] + swaps.NEAR * abs(ends[1])]))
+    state, steps, events = swaps.collect(
+        code == kernels.ERR, lines, gains, ends, points, kernels.FAR, int(found.numbers[run].sum())
     )
-    order = np.argsort(steps)
+    steps, events, bins = swaps.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // BIN)
     relevant = np.diff(problem.relevant_offsets)
-    gains = problem.gains[problem.rows]
     owners = np.repeat(problem.offsets[:-1] - problem.relevant_offsets[:-1], relevant) + np.arange(relevant.sum())
+    weights = np.repeat(problem.weights, relevant)
     swept: tuple[float, float, float] = kernels.sweep(
-        problem.code,
-        problem.divisor,
-        lines,
-        gains[owners],
-        np.repeat(problem.weights, relevant),
-        state,
-        jumps,
-        steps[order],
-        events[order],
-        numbers,
-        found.grid[0],
-        best,
-    )
+        code, problem.divisor, lines, gains[owners], weights, state, steps, events, bins, found.scale,
+        bool(run.start == 0), floor, best,
+    )  # fmt: skip
     return swept

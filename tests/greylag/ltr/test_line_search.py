@@ -9,7 +9,7 @@ import pytest
 
 from greylag.ltr import line_search as module
 from greylag.ltr.data import RankingData
-from greylag.ltr.line_search import Optimum, Survey, line_search, mean, prepare, refine, survey
+from greylag.ltr.line_search import Optimum, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
 
@@ -98,6 +98,8 @@ def sorted_sweep(data: RankingData, objective: Objective, scores: np.ndarray, di
 def test_equals_a_sweep_over_all_sorted_crossings(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With little room the x axis is divided and swept in parts."""
     monkeypatch.setattr(module, "ROOM", room)
+    monkeypatch.setattr(module, "SMALL", room)
+    monkeypatch.setattr(module, "BIN", max(1, room // 4))
     objective = Objective.parse(name)
     for seed in range(12):
         data = random_data(seed, queries=5, documents=16, levels=None if seed % 2 else 4)
@@ -108,30 +110,34 @@ def test_equals_a_sweep_over_all_sorted_crossings(name: str, room: int, monkeypa
         assert found.step == pytest.approx(expected.step, rel=1e-9)
 
 
-def left_end(found: Survey, bucket: int) -> float:
-    """Where a bucket begins on the x axis."""
-    scale, low, per_cell = found.grid
-    u = low + int(np.flatnonzero(found.bucket == bucket)[0]) / per_cell
-    return float(np.sign(u) * scale * abs(u) / (1 - abs(u))) if abs(u) < 1 else -np.inf
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SMALL", 3)
+    data = random_data(5, queries=30, documents=30)
+    problem = prepare(data, Objective.parse(name))
+    scores, direction = data.columns[0], data.columns[1]
+    found = survey(problem, scores, direction)
+    ends = found.ends * found.scale
+    assert len(found.values) > 10
+    for bucket, (start, end) in enumerate(pairwise(ends)):
+        left = start * (1 - np.sign(start) * 1e-7) if np.isfinite(start) else -1e9
+        right = end if np.isfinite(end) else 1e9
+        assert found.values[bucket] == pytest.approx(mean(problem, scores + left * direction), abs=1e-12)
+        inside = [mean(problem, scores + x * direction) for x in np.linspace(max(start, -1e9), right, 7)[1:-1]]
+        assert max(inside) <= found.bounds[bucket] + 1e-12
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROOM", 3)
-    data = random_data(5, queries=6, documents=30)
+@pytest.mark.parametrize("levels", [None, 6])
+def test_surveys_do_not_change_the_result(name: str, levels: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random_data(8, queries=50, documents=120, levels=levels)
     problem = prepare(data, Objective.parse(name))
-    scores, direction = data.columns[0], data.columns[1]
-    whole = survey(problem, scores, direction)
-    left = whole.left(whole.reached)
-    parts = refine(problem, module._lines(problem, scores, direction), whole, left)
-    for found in (whole, parts):
-        edges = [left_end(found, bucket) for bucket in range(1, len(found.values))]
-        for bucket, (start, end) in enumerate(pairwise(edges), 1):
-            if not np.isfinite([start, end]).all():
-                continue
-            assert found.values[bucket] == pytest.approx(mean(problem, scores + start * direction), abs=1e-12)
-            inside = [mean(problem, scores + x * direction) for x in np.linspace(start, end, 7)]
-            assert max(inside) <= found.bounds[bucket] + 1e-12 or found.bounds[bucket] == -np.inf
+    assert problem.pairs > module.SMALL
+    found = line_search(problem, data.columns[0], data.columns[1])
+    monkeypatch.setattr(module, "SMALL", problem.pairs)
+    swept = line_search(problem, data.columns[0], data.columns[1])
+    assert found.value == pytest.approx(swept.value, abs=1e-12)
+    assert found.step == pytest.approx(swept.step, rel=1e-9)
 
 
 def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +146,7 @@ def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.M
     best = line_search(problem, data.columns[0], data.columns[1])
     for room in (1 << 20, 3):
         monkeypatch.setattr(module, "ROOM", room)
+        monkeypatch.setattr(module, "SMALL", room)
         assert line_search(problem, data.columns[0], data.columns[1], floor=best.value + 0.1).value in (
             -np.inf,
             best.value,
