@@ -200,7 +200,7 @@ def _sample(problem: Problem, scores: FloatArray, direction: FloatArray) -> Floa
     """The crossings of a sample of pairs, sorted."""
     queries = np.flatnonzero(np.diff(problem.relevant_offsets))
     rng = np.random.default_rng(0)
-    query = queries[rng.integers(len(queries), size=min(SAMPLE, problem.pairs))] if len(queries) else queries
+    query = queries[rng.integers(len(queries), size=min(SAMPLE, problem.pairs // 64))] if len(queries) else queries
     a = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.relevant_offsets)[query])]
     d = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.offsets)[query])]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -250,7 +250,7 @@ def _ends(cuts: IntArray) -> FloatArray:
 
 def _slots(cuts: IntArray) -> Any:
     """The slot of each cell, as `greylag.ltr.kernels` numbers them."""
-    bucket = np.searchsorted(cuts, np.arange(2 * CELLS), side="right")
+    bucket = np.repeat(np.arange(len(cuts) + 1, dtype=np.uint8), np.diff(cuts, prepend=0, append=2 * CELLS))
     never = 2 * (len(cuts) + 1)
     slots = np.empty((2, 2, kernels.SIGN), dtype=np.uint8)  # by the signs of the slope and of x
     for down in (0, 1):

@@ -118,7 +118,7 @@ def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -
     scores, direction = data.columns[0], data.columns[1]
     found = survey(problem, scores, direction)
     ends = found.ends * found.scale
-    assert len(found.values) > 10
+    assert len(found.values) > 5
     for bucket, (start, end) in enumerate(pairwise(ends)):
         left = start * (1 - np.sign(start) * 1e-7) if np.isfinite(start) else -1e9
         right = end if np.isfinite(end) else 1e9

@@ -17,7 +17,7 @@ ENDS = [-np.inf, -1.5, -0.25, 0.0, 0.5, 1.0, 3.0, np.inf]
 
 @pytest.mark.parametrize("levels", [None, 3])
 @pytest.mark.parametrize("shift", [0.0, 1e9])
-@pytest.mark.parametrize(("start", "end"), pairwise(ENDS))
+@pytest.mark.parametrize(("start", "end"), list(pairwise(ENDS)))
 def test_collects_the_swaps_and_the_places_before_them(
     levels: int | None, shift: float, start: float, end: float
 ) -> None:
