@@ -399,7 +399,7 @@ def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, x: float
     """The first crossing to the right of x, which is before all of bin b and its successors."""
     for own in range(b, len(bins) // 2):
         if bins[2 * own] < bins[2 * own + 2]:
-            return np.min(steps[bins[2 * own] : bins[2 * own + 2]])  # type: ignore[no-any-return]
+            return np.min(steps[bins[2 * own] : bins[2 * own + 2]])
     return crossing_after(lines, x)  # type: ignore[no-any-return]
 
 
