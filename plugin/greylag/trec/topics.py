@@ -106,7 +106,8 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
             found.setdefault(tag.lower(), _LABEL.sub("", words))
         number = _pick(found, ("num",), path, line).strip()
-        yield line, number.lstrip("0") if number.isdigit() else number, _pick(found, _tags(field), path, line)
+        qid = number.lstrip("0") or "0" if number.isdigit() else number
+        yield line, qid, _pick(found, _tags(field), path, line)
 
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:

@@ -223,3 +223,9 @@ def test_faults_name_the_line_of_their_topic(tmp_path: Path) -> None:
     text = "".join(f"<top>\n<num> {number}\n<title> x\n</top>\n" for number in (1, 2, 3, 2))
     with pytest.raises(FormatError, match="topics:13: duplicate topic '2'"):
         read_topics(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(("number", "qid"), [("0", "0"), ("000", "0"), ("051", "51"), ("100", "100"), ("0a", "0a")])
+def test_leading_zeros_of_trec_numbers(number, qid, tmp_path):
+    (tmp_path / "topics").write_text(f"<top>\n<num> Number: {number}\n<title> goose\n</top>\n")
+    assert read_topics(tmp_path / "topics") == {qid: "goose"}
