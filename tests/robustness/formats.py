@@ -255,6 +255,8 @@ class Marked(NamedTuple):
 
 def marked_oracle(text: bytes) -> Any:
     content = decoded(text).decode()
+    if not content.lstrip().startswith("<"):
+        return table_oracle(text)
     opening = re.search(r"<(top|doc|topic)\b", content, re.IGNORECASE)
     need(opening)
     tag = opening[1] if opening else ""
