@@ -52,7 +52,8 @@ venv:
 	fi
 
 test-venv: venv
-	@if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$(cat tests/requirements.txt)" ]; then \
-	  $(call quietly,Installing what only the tests need,$(PIP) -r tests/requirements.txt) && \
-	  cp tests/requirements.txt $(TEST_STAMP); \
+	@want="$$(cat tests/requirements.txt tests/interop-requirements.txt)"; \
+	if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$want" ]; then \
+	  $(call quietly,Installing what only the tests need,$(PIP) -r tests/requirements.txt -r tests/interop-requirements.txt) && \
+	  printf '%s' "$$want" > $(TEST_STAMP); \
 	fi

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,28 +10,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-import greylag
+from tests.docs import ROOT, blocks, lay_out
 
-ROOT = Path(__file__).parents[1]
-DEMO = Path(greylag.__file__).parent / "demo"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+README = ROOT / "README.md"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("docs.jsonl", "topics.tsv", "qrels.txt", "qrels.subtopics.txt"):
-        shutil.copy(DEMO / name, tmp_path)
-    docids = [json.loads(line)["id"] for line in (tmp_path / "docs.jsonl").read_text().splitlines()]
-    (tmp_path / "pagerank.tsv").write_text("".join(f"{docid}\t{1 / n}\n" for n, docid in enumerate(docids[:600], 1)))
+    lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = "\n".join(blocks("python"))
+    code = "\n".join(blocks(README, "python"))
     exec(compile(code, "README.md", "exec"), {})
     scores = dict(re.findall(r"^(\w+) {'AP': ([\d.]+)", capsys.readouterr().out, re.MULTILINE))
     assert float(scores["trees"]) > float(scores["mrf"]) > float(scores["bm25"]) > 0.8
@@ -42,7 +32,7 @@ def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_commands(folder: Path) -> None:
     greylag_command = Path(sys.executable).with_name("greylag")
-    for line in "\n".join(blocks("sh")).splitlines():
+    for line in "\n".join(blocks(README, "sh")).splitlines():
         done = subprocess.run(
             [greylag_command, *line.split()[1:]], cwd=folder, capture_output=True, text=True, check=False
         )
@@ -50,7 +40,7 @@ def test_commands(folder: Path) -> None:
         if "--baseline" in line:
             assert re.search(r"mrf.run +0\.9\d+ +\+0\.0", done.stdout)
         if line.startswith("greylag explain"):
-            shown = next(block for block in blocks("text") if block.startswith("feature, its cliques"))
+            shown = next(block for block in blocks(README, "text") if block.startswith("feature, its cliques"))
             assert set(shown.splitlines()) <= set(done.stdout.splitlines())
     assert " 1=FI/term/LM " in (folder / "features.txt").read_text().partition("\n")[0]
 
@@ -58,7 +48,7 @@ def test_commands(folder: Path) -> None:
 def test_the_table_of_scores_has_what_the_configs_expect() -> None:
     collections = ("cacm", "vaswani", "cranfield")
     expected = [yaml.safe_load((ROOT / "configs" / f"{name}.mrf.yaml").read_text())["expected"] for name in collections]
-    _, _, section = (ROOT / "README.md").read_text().partition("### Selected features")
+    _, _, section = README.read_text().partition("### Selected features")
     cells = r" (\.\d{4}|–) \|" * 3
     rows = re.findall(rf"\|{cells}$", section.partition("\n## ")[0], re.MULTILINE)
     for system, row in zip(expected[0], rows[:-2], strict=True):  # the last two are Anserini's

@@ -42,6 +42,7 @@ LEVELS = [
     {"selection"},
     {"ltr", "manifold"},
     {"feedback"},
+    {"interop"},
     {"experiments"},
     {"cli"},
     {"__main__"},

@@ -45,6 +45,8 @@ from .greedy import Gain as Gain
 from .greedy import ModularGain as ModularGain
 from .greedy import greedy_picks as greedy_picks
 from .index import PositionalIndex as PositionalIndex
+from .interop import RankedPassage as RankedPassage
+from .interop import rerank as rerank
 from .ltr import RM3 as RM3
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
@@ -89,6 +91,10 @@ from .trec import read_subtopic_qrels as read_subtopic_qrels
 from .trec import read_topics as read_topics
 from .trec import write_qrels as write_qrels
 from .trec import write_run as write_run
+from .vectors import ArrayVectors as ArrayVectors
+from .vectors import FaissVectors as FaissVectors
+from .vectors import FunctionVectors as FunctionVectors
+from .vectors import Vectors as Vectors
 
 __version__: str
 
@@ -96,6 +102,7 @@ __all__ = [
     "CSSVM",
     "MMR",
     "RM3",
+    "ArrayVectors",
     "CandidateMaker",
     "CollectionError",
     "CoordinateAscent",
@@ -107,11 +114,13 @@ __all__ = [
     "DiversityModel",
     "EssentialPages",
     "EstimatorRanker",
+    "FaissVectors",
     "FeatureExtractor",
     "FeatureParameters",
     "FeatureSpec",
     "FloatArray",
     "FormatError",
+    "FunctionVectors",
     "Gain",
     "GivenRun",
     "GreedySelection",
@@ -137,6 +146,7 @@ __all__ = [
     "Prior",
     "Query",
     "RandomOrder",
+    "RankedPassage",
     "Ranking",
     "RankingData",
     "ReciprocalRank",
@@ -151,6 +161,7 @@ __all__ = [
     "SubtopicOracle",
     "Supplied",
     "Union",
+    "Vectors",
     "baselines",
     "build_index",
     "candidate_pool",
@@ -175,6 +186,7 @@ __all__ = [
     "read_subtopic_qrels",
     "read_topics",
     "reciprocal_rank_fusion",
+    "rerank",
     "start_jvm",
     "train",
     "training_data",

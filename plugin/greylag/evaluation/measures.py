@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +40,8 @@ class Family:
         Computes a score from subtopic coverage; see `greylag.evaluation.diversity`.
     lower_is_better : bool, default False
         Whether the measure is a loss.
+    from_ir_measures : bool, default False
+        Whether ir_measures computes it, by the name that it has there.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Family:
     from_grades: Callable[[ArrayLike, int], float] | None = None
     from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None
     lower_is_better: bool = False
+    from_ir_measures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +121,41 @@ FAMILIES = (
 )
 
 
-def parse_measure(name: str) -> Measure:
-    """Parse the name of a measure: the usual spelling (``nDCG@10``) or that of trec_eval (``ndcg_cut_10``).
+AGREED = {
+    **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
+    **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
+    "StRecall": "S-recall",
+}
+"""The measures that ir_measures and greylag define alike, without parameters other than the cut-off, by their names."""
+
+
+def parse_measure(measure: Measure | str | Any) -> Measure:
+    """Parse a measure: by the usual spelling (``nDCG@10``), trec_eval's (``ndcg_cut_10``), or that of ir_measures.
 
     Names are case-insensitive, and ``-`` and ``_`` are interchangeable. A cut-off, any positive integer, follows ``@``,
-    ``_`` or ``.``.
+    ``_`` or ``.``. Names that greylag lacks, such as ``RBP(p=0.8)@10``, and measure objects are those of ir_measures,
+    which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
 
     Raises
     ------
     ParameterError
-        If the name is unknown (the message suggests similar names), if a cut-off is missing or not allowed, or if it is
-        outside [1, 10^9].
+        If the name is unknown (the message suggests similar names), if a cut-off is missing or not allowed, if it is
+        outside [1, 10^9], or if an object of ir_measures has another meaning here.
     """
-    text = name.strip()
+    if isinstance(measure, Measure):
+        return measure
+    if not isinstance(measure, str):
+        return _from_ir_measures(measure)
+    name, text = measure, measure.strip()
     cut = re.search(r"[@._]([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
     family = (_WITH_CUTOFF if cut else _WITHOUT).get(base)
     if family is None:
-        raise ParameterError(_explain_unknown(name, base))
+        known = base in _WITH_CUTOFF or base in _WITHOUT
+        foreign = None if known else _named_in_ir_measures(text)
+        if foreign is None:
+            raise ParameterError(_explain_unknown(name, base))
+        return _from_ir_measures(foreign)
     if cut is None:
         return Measure(family)
     if not 1 <= int(cut[1]) <= CUTOFF_LIMIT:
@@ -144,7 +165,7 @@ def parse_measure(name: str) -> Measure:
     return Measure(family, int(cut[1]))
 
 
-def parse_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
+def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ...]:
     """Parse the names among `measures` and drop duplicates.
 
     Raises
@@ -152,10 +173,40 @@ def parse_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     ParameterError
         If there are no measures, or if a name is invalid.
     """
-    parsed = dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures)
+    parsed = dict.fromkeys(map(parse_measure, measures))
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")
     return tuple(parsed)
+
+
+def _named_in_ir_measures(name: str) -> Any:
+    """The measure of this name in ir_measures; None if it has none or is not installed."""
+    try:
+        import ir_measures
+
+        found: Any = ir_measures.parse_measure(name)
+        found.validate_params()
+    except (ImportError, AssertionError, NameError, ValueError, SyntaxError, AttributeError, TypeError):
+        return None
+    return found
+
+
+def _from_ir_measures(measure: Any) -> Measure:
+    if type(measure).__module__.partition(".")[0] != "ir_measures" or not hasattr(measure, "params"):
+        raise ParameterError(
+            f"{type(measure).__name__} {measure!r:.60} is not a measure: pass a name, such as 'nDCG@10', or a measure "
+            "of ir_measures"
+        )
+    name, cutoff = str(measure), measure.params.get("cutoff")
+    if measure.NAME in AGREED and measure.params.keys() <= {"cutoff"}:
+        return parse_measure(AGREED[measure.NAME] + ("" if cutoff is None else f"@{cutoff}"))
+    if measure.NAME == "ERR":
+        raise ParameterError(
+            f"{name} of ir_measures has grades up to 4, by gdeval: for greylag's, pass the name {name!r}"
+        )
+    if type(measure.aggregator()).__name__ != "MeanAgg":
+        raise ParameterError(f"{name} is not a mean over queries, but a total")
+    return Measure(Family(name, name, from_ir_measures=True))
 
 
 def _normalise(spelling: str) -> str:

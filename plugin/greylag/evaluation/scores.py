@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Scores:
         return dict(zip(map(str, self.measures), self.means.tolist(), strict=True))
 
 
-def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str]) -> Scores:
+def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:
     """Score a run against judgements of documents.
 
     A document is relevant from grade 1. nDCG is that of trec_eval: gains are grades, the discount is log2(rank + 1),
@@ -72,7 +73,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str]) -> Score
         The rankings to score.
     qrels : mapping
         Grades by qid and docid.
-    measures : sequence of Measure or str
+    measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
 
     Raises
@@ -84,7 +85,9 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str]) -> Score
     for measure in parsed:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic, but these are judgements of documents")
-    columns = _trec_eval_columns(run, qrels, [measure for measure in parsed if not measure.family.from_grades])
+    foreign = [measure for measure in parsed if measure.family.from_ir_measures]
+    others = [measure for measure in parsed if not (measure.family.from_grades or measure.family.from_ir_measures)]
+    columns = _trec_eval_columns(run, qrels, others) | _ir_measures_columns(run, qrels, foreign)
     top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
     for measure in parsed:
         if compute := measure.family.from_grades:
@@ -93,7 +96,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str]) -> Score
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
 
 
-def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str]) -> Scores:
+def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str | Any]) -> Scores:
     """Score a run against judgements by subtopic.
 
     Measures of relevance, such as AP, use the highest grade of each document over the subtopics. A query without a
@@ -105,7 +108,7 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
         The rankings to score.
     qrels : mapping
         Grades by qid, subtopic and docid.
-    measures : sequence of Measure or str
+    measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
 
     Raises
@@ -179,6 +182,26 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
             column[column < 1 / measure.cutoff] = 0.0
         columns[measure] = column
     return columns
+
+
+def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
+    if not measures:
+        return {}
+    import ir_measures
+
+    theirs = {measure: ir_measures.parse_measure(str(measure)) for measure in measures}
+    ranked = ((qid, docids) for qid, docids in _ranked(run, qrels) if docids)
+    order = {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in ranked}
+    try:
+        metrics = list(ir_measures.iter_calc([*theirs.values()], qrels, order))
+    except Exception as error:  # of any of the programs that ir_measures calls
+        names = ", ".join(map(str, measures))
+        raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error
+    found = {(metric.measure, metric.query_id): metric.value for metric in metrics}
+    return {
+        measure: np.array([found.get((own, qid), own.DEFAULT) for qid in qrels], dtype=np.float64)
+        for measure, own in theirs.items()
+    }
 
 
 def _some(qids: Iterable[str]) -> str:

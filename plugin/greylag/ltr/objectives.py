@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,8 +126,8 @@ class Objective:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     @classmethod
-    def parse(cls, measure: Objective | str) -> Objective:
-        """Parse any spelling of `greylag.evaluation.parse_measure`, such as ``nDCG@10`` or ``ndcg_cut_10``.
+    def parse(cls, measure: Objective | str | Any) -> Objective:
+        """Parse whatever `greylag.evaluation.parse_measure` takes, such as ``nDCG@10``, ``ndcg_cut_10`` or a measure.
 
         An objective is returned as it is.
         """

@@ -1,0 +1,8 @@
+"""Data from and to the packages that retrieval pipelines are made of: a module a package.
+
+Importing this package, or a module of it, imports none of them.
+"""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

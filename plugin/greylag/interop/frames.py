@@ -1,0 +1,158 @@
+"""Data frames of pandas and polars, with the columns of PyTerrier, ir_datasets, ir_measures or ranx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from greylag.errors import ParameterError
+from greylag.interop import names
+from greylag.ranking import Ranking, Run
+from greylag.trec import Qrels
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "qid": ("qid", "query_id", "q_id"),
+    "docno": ("docno", "docid", "doc_id"),
+    "score": ("score",),
+    "query": ("query", "text"),
+    "label": ("label", "relevance", "rel", "grade"),
+}
+"""The columns, and the names that packages give them. Frames are made with the first, which are PyTerrier's."""
+
+Library = Literal["pandas", "polars"]
+
+
+def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: str = "greylag") -> Run:
+    """The run in a data frame with a row for each retrieved document.
+
+    Documents are ranked by their scores, in descending order. Ties go by the column ``rank``, if there is one, then by
+    the order of rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+        With the columns qid, docno and score, by any of the names in `COLUMNS`, and optionally query.
+    topics : mapping of str to str, optional
+        Query texts by qid. By default the column query, or "".
+    tag : str, default "greylag"
+        The run's name.
+
+    Raises
+    ------
+    ParameterError
+        If a column is missing, an identifier is neither a string nor an integer, a score is not a finite number, a
+        document occurs twice for a query, a query has two texts or is not among `topics`.
+    """
+    qids, docids = _identifiers(frame, "qid"), _identifiers(frame, "docno")
+    scores = [names.number(s, f"document {d!r}") for s, d in zip(_column(frame, "score"), docids, strict=True)]
+    ranks = frame["rank"].to_list() if "rank" in frame.columns else [0] * len(qids)
+    rows: dict[str, list[tuple[Any, str, float]]] = {}
+    for qid, rank, docid, score in zip(qids, ranks, docids, scores, strict=True):
+        rows.setdefault(qid, []).append((rank, docid, score))
+    if topics is None and _name(frame, "query") is not None:
+        topics = _texts(qids, _column(frame, "query"))
+    scored = {}
+    for qid, own in rows.items():
+        by_rank = sorted(own, key=lambda row: row[0])
+        scored[qid] = names.unique(((docid, score) for _, docid, score in by_rank), f"query {qid}: document")
+    return names.run_of(scored, topics, tag)
+
+
+def topics_from_frame(frame: Any) -> dict[str, str]:
+    """Topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`.
+
+    Raises
+    ------
+    ParameterError
+        If a column is missing, an identifier is neither a string nor an integer, or a query has two texts.
+    """
+    return _texts(_identifiers(frame, "qid"), _column(frame, "query"))
+
+
+def qrels_from_frame(frame: Any) -> Qrels:
+    """Judgements from a data frame with the columns qid, docno and label, by any of the names in `COLUMNS`.
+
+    Raises
+    ------
+    ParameterError
+        If a column is missing, an identifier is neither a string nor an integer, a grade is not an integer, or a
+        document is judged twice for a query.
+    """
+    qrels: Qrels = {}
+    columns = _identifiers(frame, "qid"), _identifiers(frame, "docno"), _column(frame, "label")
+    for qid, docid, value in zip(*columns, strict=True):
+        grades = qrels.setdefault(qid, {})
+        if docid in grades:
+            raise ParameterError(f"query {qid}: document {docid!r} is judged twice")
+        grades[docid] = names.grade(value, f"document {docid!r} for query {qid}")
+    return qrels
+
+
+def run_to_frame(run: Run | Iterable[Ranking], library: Library = "pandas") -> Any:
+    """A data frame of a run or rankings: qid, query, docno, score and rank (from 0, as in PyTerrier).
+
+    Scores are those of the rankings, which may tie; the order is that of the column rank.
+    """
+    rankings = run.rankings if isinstance(run, Run) else tuple(run)
+    rows = [
+        (ranking.qid, ranking.query, docid, score, rank)
+        for ranking in rankings
+        for rank, (docid, score) in enumerate(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+    ]
+    return _frame(("qid", "query", "docno", "score", "rank"), (str, str, str, float, int), rows, library)
+
+
+def topics_to_frame(topics: Mapping[str, str], library: Library = "pandas") -> Any:
+    """A data frame of topics, with the columns qid and query."""
+    return _frame(("qid", "query"), (str, str), list(topics.items()), library)
+
+
+def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]], library: Library = "pandas") -> Any:
+    """A data frame of judgements, with the columns qid, docno and label."""
+    rows = [(qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items()]
+    return _frame(("qid", "docno", "label"), (str, str, int), rows, library)
+
+
+def _name(frame: Any, column: str) -> str | None:
+    if not hasattr(frame, "columns"):
+        raise ParameterError(f"{names.shown(frame)} is not a data frame of pandas or polars")
+    return next((name for name in COLUMNS[column] if name in frame.columns), None)
+
+
+def _column(frame: Any, column: str) -> list[Any]:
+    name = _name(frame, column)
+    if name is None:
+        wanted, there = " or ".join(COLUMNS[column]), ", ".join(map(str, frame.columns)) or "none"
+        raise ParameterError(f"the frame has no column {wanted}; its columns are {there}: rename one")
+    values: list[Any] = frame[name].to_list()
+    return values
+
+
+def _identifiers(frame: Any, column: str) -> list[str]:
+    what = "a query's identifier" if column == "qid" else "a document's identifier"
+    return [names.identifier(value, what) for value in _column(frame, column)]
+
+
+def _texts(qids: Sequence[str], texts: Sequence[Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for qid, query in zip(qids, texts, strict=True):
+        if found.setdefault(qid, names.text(query, f"query {qid}")) != query:
+            raise ParameterError(f"query {qid} has two texts, {found[qid]!r} and {query!r}")
+    return found
+
+
+def _frame(columns: tuple[str, ...], types: tuple[type, ...], rows: list[tuple[Any, ...]], library: Library) -> Any:
+    values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    if library == "polars":
+        polars = names.imported("polars", "polars")
+        kinds = {str: polars.String, float: polars.Float64, int: polars.Int64}
+        return polars.DataFrame(
+            dict(zip(columns, values, strict=True)), {n: kinds[t] for n, t in zip(columns, types, strict=True)}
+        )
+    if library != "pandas":
+        raise ParameterError(f"library is {library!r}: use 'pandas' or 'polars'")
+    pandas = names.imported("pandas", "pandas")
+    kinds = {str: "object", float: "float64", int: "int64"}
+    return pandas.DataFrame(
+        {n: pandas.Series(v, dtype=kinds[t]) for n, v, t in zip(columns, values, types, strict=True)}
+    )

@@ -1,0 +1,134 @@
+"""ir_datasets: its named tuples, or a data set by name.
+
+Every function takes a data set (``ir_datasets.load("cranfield")``), its name, or an iterable of named tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.interop import names
+from greylag.ranking import Run
+from greylag.trec import Qrels
+
+
+def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
+    """Query texts by qid.
+
+    Parameters
+    ----------
+    source : str, Dataset or iterable of queries
+    field : str, optional
+        The field to search for, such as "title" or "description". By default "text", or "title" or "query" if queries
+        have no text.
+
+    Raises
+    ------
+    ParameterError
+        If queries lack the field, or an identifier occurs twice.
+    CollectionError
+        If the data set has no queries, or cannot be had.
+    """
+
+    def words(query: Any) -> str:
+        wanted = (field,) if field else ("text", "title", "query")
+        name = next((name for name in wanted if hasattr(query, name)), None)
+        if name is None:
+            raise ParameterError(
+                f"a query has no field {' or '.join(wanted)}; its fields are {', '.join(_fields(query))}: give field="
+            )
+        return names.text(getattr(query, name), f"query {query.query_id}")
+
+    queries = _items(source, "queries", "query_id")
+    return names.unique(((names.identifier(q.query_id, "a query_id"), words(q)) for q in queries), "query")
+
+
+def qrels_from_ir_datasets(source: Any) -> Qrels:
+    """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade.
+
+    Raises
+    ------
+    ParameterError
+        If an item is not a judgement.
+    CollectionError
+        If the data set has no judgements, or cannot be had.
+    """
+    qrels: Qrels = {}
+    for item in _items(source, "qrels", "relevance"):
+        qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
+        value = names.grade(item.relevance, f"document {docid!r} for query {qid}")
+        grades = qrels.setdefault(qid, {})
+        grades[docid] = max(value, grades.get(docid, value))
+    return qrels
+
+
+def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
+    """The run in scored documents, such as the first stage that a data set comes with.
+
+    Raises
+    ------
+    ParameterError
+        If an item is not a scored document, or a document occurs twice for a query.
+    CollectionError
+        If the data set has no scored documents, or cannot be had.
+    """
+    scored: dict[str, dict[str, float]] = {}
+    for item in _items(source, "scoreddocs", "score"):
+        qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
+        scores = scored.setdefault(qid, {})
+        if docid in scores:
+            raise ParameterError(f"query {qid}: document {docid!r} occurs twice")
+        scores[docid] = names.number(item.score, f"document {docid!r}")
+    return names.run_of(scored, topics, tag)
+
+
+def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of docid and text, as `PositionalIndex.from_texts` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If an item is not a document.
+    CollectionError
+        If the data set has no documents, or cannot be had.
+    """
+    for document in _items(source, "docs", "doc_id"):
+        words = document.default_text() if hasattr(document, "default_text") else document.text
+        yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")
+
+
+def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
+    dataset = _load(source) if isinstance(source, str) else source
+    if hasattr(dataset, f"has_{kind}"):
+        if not getattr(dataset, f"has_{kind}")():
+            raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
+        dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
+    if not isinstance(dataset, Iterable):
+        raise ParameterError(f"{names.shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
+    for item in dataset:
+        if not hasattr(item, attribute):
+            raise ParameterError(f"{names.shown(item)} is not one of the {kind} of ir_datasets: it has no {attribute}")
+        yield item
+
+
+def _load(name: str) -> Any:
+    try:
+        return names.imported("ir_datasets", "ir_datasets").load(name.removeprefix("irds:"))
+    except KeyError:
+        raise CollectionError(f"ir_datasets has no data set {name.removeprefix('irds:')!r}") from None
+
+
+def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
+    """The items; whatever goes wrong in getting them, usually without a network, in one line."""
+    try:
+        yield from items
+    except Exception as error:
+        raise CollectionError(
+            f"{dataset} cannot be read by ir_datasets ({type(error).__name__}: {error}): is there a network?"
+        ) from error
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    return getattr(value, "_fields", ()) or tuple(vars(value))

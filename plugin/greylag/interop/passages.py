@@ -1,0 +1,142 @@
+"""Reranking and diversifying passages that have no index: texts and scores in, a list out, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from greylag import diversity, manifold
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.interop import names
+from greylag.ranking import Ranking
+from greylag.vectors import ArrayVectors
+
+METHODS: Mapping[str, Callable[..., Callable[[Ranking], Ranking]]] = {
+    "mmr": diversity.MMR,
+    "essential-pages": diversity.EssentialPages,
+    "coverage": diversity.Coverage,
+    "manifold": manifold.ManifoldRanker,
+}
+"""The stages by name of method."""
+WITH_VECTORS = ("mmr", "manifold")
+Stage = Callable[[Ranking], Ranking]
+Method = str | Callable[[PositionalIndex], Stage]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage in its new place.
+
+    Parameters
+    ----------
+    text : str
+        The passage.
+    doc_id : object
+        Its identifier, as given; its position in the input if none was.
+    score : float
+        By the method; not above that of the passage before it.
+    rank : int
+        From 1.
+    position : int
+        Its position in the input, from 0.
+    """
+
+    text: str
+    doc_id: Any
+    score: float
+    rank: int
+    position: int
+
+
+def rerank(
+    query: str,
+    passages: Sequence[str],
+    scores: Sequence[float],
+    *,
+    method: Method = "mmr",
+    doc_ids: Sequence[Any] | None = None,
+    vectors: Any = None,
+    query_vector: Any = None,
+    top_k: int | None = None,
+    **options: Any,
+) -> list[RankedPassage]:
+    """Rerank or diversify passages that have scores, from a vector store for example.
+
+    Term statistics, such as idf, are those of the passages themselves. All passages are reranked unless the options
+    `depth` and `k` say otherwise.
+
+    Parameters
+    ----------
+    query : str
+    passages : sequence of str, length n
+    scores : sequence of float, length n
+        Higher is better, in any order. Equal scores keep the order of the passages.
+    method : str or callable, default "mmr"
+        "mmr", "essential-pages", "coverage", "manifold", or a function from a `PositionalIndex` of the passages, whose
+        docids are their positions, to a stage, such as
+        ``lambda index: MRFRanker(model, index, transfer=True)``.
+    doc_ids : sequence, length n, optional
+        Identifiers to return.
+    vectors : array-like of float, shape (n, m), optional
+        Embeddings of the passages, for "mmr" and "manifold", in place of TF-IDF.
+    query_vector : array-like of float, shape (m,), optional
+        The query's embedding, which "manifold" needs with `vectors`.
+    top_k : int >= 1, optional
+        Return only the best ones.
+    **options
+        Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`.
+
+    Returns
+    -------
+    list of RankedPassage
+        Best first.
+
+    Raises
+    ------
+    ParameterError
+        If lengths differ, a score is not finite, or the method or an option is unknown or outside its domain.
+
+    Examples
+    --------
+    >>> texts = ["the cat sat", "the cat sat down", "a dog ran"]
+    >>> [found.position for found in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
+    [0, 2, 1]
+    """
+    if isinstance(passages, str) or (isinstance(query, Sequence) and not isinstance(query, str)):
+        raise ParameterError("rerank takes one query, a sequence of passages and a sequence of scores")
+    texts = {str(place): names.text(passage, f"passage {place}") for place, passage in enumerate(passages)}
+    for what, given in (("scores", scores), ("doc_ids", doc_ids)):
+        if given is not None and len(given) != len(texts):
+            raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
+    if top_k is not None and top_k < 1:
+        raise ParameterError(f"top_k is {top_k}: it must be at least 1")
+    values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
+    ranking = Ranking.sort("rerank", names.text(query, "the query"), list(texts), values)
+    ranked = _stage(method, texts, vectors, query_vector, options)(ranking).head(top_k or len(texts))
+    return [
+        RankedPassage(texts[docid], int(docid) if doc_ids is None else doc_ids[int(docid)], score, rank, int(docid))
+        for rank, (docid, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
+    ]
+
+
+def _stage(method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any]) -> Stage:
+    if vectors is not None and method not in WITH_VECTORS:
+        raise ParameterError(f"method {method!r} takes no vectors: use {' or '.join(WITH_VECTORS)}")
+    if not isinstance(method, str):
+        if options:
+            raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
+        return method(PositionalIndex.from_texts(texts))
+    if method not in METHODS:
+        raise ParameterError(f"unknown method {method!r}: use {', '.join(METHODS)}, or a function of the index")
+    stage = METHODS[method]
+    sizes = {name: max(1, len(texts)) for name in ("depth", "k") if name in get_type_hints(stage)}
+    unknown = options.keys() - get_type_hints(stage).keys()
+    if unknown:
+        known = ", ".join(name for name in get_type_hints(stage) if not name.startswith("_"))
+        raise ParameterError(f"method {method!r} has no option {sorted(unknown)[0]!r}: its options are {known}")
+    if vectors is None:
+        return stage(index=PositionalIndex.from_texts(texts), **sizes | options)
+    queries = None if query_vector is None else {"rerank": query_vector}
+    return stage(vectors=ArrayVectors(list(texts), vectors, queries), **sizes | options)

@@ -1,0 +1,155 @@
+"""Pyserini: its topics, judgements, hits and searchers. Nothing here needs its neural part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
+
+from greylag.errors import ParameterError
+from greylag.interop import names
+from greylag.ranking import Query, Ranking, Run, Source
+from greylag.trec import Qrels
+
+
+class Hit(NamedTuple):
+    """A hit, as Pyserini's rerankers and fusion read it: ``docid`` and ``score``."""
+
+    docid: str
+    score: float
+
+
+def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> dict[str, str]:
+    """Query texts by qid, from what ``pyserini.search.get_topics`` returns.
+
+    Parameters
+    ----------
+    topics : mapping of str or int to mapping of str to str
+    field : str, default "title"
+        The field to search for.
+
+    Raises
+    ------
+    ParameterError
+        If a topic has no such field, or a qid is neither a string nor an integer.
+    """
+    if not isinstance(topics, Mapping):
+        raise ParameterError(f"{names.shown(topics)} is not what get_topics returns: a mapping from qid to fields")
+
+    def words(qid: Any, fields: Any) -> str:
+        if not isinstance(fields, Mapping) or field not in fields:
+            there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else names.shown(fields)
+            raise ParameterError(f"topic {qid} has no field {field!r}, only {there}: choose one with field=")
+        return " ".join(names.text(fields[field], f"topic {qid}").split())
+
+    return names.unique(
+        ((names.identifier(q, "a topic's identifier"), words(q, f)) for q, f in topics.items()), "topic"
+    )
+
+
+def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
+    """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers.
+
+    Raises
+    ------
+    ParameterError
+        If a key is neither a string nor an integer, or a grade not an integer or the string of one.
+    """
+
+    def grade(value: Any, what: str) -> int:
+        if not isinstance(value, str):
+            return names.grade(value, what)
+        try:
+            return int(value)
+        except ValueError:
+            raise ParameterError(f"the grade of {what} is {value!r}, which is not an integer") from None
+
+    return {
+        names.identifier(qid, "a qid"): {
+            names.identifier(docid, "a docid"): grade(value, f"document {docid} for query {qid}")
+            for docid, value in grades.items()
+        }
+        for qid, grades in qrels.items()
+    }
+
+
+def run_from_pyserini(
+    hits: Mapping[Any, Iterable[Any]], *, topics: Mapping[str, str] | None = None, tag: str = "pyserini"
+) -> Run:
+    """The run in what ``batch_search`` of any searcher, sparse or dense, returns.
+
+    Parameters
+    ----------
+    hits : mapping of str or int to iterable of hits
+        Hits have the attributes ``docid`` and ``score``, and are in the order of the ranking.
+    topics : mapping of str to str, optional
+        Query texts by qid. By default every text is "".
+    tag : str, default "pyserini"
+        The run's name.
+
+    Raises
+    ------
+    ParameterError
+        If a value is not hits, a document occurs twice, scores increase, or a query is not among `topics`.
+    """
+    if not isinstance(hits, Mapping):
+        raise ParameterError(
+            f"{names.shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
+            "query, use Ranking.from_hits(qid, query, hits)"
+        )
+    rankings = []
+    for key, own in hits.items():
+        qid = names.identifier(key, "a qid")
+        if topics is not None and qid not in topics:
+            raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
+        rankings.append(ranking_of(qid, "" if topics is None else topics[qid], own))
+    return Run(tuple(rankings), tag)
+
+
+def run_to_pyserini(run: Run) -> dict[str, list[Hit]]:
+    """Hits by qid, in the form of ``batch_search``."""
+    return {
+        ranking.qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores.tolist(), strict=True)]
+        for ranking in run.rankings
+    }
+
+
+@dataclass(frozen=True)
+class PyseriniSource(Source):
+    """Any searcher of Pyserini as a source, with its own settings: Lucene, impact, FAISS or hybrid.
+
+    Parameters
+    ----------
+    searcher : object
+        With a method ``search(query, k)`` that returns hits.
+    k : int >= 1, default 1000
+        Number of documents to retrieve.
+
+    Raises
+    ------
+    ParameterError
+        If `searcher` has no such method or `k` is below 1, or when called, if it does not return hits.
+    """
+
+    searcher: Any
+    _: KW_ONLY
+    k: int = 1000
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.searcher, "search", None)):
+            raise ParameterError(f"{names.shown(self.searcher)} is not a searcher of Pyserini: it has no method search")
+        if self.k < 1:
+            raise ParameterError(f"k is {self.k}: it must be at least 1")
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """Search for one query."""
+        return ranking_of(query.qid, query.text, self.searcher.search(query.text, k=self.k))
+
+
+def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
+    """`Ranking.from_hits`, refusing what are not hits."""
+    found = list(hits)
+    wrong = next((hit for hit in found if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
+    if wrong is not None:
+        raise ParameterError(f"query {qid}: {names.shown(wrong)} is not a hit of Pyserini: it has no docid and score")
+    return Ranking.from_hits(qid, query, found)

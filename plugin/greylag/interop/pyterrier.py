@@ -1,0 +1,165 @@
+"""PyTerrier: greylag's sources and stages as transformers, and transformers as steps of greylag's pipelines.
+
+Transformers of data frames need no JVM, and greylag's own JVM is not shared with PyTerrier's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.interop import names
+from greylag.interop.frames import run_from_frame, run_to_frame, topics_from_frame, topics_to_frame
+from greylag.ranking import Pipeline, Query, Ranking, Run, Source, Stage, run_step
+from greylag.trec.runs import strictly_decreasing
+
+
+def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int = 1) -> Any:
+    """A ``pyterrier.Transformer`` that applies a source, a stage or a pipeline.
+
+    A source takes frames with the columns qid and query. A stage takes frames with qid, query, docno and score, keeps
+    other columns, and fails where PyTerrier inspects a pipeline in which they are missing. Ranks are from 0. Scores
+    decrease strictly in float32, as in the files of `write_run`, since PyTerrier's evaluation orders ties by itself.
+
+    Parameters
+    ----------
+    step : Source, Stage, Pipeline, or function from Ranking to Ranking
+    n_jobs : int, default 1
+        Number of threads; the results do not depend on it.
+
+    Raises
+    ------
+    DependencyError
+        If PyTerrier is not installed.
+    ParameterError
+        If `step` is not callable.
+    """
+    if not callable(step):
+        raise ParameterError(f"{names.shown(step)} is not a step: pass a source, a stage or a pipeline")
+    return _transformer()(step, n_jobs)
+
+
+@cache
+def _transformer() -> Any:
+    pt = names.imported("pyterrier", "python-terrier")
+
+    class GreylagTransformer(pt.Transformer):  # type: ignore[misc, name-defined, unused-ignore]
+        """A step of greylag."""
+
+        def __init__(self, step: Callable[[Any], Ranking], n_jobs: int) -> None:
+            super().__init__()
+            self.step, self.n_jobs = step, n_jobs
+
+        def __repr__(self) -> str:
+            return f"greylag({type(self.step).__name__})"
+
+        def transform(self, inp: Any) -> Any:
+            """Apply the step to every query of a frame."""
+            if _retrieves(self.step):
+                pt.validate.query_frame(inp, extra_columns=["query"])
+                return _retrieved(self.step, inp, self.n_jobs)
+            pt.validate.result_frame(inp, extra_columns=["query", "score"])
+            return _reranked(self.step, inp, self.n_jobs)
+
+    return GreylagTransformer
+
+
+def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
+    """A transformer of PyTerrier as a step of greylag: a source if it gives documents for queries, else a stage.
+
+    Raises
+    ------
+    DependencyError
+        If PyTerrier is not installed.
+    ParameterError
+        If it is not a transformer, or PyTerrier's inspection cannot say what it takes; then use `PyTerrierSource` or
+        `PyTerrierStage`, which tell.
+    """
+    pt = names.imported("pyterrier", "python-terrier")
+    if not isinstance(transformer, pt.Transformer):
+        raise ParameterError(f"{names.shown(transformer)} is not a PyTerrier transformer")
+    kinds = {PyTerrierSource: ["qid", "query"], PyTerrierStage: ["qid", "query", "docno", "score", "rank"]}
+    for kind, columns in kinds.items():
+        given = pt.inspect.transformer_outputs(transformer, columns, strict=False) or []
+        if {"qid", "docno", "score"} <= set(given):
+            return kind(transformer)
+    raise ParameterError(
+        f"PyTerrier cannot tell what {transformer!r} takes: wrap it in PyTerrierSource(...) or PyTerrierStage(...)"
+    )
+
+
+@dataclass(frozen=True)
+class PyTerrierSource(Source):
+    """A transformer of PyTerrier that retrieves, as a source.
+
+    Parameters
+    ----------
+    transformer : pyterrier.Transformer
+        From frames with qid and query to frames with qid, docno and score.
+    """
+
+    transformer: Any
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """Retrieve for one query."""
+        found = self.transformer(topics_to_frame({query.qid: query.text}))
+        return _single(found, query.qid, query.text)
+
+
+@dataclass(frozen=True)
+class PyTerrierStage(Stage):
+    """A transformer of PyTerrier that reranks, as a stage.
+
+    Parameters
+    ----------
+    transformer : pyterrier.Transformer
+        From frames with qid, query, docno, score and rank to frames with qid, docno and score.
+    """
+
+    transformer: Any
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query."""
+        if not len(ranking):
+            return ranking
+        return _single(self.transformer(run_to_frame([ranking])), ranking.qid, ranking.query)
+
+
+def _retrieves(step: Callable[[Any], Ranking]) -> bool:
+    first = step.steps[0] if isinstance(step, Pipeline) else step
+    return isinstance(first, Source)
+
+
+def _retrieved(step: Callable[[Any], Ranking], frame: Any, n_jobs: int) -> Any:
+    run = run_step(step, topics_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
+    return _merged(run, frame.drop_duplicates("qid"), ["qid", "query"])
+
+
+def _reranked(step: Callable[[Any], Ranking], frame: Any, n_jobs: int) -> Any:
+    run = run_step(step, run_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
+    return _merged(run, frame, ["qid", "query", "docno"])
+
+
+def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
+    """The run as a frame, with the other columns of the frame that it was made from."""
+    found = run_to_frame(
+        Ranking(r.qid, r.query, r.docids, strictly_decreasing(r.scores).astype(np.float64)) for r in run.rankings
+    )
+    keys = [key for key in keys if key in frame.columns]
+    more = [column for column in frame.columns if column not in {*keys, "score", "rank", *found.columns}]
+    if not more:
+        return found
+    other = frame[[*keys, *more]].copy()
+    for key in keys:
+        other[key] = other[key].astype(str).astype(object)
+    return found.merge(other, on=keys, how="left", sort=False)
+
+
+def _single(frame: Any, qid: str, query: str) -> Ranking:
+    run = run_from_frame(frame, topics={qid: query}) if len(frame) else Run(())
+    return run.get(qid) or Ranking(qid, query, (), np.empty(0))

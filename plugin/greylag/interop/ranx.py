@@ -1,0 +1,71 @@
+"""ranx: its runs and judgements, for its measures, tests and fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from greylag.errors import ParameterError
+from greylag.interop import names
+from greylag.ranking import Run
+from greylag.trec import Qrels
+
+
+def run_to_ranx(run: Run) -> Any:
+    """A ``ranx.Run`` of the same name. Documents get the scores n, n - 1, ..., 1 of their ranks.
+
+    ranx may reorder equal scores, so the scores of the run itself would not say what its order is.
+
+    Raises
+    ------
+    ParameterError
+        If a query has no documents, which ranx cannot express.
+    """
+    empty = [ranking.qid for ranking in run.rankings if not len(ranking)]
+    if empty or not run.rankings:
+        query = f"query {empty[0]}" if empty else "any query"
+        raise ParameterError(f"run {run.tag!r} has no documents for {query}, which ranx cannot express: leave it out")
+    scores = {
+        ranking.qid: {docid: float(len(ranking) - rank) for rank, docid in enumerate(ranking.docids)}
+        for ranking in run.rankings
+    }
+    return names.imported("ranx", "ranx").Run(scores, name=run.tag)
+
+
+def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
+    """The run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given.
+
+    Raises
+    ------
+    ParameterError
+        If `run` is not a ranx run, or a query is not among `topics`.
+    """
+    scores = _dictionary(run, "Run")
+    found = {str(qid): {str(docid): float(score) for docid, score in own.items()} for qid, own in scores.items()}
+    return names.run_of(found, topics, tag or run.name or "ranx")
+
+
+def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
+    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
+    return names.imported("ranx", "ranx").Qrels(
+        {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
+    )
+
+
+def qrels_from_ranx(qrels: Any) -> Qrels:
+    """The judgements in ``ranx.Qrels``.
+
+    Raises
+    ------
+    ParameterError
+        If `qrels` are not those of ranx.
+    """
+    judged = _dictionary(qrels, "Qrels")
+    return {str(qid): {str(docid): int(grade) for docid, grade in own.items()} for qid, own in judged.items()}
+
+
+def _dictionary(value: Any, kind: str) -> dict[Any, Any]:
+    if type(value).__name__ != kind or not hasattr(value, "to_dict"):
+        raise ParameterError(f"{names.shown(value)} is not a ranx.{kind}")
+    found: dict[Any, Any] = value.to_dict()
+    return found

@@ -1,0 +1,48 @@
+"""rerankers: its documents and results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from greylag.errors import ParameterError
+from greylag.interop import names
+from greylag.interop.passages import Method, rerank
+
+
+def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
+    """Rerank or diversify the results of a ranker of ``rerankers``.
+
+    Parameters
+    ----------
+    results : rerankers.results.RankedResults
+        With scores, or with ranks only: these count as scores n, n - 1, ..., 1.
+    method, **options
+        See `greylag.rerank`.
+
+    Returns
+    -------
+    rerankers.results.RankedResults
+        The same documents, with new scores and ranks.
+
+    Raises
+    ------
+    ParameterError
+        If `results` are something else, or not of texts, or as in `greylag.rerank`.
+    """
+    package = names.imported("rerankers.results", "rerankers")
+    if not isinstance(results, package.RankedResults):
+        raise ParameterError(f"{names.shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
+    found = list(results.results)
+    ranked = rerank(results.query, [result.document.text for result in found], _scores(found), method=method, **options)
+    return package.RankedResults(
+        [package.Result(found[new.position].document, new.score, new.rank) for new in ranked],
+        results.query,
+        has_scores=True,
+    )
+
+
+def _scores(results: Sequence[Any]) -> list[float]:
+    if all(result.score is not None for result in results):
+        return [result.score for result in results]
+    return [float(len(results) - result.rank) for result in results]

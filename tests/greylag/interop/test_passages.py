@@ -1,0 +1,113 @@
+"""Passages without an index."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from greylag import LinearModel, MRFRanker
+from greylag.diversity import MMR, Coverage, EssentialPages
+from greylag.errors import ParameterError
+from greylag.features import parse_features
+from greylag.index import PositionalIndex
+from greylag.interop import RankedPassage, rerank
+from greylag.manifold import ManifoldRanker
+from greylag.ranking import Ranking
+from greylag.vectors import ArrayVectors
+from tests.greylag.interop.samples import PASSAGES, SCORED
+
+INDEX = PositionalIndex.from_texts({str(i): text for i, text in enumerate(PASSAGES)})
+RANKING = Ranking("q", "cat", tuple("01234"), np.array(SCORED))
+ROWS = np.random.default_rng(0).standard_normal((5, 4))
+
+
+def positions(ranking: Ranking) -> list[int]:
+    return [int(docid) for docid in ranking.docids]
+
+
+@pytest.mark.parametrize(
+    ("method", "stage"),
+    [
+        ("mmr", MMR(INDEX)),
+        ("coverage", Coverage(INDEX)),
+        ("essential-pages", EssentialPages(INDEX)),
+        ("manifold", ManifoldRanker(INDEX)),
+    ],
+)
+def test_is_the_stage_over_the_passages(method, stage):
+    found = rerank("cat", PASSAGES, SCORED, method=method)
+    expected = stage(RANKING)
+    assert [new.position for new in found] == positions(expected)
+    assert [new.score for new in found] == expected.scores.tolist()
+    assert [new.rank for new in found] == [1, 2, 3, 4, 5]
+    assert [new.text for new in found] == [PASSAGES[new.position] for new in found]
+
+
+def test_moves_near_duplicates_down() -> None:
+    found = rerank("cat", PASSAGES, SCORED, relevance_weight=0.5)
+    assert [new.position for new in found][:2] == [0, 2]  # passage 1 repeats passage 0
+
+
+def test_embeddings_in_place_of_words() -> None:
+    found = rerank("cat", PASSAGES, SCORED, vectors=ROWS, relevance_weight=0.2)
+    assert [new.position for new in found] == positions(
+        MMR(vectors=ArrayVectors(RANKING.docids, ROWS), relevance_weight=0.2)(RANKING)
+    )
+    vectors = ArrayVectors(RANKING.docids, ROWS, {"q": ROWS[3]})
+    found = rerank("cat", PASSAGES, SCORED, method="manifold", vectors=ROWS, query_vector=ROWS[3], alpha=0.9)
+    assert [new.position for new in found] == positions(ManifoldRanker(vectors=vectors, alpha=0.9)(RANKING))
+
+
+def test_any_stage() -> None:
+    model = LinearModel(parse_features("FI/term/BM25"), weights=(1.0,))
+    found = rerank("dog", PASSAGES, SCORED, method=lambda index: MRFRanker(model, index, transfer=True))
+    assert [new.position for new in found][:2] == [2, 3]
+
+
+def test_scores_in_any_order_identifiers_and_a_limit() -> None:
+    order = [3, 0, 4, 2, 1]
+    passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
+    found = rerank("cat", passages, scores, doc_ids=["p3", "p0", "p4", "p2", "p1"], top_k=2)
+    assert [new.text for new in found] == [new.text for new in rerank("cat", PASSAGES, SCORED)][:2]
+    assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
+
+
+def test_no_passages() -> None:
+    for method in ("mmr", "coverage", "essential-pages", "manifold"):
+        assert rerank("cat", [], [], method=method) == []
+    assert [new.position for new in rerank("", ["", ""], [1, 2])] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": [1.0]}, "5 passages but 1 scores"),
+        ({"scores": [1, 2, 3, 4, float("nan")]}, "score nan is not finite"),
+        ({"scores": ["1"] * 5}, "the score of passage 0 is str '1'"),
+        ({"passages": "the cat"}, "takes one query, a sequence of passages"),
+        ({"passages": [1] * 5}, "the text of passage 0 is int 1"),
+        ({"query": ["cat"]}, "takes one query"),
+        ({"doc_ids": ["a"]}, "5 passages but 1 doc_ids"),
+        ({"top_k": 0}, "top_k is 0"),
+        ({"method": "mrr"}, "unknown method 'mrr': use mmr, essential-pages, coverage, manifold"),
+        ({"lambd": 1}, "method 'mmr' has no option 'lambd': its options are .*relevance_weight"),
+        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use mmr or manifold"),
+        ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
+        ({"method": "manifold", "vectors": ROWS}, "give queries="),
+        ({"method": MMR, "k": 3}, "k: a function of the index sets"),
+    ],
+)
+def test_refuses_what_does_not_fit(arguments, message):
+    given = {"query": "cat", "passages": PASSAGES, "scores": SCORED} | arguments
+    with pytest.raises(ParameterError, match=message):
+        rerank(given.pop("query"), given.pop("passages"), given.pop("scores"), **given)
+
+
+def test_starts_no_jvm() -> None:
+    code = (
+        "import sys; from greylag import rerank; rerank('cat', ['a cat', 'dog'], [1, 2]); print('jnius' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
