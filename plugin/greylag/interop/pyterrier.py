@@ -83,14 +83,18 @@ def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
     pt = names.imported("pyterrier", "python-terrier")
     if not isinstance(transformer, pt.Transformer):
         raise ParameterError(f"{names.shown(transformer)} is not a PyTerrier transformer")
-    kinds = {PyTerrierSource: ["qid", "query"], PyTerrierStage: ["qid", "query", "docno", "score", "rank"]}
-    for kind, columns in kinds.items():
-        given = pt.inspect.transformer_outputs(transformer, columns, strict=False) or []
-        if {"qid", "docno", "score"} <= set(given):
-            return kind(transformer)
+    if _gives_documents(pt, transformer, ["qid", "query"]):
+        return PyTerrierSource(transformer)
+    if _gives_documents(pt, transformer, ["qid", "query", "docno", "score", "rank"]):
+        return PyTerrierStage(transformer)
     raise ParameterError(
         f"PyTerrier cannot tell what {transformer!r} takes: wrap it in PyTerrierSource(...) or PyTerrierStage(...)"
     )
+
+
+def _gives_documents(pt: Any, transformer: Any, columns: list[str]) -> bool:
+    given = pt.inspect.transformer_outputs(transformer, columns, strict=False)
+    return given is not None and {"qid", "docno", "score"} <= set(given)
 
 
 @dataclass(frozen=True)
