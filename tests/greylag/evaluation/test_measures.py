@@ -95,3 +95,36 @@ def test_err_equals_its_expectation(seed):
 
 def test_err_of_huge_grades_does_not_overflow():
     assert expected_reciprocal_rank([10_000, 0], 10_000) == pytest.approx(1.0)
+
+
+def test_measures_of_ir_measures_that_are_greylags() -> None:
+    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    for theirs, ours in (
+        (ir_measures.AP, "AP"),
+        (ir_measures.nDCG @ 10, "nDCG@10"),
+        (ir_measures.Bpref, "bpref"),
+        (ir_measures.alpha_nDCG @ 20, "alpha-nDCG@20"),
+        (ir_measures.StRecall @ 5, "S-recall@5"),
+    ):
+        assert parse_measure(theirs) == parse_measure(str(theirs)) == parse_measure(ours)
+    assert parse_measure(parse_measure("AP")) == parse_measure("AP")
+    assert str(parse_measure("AP(rel=2)")) == str(parse_measure(ir_measures.AP(rel=2))) == "AP(rel=2)"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ERR@20", "ERR@20 of ir_measures has grades up to 4, by gdeval: for greylag's, pass the name 'ERR@20'"),
+        ("NumRet", "NumRet is not a mean over queries, but a total"),
+    ],
+)
+def test_measures_of_ir_measures_that_mean_something_else(name: str, reason: str) -> None:
+    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    with pytest.raises(ParameterError, match=reason):
+        parse_measure(ir_measures.parse_measure(name))
+
+
+@pytest.mark.parametrize("value", [3, None, ["AP"]])
+def test_what_is_no_measure(value: object) -> None:
+    with pytest.raises(ParameterError, match=f"{type(value).__name__} .* is not a measure: pass a name"):
+        parse_measure(value)

@@ -99,3 +99,30 @@ def test_single_measure():
     scores = Scores.single(parse_measure("AP"), {"1": 0.25, "2": 0.75})
     assert (scores.qids, scores.values.tolist()) == (("1", "2"), [[0.25], [0.75]])
     assert scores.by_measure == {"AP": 0.5}
+
+
+MEASURES = "AP AP@10 nDCG@10 nDCG P@5 RR RR@3 Success@5 R@10 Rprec SetP SetR SetF Bpref infAP AP(rel=2) P(rel=2)@5"
+
+
+@pytest.mark.parametrize("name", MEASURES.split())
+def test_agrees_with_ir_measures(name: str) -> None:
+    """Whichever of the two computes it, query by query, with a query that the run lacks and one without documents."""
+    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    rng = np.random.default_rng(0)
+    docids = [f"d{i}" for i in range(30)]
+    qrels = {f"q{q}": {d: int(rng.integers(-1, 4)) for d in rng.choice(docids, 12, replace=False)} for q in range(9)}
+    rankings = [Ranking(f"q{q}", "", tuple(rng.permutation(docids)[:20]), np.zeros(20)) for q in range(7)]
+    run = Run((*rankings, Ranking("q7", "", (), np.empty(0))), "random")
+    measure = ir_measures.parse_measure(name)
+    order = {r.qid: {d: float(-rank) for rank, d in enumerate(r.docids)} for r in rankings}
+    theirs = {metric.query_id: metric.value for metric in ir_measures.iter_calc([measure], qrels, order)}
+    ours = evaluate(run, qrels, [measure])
+    assert ours.values[:, 0] == pytest.approx([theirs.get(qid, 0.0) for qid in ours.qids], abs=1e-12)
+    assert evaluate(run, qrels, [name]).by_measure == ours.by_measure
+
+
+def test_what_ir_measures_cannot_compute_here() -> None:
+    pytest.importorskip("ir_measures", reason="needs ir_measures")
+    run = Run((Ranking("q", "", ("d",), np.zeros(1)),))
+    with pytest.raises(ParameterError, match=r"ir_measures cannot compute RBP@10"):
+        evaluate(run, {"q": {"d": 1}}, ["RBP@10"])
