@@ -35,8 +35,8 @@ class FeatureParameters:
     b : float in [0, 1], default 0.4
         Length normalisation of BM25.
     idf : "lucene" or "robertson", default "lucene"
-        "lucene" is log(1 + (N - df + 0.5) / (df + 0.5)). "robertson" is log((N - df + 0.5) / (df + 0.5)), as in Metzler
-        (2007), which is negative for df > N / 2.
+        "lucene" is log(1 + (N - df + 0.5) / (df + 0.5)). "robertson" is log((N - df + 0.5) / (df + 0.5)), of
+        Robertson and Sparck Jones, which is negative for df > N / 2.
     profile : "indri", "galago" or "inquery", default "indri"
         How windows are matched.
 
