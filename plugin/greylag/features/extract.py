@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -270,7 +271,8 @@ class FeatureExtractor:
     @cached_property
     def _evidence(self) -> dict[int, Values]:
         """The column of each feature that is not computed from the index, and its function."""
-        return {f: base.bind(self.index) for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
+        shared: dict[str, Any] = {}
+        return {f: base.bind(self.index, shared) for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
 
     @cached_property
     def _fixed(self) -> list[int]:

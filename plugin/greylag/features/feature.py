@@ -72,8 +72,15 @@ class Evidence(Feature, ABC):
     """A feature that is computed from a ranking rather than from the counts of the index."""
 
     @abstractmethod
-    def bind(self, index: PositionalIndex) -> Values:
-        """Open what the feature needs, and return the function that computes its values."""
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Open what the feature needs, and return the function that computes its values.
+
+        Parameters
+        ----------
+        index : PositionalIndex
+        shared : dict
+            What the features of one extractor may share, by its spelling.
+        """
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class Supplied(Evidence):
         """Parse ``python:NAME``; the inverse of ``str``, without the function."""
         return cls(text.removeprefix("python:"))
 
-    def bind(self, index: PositionalIndex) -> Values:
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The function, whose results are checked.
 
         Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Score(Evidence):
     def __str__(self) -> str:
         return "score"
 
-    def bind(self, index: PositionalIndex) -> Values:
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The scores, shape (n,)."""
         return lambda ranking: ranking.scores
 
@@ -41,7 +41,7 @@ class ReciprocalRank(Evidence):
     def __str__(self) -> str:
         return "reciprocal-rank"
 
-    def bind(self, index: PositionalIndex) -> Values:
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The reciprocal ranks, shape (n,)."""
         return lambda ranking: 1.0 / np.arange(1, len(ranking) + 1)
 
@@ -79,7 +79,7 @@ class RunScore(Evidence):
         """Parse ``run:FILE``; the inverse of ``str``."""
         return cls(text.removeprefix("run:"))
 
-    def bind(self, index: PositionalIndex) -> Values:
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Read the run.
 
         Raises

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -145,8 +145,8 @@ class StageScore(Evidence):
         """The files of the stages' models."""
         return [step.model for step in self.steps if step.model is not None]
 
-    def bind(self, index: PositionalIndex) -> Values:
-        """Make the stages.
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Make the stages; features with the same first stages share them.
 
         Raises
         ------
@@ -155,10 +155,14 @@ class StageScore(Evidence):
         ModelError
             If the file of a model is not such a model, or the model is of another collection.
         """
-        *before, last = [step.make(index) for step in self.steps]
+        before: Callable[[Ranking], Ranking] = lambda ranking: ranking
+        for place, step in enumerate(self.steps[:-1], 1):
+            key = ">>".join(map(str, self.steps[:place]))
+            before = shared[key] = shared.get(key) or _Remembering(before, step.make(index))
+        last = self.steps[-1].make(index)
 
         def values(ranking: Ranking) -> FloatArray:
-            given: Ranking = reduce(lambda ranked, stage: stage(ranked), before, ranking)
+            given = before(ranking)
             if hasattr(last, "marginal_gains"):
                 gains = last.marginal_gains(given)
                 picked = np.flatnonzero(~np.isnan(gains))
@@ -168,6 +172,21 @@ class StageScore(Evidence):
             return scores_of(given.head(getattr(last, "depth", len(given))), ranking.docids)
 
         return values
+
+
+class _Remembering:
+    """Two steps in a row, which remember the last result in each thread."""
+
+    def __init__(self, before: Callable[[Ranking], Ranking], stage: Callable[[Ranking], Ranking]) -> None:
+        self._before, self._stage, self._last = before, stage, threading.local()
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """The ranking after both steps."""
+        asked, result = getattr(self._last, "pair", (None, ranking))
+        if asked is not ranking:
+            result = self._stage(self._before(ranking))
+            self._last.pair = ranking, result
+        return result
 
 
 def _public(name: str) -> Any:
