@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from greylag.diversity import (
     CSSVM,
     MMR,
+    PM2,
     Coverage,
     DiversityStage,
     EssentialPages,
     RandomOrder,
     SubtopicOracle,
     SVMDiv,
+    XQuAD,
 )
 from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
@@ -35,6 +37,7 @@ N = 15
 INDEX = samples.index(1, N)
 QRELS = {"q": samples.judgements(0, N)}
 FEEDBACK = {qid: {"d1": 2, "d2": 0, "d4": 1} for qid in ("q", "q1", "q2", "q7")}
+ASPECTS = {f"q{n}": ["w1x w2x", "w3x", "w5x"] for n in ("", *range(10))}
 FEATURES = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-1")))
 
 
@@ -50,6 +53,8 @@ DIVERSIFIERS: dict[str, Callable[..., DiversityStage]] = {
     "cssvm": lambda **sizes: CSSVM(samples.ENSEMBLE, INDEX, **sizes),
     "essential-pages": lambda **sizes: EssentialPages(INDEX, **sizes),
     "mmr": lambda **sizes: MMR(INDEX, **sizes),
+    "pm2": lambda **sizes: PM2(INDEX, ASPECTS, **sizes),
+    "xquad": lambda **sizes: XQuAD(INDEX, ASPECTS, **sizes),
     "oracle": lambda **sizes: SubtopicOracle(QRELS, **sizes),
     "random": lambda **sizes: RandomOrder(7, **sizes),
     "svmdiv": lambda **sizes: SVMDiv(samples.MODEL, INDEX, **sizes),

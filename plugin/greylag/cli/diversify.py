@@ -12,6 +12,7 @@ from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
 from greylag.cli.outputs import check_output
 from greylag.cli.training_topics import mark_training_topics, next_tag
+from greylag.diversity.aspects import read_aspects
 from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
@@ -49,7 +50,16 @@ class MethodOptions:
     transfer: Annotated[bool, OnlyFor(_LEARNED, "--transfer", "Allow a model trained on another collection.")] = False
     fuse: Annotated[bool, OnlyFor("cssvm", "--fuse", "Fuse the models' rankings into one run.")] = False
     relevance_weight: Annotated[
-        float | None, OnlyFor("mmr", "--relevance-weight", "1 for relevance only, 0 for novelty only (default 0.7).")
+        float | None,
+        OnlyFor(
+            ("mmr", "xquad"), "--relevance-weight", "1 for relevance only, 0 for novelty only (default 0.7; xquad 0.5)."
+        ),
+    ] = None
+    aspects: Annotated[
+        Path | None, OnlyFor(("xquad", "pm2"), "--aspects", "Aspects: TSV (qid, name, text).", metavar="FILE")
+    ] = None
+    aspect_weight: Annotated[
+        float | None, OnlyFor("pm2", "--aspect-weight", "1 serves one aspect at a time (default 0.5).")
     ] = None
     seed: Annotated[int | None, OnlyFor("random", "--seed", "Seed of the order (default 0).", min=0)] = None
     depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = DiversityStage.depth
@@ -67,6 +77,10 @@ class MethodOptions:
             options["model"] = DiversityModel.load(self.model)
         if self.titles is not None:
             options["titles"] = read_titles(self.titles, lenient=lenient)
+        if "aspects" in needed:
+            if self.aspects is None:
+                raise ParameterError(f"--method {self.method} needs --aspects")
+            options["aspects"] = read_aspects(self.aspects)
         if "index" in needed:
             options["index"] = PositionalIndex.from_lucene(index)
         return stage(**options)

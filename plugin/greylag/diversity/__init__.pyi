@@ -1,3 +1,6 @@
+from .aspects import Aspects as Aspects
+from .aspects import aspect_relevance as aspect_relevance
+from .aspects import read_aspects as read_aspects
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
 from .coverage import Coverage as Coverage
@@ -21,6 +24,8 @@ from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
 from .oracle import SubtopicOracle as SubtopicOracle
 from .oracle import subtopic_gain as subtopic_gain
+from .pm2 import PM2 as PM2
+from .pm2 import PM2Gain as PM2Gain
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain
 from .registry import DIVERSIFIERS as DIVERSIFIERS
@@ -35,13 +40,17 @@ from .training import fit_grid as fit_grid
 from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples
+from .xquad import XQuAD as XQuAD
+from .xquad import XQuADGain as XQuADGain
 
 __all__ = [
     "CSSVM",
     "C_GRID",
     "DIVERSIFIERS",
     "MMR",
+    "PM2",
     "PRESETS",
+    "Aspects",
     "CandidateMaker",
     "Candidates",
     "ChosenMember",
@@ -57,9 +66,13 @@ __all__ = [
     "GreedyStage",
     "MarginalRelevance",
     "MemberChooser",
+    "PM2Gain",
     "RandomOrder",
     "SVMDiv",
     "SubtopicOracle",
+    "XQuAD",
+    "XQuADGain",
+    "aspect_relevance",
     "candidates_from_counts",
     "choose_cost",
     "diversifier",
@@ -67,6 +80,7 @@ __all__ = [
     "mean_loss",
     "member_features",
     "random_gain",
+    "read_aspects",
     "read_titles",
     "subtopic_gain",
     "train",

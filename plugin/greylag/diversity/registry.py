@@ -15,6 +15,8 @@ DIVERSIFIERS: Mapping[str, str] = {
     "essential-pages": "EssentialPages",
     "coverage": "Coverage",
     "mmr": "MMR",
+    "pm2": "PM2",
+    "xquad": "XQuAD",
     "random": "RandomOrder",
 }
 """The stages by name of method, as public names of `greylag.diversity`, which loads them on first use."""

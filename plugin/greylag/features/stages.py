@@ -155,7 +155,7 @@ class StageScore(Evidence):
         ModelError
             If the file of a model is not such a model, or the model is of another collection.
         """
-        before: Callable[[Ranking], Ranking] = lambda ranking: ranking
+        before: Callable[[Ranking], Ranking] = _unchanged
         for place, step in enumerate(self.steps[:-1], 1):
             key = ">>".join(map(str, self.steps[:place]))
             before = shared[key] = shared.get(key) or _Remembering(before, step.make(index))
@@ -213,3 +213,7 @@ def _read(text: str) -> Option:
     if not _NUMBER.fullmatch(text):
         return text
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+
+
+def _unchanged(ranking: Ranking) -> Ranking:
+    return ranking

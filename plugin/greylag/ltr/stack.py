@@ -1,7 +1,8 @@
 """The stack: RM3 tuned on training queries, and a linear model of it, of MRF features and of manifold ranking after it.
 
-Everything is chosen on the queries that are given, so that `train_stack` within each fold is nested cross-validation. The
-model is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
+Everything is chosen on the queries that are given, so that `train_stack` within each fold is nested cross-validation.
+The model
+is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
 """
 
 from __future__ import annotations

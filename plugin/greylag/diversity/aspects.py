@@ -1,0 +1,55 @@
+"""Given aspects of queries, such as the sub-questions of a topic or query suggestions, for xQuAD and PM-2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from greylag.errors import FormatError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.files import Faults, read_text
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, Ranking
+
+Aspects = Mapping[str, Sequence[str]]
+"""The texts of a query's aspects, by qid."""
+
+
+def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]]:
+    """Read aspects, a line ``QID TAB NAME TAB TEXT`` for each, in the file's order.
+
+    Raises
+    ------
+    FormatError
+        If a line does not have three fields, a field is empty, an aspect is given twice, or there are none.
+    """
+    with Faults(path, lenient=None) as faults:
+        lines = read_text(path, faults).decode().splitlines()
+    aspects: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(lines, 1):
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) != 3 or not all(fields):
+            raise FormatError(path, number, f"not of the form QID TAB NAME TAB TEXT: {line!r:.60}")
+        qid, name, text = fields
+        if name in aspects.setdefault(qid, {}):
+            raise FormatError(path, number, f"query {qid!r} has the aspect {name!r} twice; keep one")
+        aspects[qid][name] = text
+    if not aspects:
+        raise FormatError(path, None, "no aspects; a line is QID TAB NAME TAB TEXT")
+    return {qid: tuple(named.values()) for qid, named in aspects.items()}
+
+
+def aspect_relevance(index: PositionalIndex, candidates: Ranking, texts: Sequence[str]) -> FloatArray:
+    """How relevant each candidate is to each aspect, in [0, 1], shape (n, aspects).
+
+    It is BM25 of the aspect's text, divided by the candidates' highest; 0 for an aspect that no candidate matches.
+    """
+    bm25 = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
+    columns = [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
+    scores = np.array(columns, dtype=np.float64).reshape(len(columns), len(candidates)).T
+    highest = scores.max(axis=0, initial=0.0)
+    relevance: FloatArray = scores / np.where(highest > 0, highest, 1.0)
+    return relevance

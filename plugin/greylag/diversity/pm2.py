@@ -1,0 +1,101 @@
+"""PM-2 (Dang & Croft 2012): each aspect of the query gets its share of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from greylag.diversity.aspects import Aspects, aspect_relevance
+from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import BoolArray, FloatArray, Ranking
+
+
+@dataclass(frozen=True)
+class PM2(GreedyStage):
+    """Fill ranks as seats of a parliament are filled, by the Sainte-Laguë method, with aspects as its parties.
+
+    For each rank, the quotient of aspect a is qt(a) = v(a) / (2 s(a) + 1), with v the aspect's weight, equal for all,
+    and s the seats that it has. The aspect a* of the highest quotient is next, and the pick maximises
+
+        w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
+
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). P(d|a) is as in
+    `greylag.diversity.aspect_relevance`. Documents of no aspect, and those of a query without aspects, follow in the
+    incoming order.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+        The collection. A document that it lacks keeps its rank.
+    aspects : mapping of qid to sequence of str
+        The texts of the aspects, as `greylag.diversity.read_aspects` reads them.
+    aspect_weight : float in [0, 1], default 0.5
+        w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+
+    Raises
+    ------
+    ParameterError
+        If `aspect_weight`, `depth` or `k` is outside its domain.
+
+    References
+    ----------
+    Dang and Croft, Diversity by proportionality: an election-based approach to search result diversification, SIGIR
+    2012.
+    """
+
+    index: PositionalIndex
+    aspects: Aspects
+    _: KW_ONLY
+    aspect_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.aspect_weight <= 1:
+            raise ParameterError(f"aspect_weight must be in [0, 1], not {self.aspect_weight}")
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
+
+    def gain(self, candidates: Ranking) -> PM2Gain:
+        """The gain of PM-2."""
+        relevance = aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
+        return PM2Gain(relevance, self.aspect_weight)
+
+
+class PM2Gain:
+    """The gain of PM-2 over n candidates.
+
+    Parameters
+    ----------
+    relevance : array, shape (n, aspects)
+        P(d|a), in [0, 1].
+    aspect_weight : float in [0, 1]
+        See `PM2`.
+    """
+
+    def __init__(self, relevance: FloatArray, aspect_weight: float) -> None:
+        self._relevance = relevance
+        self._aspect_weight = aspect_weight
+        self._seats = np.zeros(relevance.shape[1])
+
+    def gains(self) -> FloatArray:
+        """Shape (n,)."""
+        if not len(self._seats):
+            return np.zeros(len(self._relevance))
+        quotients = 1.0 / (2.0 * self._seats + 1.0)
+        factors = np.full(len(quotients), 1.0 - self._aspect_weight)
+        factors[np.argmax(quotients)] = self._aspect_weight
+        return np.asarray((self._relevance * (factors * quotients)).sum(axis=1))
+
+    def add(self, candidate: int) -> None:
+        """Divide a seat among the aspects of the pick."""
+        own = self._relevance[candidate]
+        if own.sum() > 0:
+            self._seats = self._seats + own / own.sum()

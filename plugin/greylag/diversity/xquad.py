@@ -1,0 +1,96 @@
+"""xQuAD (Santos, Macdonald & Ounis 2010): relevance, and the aspects of the query that are not covered yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from greylag.diversity.aspects import Aspects, aspect_relevance
+from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
+
+
+@dataclass(frozen=True)
+class XQuAD(GreedyStage):
+    """Pick documents that are relevant, and relevant to aspects that the picked ones do not cover.
+
+    Each pick maximises
+
+        w P(d|q) + (1 - w) sum over aspects a of P(a|q) P(d|a) product over picked s of (1 - P(s|a))
+
+    with w the relevance weight (1 - lambda in the paper) and P(a|q) equal for all aspects. P(d|q) is the incoming score
+    scaled to [0, 1] over the candidates, and P(d|a) as in `greylag.diversity.aspect_relevance`; the paper leaves the
+    estimates open. A query without aspects is ranked by P(d|q), in the incoming order.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+        The collection. A document that it lacks keeps its rank.
+    aspects : mapping of qid to sequence of str
+        The texts of the aspects, as `greylag.diversity.read_aspects` reads them.
+    relevance_weight : float in [0, 1], default 0.5
+        1 keeps the incoming order.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+
+    Raises
+    ------
+    ParameterError
+        If `relevance_weight`, `depth` or `k` is outside its domain.
+
+    References
+    ----------
+    Santos, Macdonald and Ounis, Exploiting query reformulations for web search result diversification, WWW 2010.
+    """
+
+    index: PositionalIndex
+    aspects: Aspects
+    _: KW_ONLY
+    relevance_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.relevance_weight <= 1:
+            raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
+
+    def gain(self, candidates: Ranking) -> XQuADGain:
+        """The gain of xQuAD."""
+        relevance = aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
+        return XQuADGain(unit_range(candidates.scores), relevance, self.relevance_weight)
+
+
+class XQuADGain:
+    """The gain of xQuAD over n candidates.
+
+    Parameters
+    ----------
+    scores : array, shape (n,)
+        P(d|q).
+    relevance : array, shape (n, aspects)
+        P(d|a), in [0, 1].
+    relevance_weight : float in [0, 1]
+        See `XQuAD`.
+    """
+
+    def __init__(self, scores: FloatArray, relevance: FloatArray, relevance_weight: float) -> None:
+        self._scores = relevance_weight * scores
+        self._relevance = relevance
+        self._weights = np.full(relevance.shape[1], (1.0 - relevance_weight) / max(1, relevance.shape[1]))
+
+    def gains(self) -> FloatArray:
+        """Shape (n,)."""
+        if not len(self._weights):
+            return -np.arange(len(self._scores), dtype=np.float64)  # no aspects: the incoming order
+        return np.asarray(self._scores + (self._relevance * self._weights).sum(axis=1))
+
+    def add(self, candidate: int) -> None:
+        """Multiply the weight of each aspect by 1 - P(s|a)."""
+        self._weights = self._weights * (1.0 - self._relevance[candidate])
