@@ -57,11 +57,13 @@ from .ltr import MMRPreselection as MMRPreselection
 from .ltr import MRFRanker as MRFRanker
 from .ltr import Objective as Objective
 from .ltr import RankingData as RankingData
+from .ltr import StackRecipe as StackRecipe
 from .ltr import baselines as baselines
 from .ltr import cross_validate as cross_validate
 from .ltr import explain as explain
 from .ltr import read_features as read_features
 from .ltr import train as train
+from .ltr import train_stack as train_stack
 from .ltr import training_data as training_data
 from .ltr import tune as tune
 from .ltr import write_features as write_features
@@ -156,6 +158,7 @@ __all__ = [
     "Score",
     "Scores",
     "Source",
+    "StackRecipe",
     "Stage",
     "StageScore",
     "SubtopicOracle",
@@ -189,6 +192,7 @@ __all__ = [
     "rerank",
     "start_jvm",
     "train",
+    "train_stack",
     "training_data",
     "training_examples",
     "tune",

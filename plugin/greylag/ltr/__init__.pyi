@@ -25,6 +25,8 @@ from .preselect import MMRPreselection as MMRPreselection
 from .rankers import EstimatorRanker as EstimatorRanker
 from .rankers import MRFRanker as MRFRanker
 from .rm3 import RM3 as RM3
+from .stack import StackRecipe as StackRecipe
+from .stack import train_stack as train_stack
 from .training import selected_model as selected_model
 from .training import train as train
 from .training import training_data as training_data
@@ -58,6 +60,7 @@ __all__ = [
     "Objective",
     "RankingData",
     "Selection",
+    "StackRecipe",
     "Tuned",
     "add_products",
     "after_each_round",
@@ -73,6 +76,7 @@ __all__ = [
     "selected_model",
     "split_folds",
     "train",
+    "train_stack",
     "training_data",
     "tune",
     "tune_on_data",
