@@ -37,6 +37,7 @@ STUDIES = {
     "manifold_usps": "greylag_papers.zhou_2003.usps",
     "mrf": "greylag_papers.metzler_2007.study",
     "pipeline": "greylag.experiments.pipeline",
+    "stack": "greylag.experiments.stack",
     "preselection": "greylag.experiments.preselection",
     "relevance_feedback": "greylag.experiments.relevance_feedback",
     "svmdiv_collection": "greylag_papers.yue_joachims_2008.collection",
