@@ -136,8 +136,9 @@ class Settings(CollectionSettings):
         own = self.training
         placed = [place_files(parse_feature(text), lambda file: str(self.path(file))) for text in own.features]
         return StackRecipe(
-            own.objective, pool=own.pool, more=tuple(placed), grid=dict([*GRID.items(), *own.grid.items()]), depth=own.depth,
-            max_features=own.max_features, inner_folds=own.inner_folds, seed=own.seed,
+            own.objective, pool=own.pool, more=tuple(placed), depth=own.depth,
+            grid=dict([*GRID.items(), *own.grid.items()]), max_features=own.max_features,
+            inner_folds=own.inner_folds, seed=own.seed,
         )  # fmt: skip
 
 
