@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from greylag import unknown
 from greylag.errors import ParameterError
+from greylag.wrong_inputs import remedy, shown
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -294,30 +295,23 @@ def _items(inputs: Any) -> list[Query | Ranking]:
     if isinstance(inputs, Run):
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
-        return [_query(qid, text) for qid, text in inputs.items()]
+        return [_query(qid, text, inputs) for qid, text in inputs.items()]
     items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
     for item in items:
         if not isinstance(item, Query | Ranking):
-            given = type(inputs).__name__ + ("" if item is inputs else f" with {_shown(item)}")
-            raise ParameterError(
-                f"cannot run on a {given}: pass topics (a mapping of qid to text), queries, rankings or a run"
-            )
+            given = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
+            how = remedy(item) or "pass topics (a mapping of qid to text), queries, rankings or a run"
+            raise ParameterError(f"cannot run on a {given}: {how}")
     return items
 
 
-def _query(qid: Any, text: Any) -> Query:
+def _query(qid: Any, text: Any, topics: Any) -> Query:
     if isinstance(qid, bool) or not isinstance(qid, str | int | np.integer):
-        raise ParameterError(f"topic identifier {_shown(qid)} is neither a string nor an integer")
+        raise ParameterError(f"topic identifier {shown(qid)} is neither a string nor an integer")
     if not isinstance(text, str):
-        raise ParameterError(
-            f"topic {str(qid)!r} is {_shown(text)}, not a string: pass a mapping of qid to text, "
-            "such as {qid: topic['title'] for qid, topic in topics.items()}"
-        )
+        how = remedy(topics) or "pass a mapping of qid to text"
+        raise ParameterError(f"topic {str(qid)!r} is {shown(text)}, not a string: {how}")
     return Query(str(qid), text)
-
-
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {value!r:.60}".replace("\n", " ")
 
 
 def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> None:

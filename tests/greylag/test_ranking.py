@@ -116,7 +116,7 @@ def test_integer_qids_become_strings() -> None:
     [
         (
             {301: {"title": "a", "description": "b"}},
-            "topic '301' is dict .*, not a string: pass a mapping of qid to text",
+            "topic '301' is dict .*, not a string: read topics with greylag.interop.topics_from_pyserini",
         ),
         ({"1": None}, "topic '1' is NoneType None, not a string"),
         ({"1": Ranking("1", "", (), [])}, "topic '1' is Ranking .*, not a string"),
@@ -126,7 +126,10 @@ def test_integer_qids_become_strings() -> None:
         (["goose"], "cannot run on a list with str 'goose': pass topics"),
         ([("1", "goose")], "cannot run on a list with tuple"),
         (7, "cannot run on a int: pass topics"),
-        (namedtuple("DataFrame", "columns")(["qid"]), "cannot run on a DataFrame: pass topics"),
+        (
+            namedtuple("DataFrame", "columns")(["qid"]),
+            "cannot run on a DataFrame: read frames with greylag.interop.run_from_frame",
+        ),
         (Run((Ranking("1", "", (), []),)), r"Letters searches: pass topics \(a mapping of qid to text\) or queries"),
     ],
 )

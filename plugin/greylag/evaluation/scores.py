@@ -17,6 +17,9 @@ from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
 from greylag.ranking import BoolArray, FloatArray, Run
 from greylag.trec import Qrels, SubtopicQrels
+from greylag.wrong_inputs import remedy, shown
+
+PYSERINI = "greylag.interop.qrels_from_pyserini"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +85,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
         If the run and the judgements share no query, if a measure is unknown, or if it needs judgements by subtopic.
     """
     parsed = parse_measures(measures)
+    _check_inputs(run, qrels)
     for measure in parsed:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic, but these are judgements of documents")
@@ -140,6 +144,26 @@ def highest_grades(qrels: SubtopicQrels) -> Qrels:
             for docid, grade in judged.items():
                 grades[docid] = max(grade, grades.get(docid, grade))
     return highest
+
+
+def _check_inputs(run: Any, qrels: Any) -> None:
+    if not isinstance(run, Run):
+        how = remedy(run) or "pass a Run, such as read_run returns"
+        raise ParameterError(f"cannot score a {type(run).__name__}: {how}")
+    if not isinstance(qrels, Mapping):
+        how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
+        raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")
+    for qid, grades in qrels.items():
+        if not isinstance(qid, str):
+            raise ParameterError(f"judgements have the query {shown(qid)}: identifiers are strings; see {PYSERINI}")
+        if not isinstance(grades, Mapping):
+            raise ParameterError(f"what is judged for query {qid} is {shown(grades)}, not a mapping of docid to grade")
+        for docid, grade in grades.items():
+            if not isinstance(docid, str) or not isinstance(grade, int | np.integer):
+                raise ParameterError(
+                    f"query {qid} judges document {shown(docid)} as {shown(grade)}: docids are strings and grades "
+                    f"integers; see {PYSERINI}"
+                )
 
 
 def _covered_and_pool(

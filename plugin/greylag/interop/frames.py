@@ -9,6 +9,7 @@ from greylag.errors import ParameterError
 from greylag.interop import names
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
+from greylag.wrong_inputs import shown
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "query_id", "q_id"),
@@ -115,7 +116,7 @@ def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]], library: Library = "p
 
 def _name(frame: Any, column: str) -> str | None:
     if not hasattr(frame, "columns"):
-        raise ParameterError(f"{names.shown(frame)} is not a data frame of pandas or polars")
+        raise ParameterError(f"{shown(frame)} is not a data frame of pandas or polars")
     return next((name for name in COLUMNS[column] if name in frame.columns), None)
 
 

@@ -12,6 +12,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.interop import names
 from greylag.ranking import Run
 from greylag.trec import Qrels
+from greylag.wrong_inputs import shown
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
@@ -106,10 +107,10 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
             raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
         dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
     if not isinstance(dataset, Iterable):
-        raise ParameterError(f"{names.shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
+        raise ParameterError(f"{shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
     for item in dataset:
         if not hasattr(item, attribute):
-            raise ParameterError(f"{names.shown(item)} is not one of the {kind} of ir_datasets: it has no {attribute}")
+            raise ParameterError(f"{shown(item)} is not one of the {kind} of ir_datasets: it has no {attribute}")
         yield item
 
 

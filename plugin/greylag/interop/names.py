@@ -9,6 +9,7 @@ from typing import Any
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.ranking import Ranking, Run
+from greylag.wrong_inputs import shown
 
 
 def imported(module: str, package: str) -> Any:
@@ -17,11 +18,6 @@ def imported(module: str, package: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise DependencyError(f"{package} is not usable here ({error}): pip install {package}") from error
-
-
-def shown(value: Any) -> str:
-    """The type and the value, for an error message."""
-    return f"{type(value).__name__} {value!r:.60}"
 
 
 def identifier(value: Any, what: str) -> str:

@@ -10,6 +10,7 @@ from greylag.errors import ParameterError
 from greylag.interop import names
 from greylag.ranking import Query, Ranking, Run, Source
 from greylag.trec import Qrels
+from greylag.wrong_inputs import shown
 
 
 class Hit(NamedTuple):
@@ -34,11 +35,11 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
         If a topic has no such field, or a qid is neither a string nor an integer.
     """
     if not isinstance(topics, Mapping):
-        raise ParameterError(f"{names.shown(topics)} is not what get_topics returns: a mapping from qid to fields")
+        raise ParameterError(f"{shown(topics)} is not what get_topics returns: a mapping from qid to fields")
 
     def words(qid: Any, fields: Any) -> str:
         if not isinstance(fields, Mapping) or field not in fields:
-            there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else names.shown(fields)
+            there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else shown(fields)
             raise ParameterError(f"topic {qid} has no field {field!r}, only {there}: choose one with field=")
         return " ".join(names.text(fields[field], f"topic {qid}").split())
 
@@ -94,7 +95,7 @@ def run_from_pyserini(
     """
     if not isinstance(hits, Mapping):
         raise ParameterError(
-            f"{names.shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
+            f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
             "query, use Ranking.from_hits(qid, query, hits)"
         )
     rankings = []
@@ -137,7 +138,7 @@ class PyseriniSource(Source):
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.searcher, "search", None)):
-            raise ParameterError(f"{names.shown(self.searcher)} is not a searcher of Pyserini: it has no method search")
+            raise ParameterError(f"{shown(self.searcher)} is not a searcher of Pyserini: it has no method search")
         if self.k < 1:
             raise ParameterError(f"k is {self.k}: it must be at least 1")
 
@@ -151,5 +152,5 @@ def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
     found = list(hits)
     wrong = next((hit for hit in found if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
     if wrong is not None:
-        raise ParameterError(f"query {qid}: {names.shown(wrong)} is not a hit of Pyserini: it has no docid and score")
+        raise ParameterError(f"query {qid}: {shown(wrong)} is not a hit of Pyserini: it has no docid and score")
     return Ranking.from_hits(qid, query, found)

@@ -17,6 +17,7 @@ from greylag.interop import names
 from greylag.interop.frames import run_from_frame, run_to_frame, topics_from_frame, topics_to_frame
 from greylag.ranking import Pipeline, Query, Ranking, Run, Source, Stage, run_step
 from greylag.trec.runs import strictly_decreasing
+from greylag.wrong_inputs import shown
 
 
 def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int = 1) -> Any:
@@ -40,7 +41,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int = 1) -> Any:
         If `step` is not callable.
     """
     if not callable(step):
-        raise ParameterError(f"{names.shown(step)} is not a step: pass a source, a stage or a pipeline")
+        raise ParameterError(f"{shown(step)} is not a step: pass a source, a stage or a pipeline")
     return _transformer()(step, n_jobs)
 
 
@@ -82,7 +83,7 @@ def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
     """
     pt = names.imported("pyterrier", "python-terrier")
     if not isinstance(transformer, pt.Transformer):
-        raise ParameterError(f"{names.shown(transformer)} is not a PyTerrier transformer")
+        raise ParameterError(f"{shown(transformer)} is not a PyTerrier transformer")
     if _gives_documents(pt, transformer, ["qid", "query"]):
         return PyTerrierSource(transformer)
     if _gives_documents(pt, transformer, ["qid", "query", "docno", "score", "rank"]):

@@ -9,6 +9,7 @@ from greylag.errors import ParameterError
 from greylag.interop import names
 from greylag.ranking import Run
 from greylag.trec import Qrels
+from greylag.wrong_inputs import shown
 
 
 def run_to_ranx(run: Run) -> Any:
@@ -66,6 +67,6 @@ def qrels_from_ranx(qrels: Any) -> Qrels:
 
 def _dictionary(value: Any, kind: str) -> dict[Any, Any]:
     if type(value).__name__ != kind or not hasattr(value, "to_dict"):
-        raise ParameterError(f"{names.shown(value)} is not a ranx.{kind}")
+        raise ParameterError(f"{shown(value)} is not a ranx.{kind}")
     found: dict[Any, Any] = value.to_dict()
     return found

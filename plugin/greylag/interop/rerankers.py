@@ -8,6 +8,7 @@ from typing import Any
 from greylag.errors import ParameterError
 from greylag.interop import names
 from greylag.interop.passages import Method, rerank
+from greylag.wrong_inputs import shown
 
 
 def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
@@ -32,7 +33,7 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
     """
     package = names.imported("rerankers.results", "rerankers")
     if not isinstance(results, package.RankedResults):
-        raise ParameterError(f"{names.shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
+        raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
     found = list(results.results)
     ranked = rerank(results.query, [result.document.text for result in found], _scores(found), method=method, **options)
     return package.RankedResults(

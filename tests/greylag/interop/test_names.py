@@ -56,8 +56,3 @@ def test_a_run_of_scores() -> None:
 def test_a_missing_package() -> None:
     with pytest.raises(DependencyError, match="pip install no-such-package"):
         names.imported("no_such_package", "no-such-package")
-
-
-def test_shown_is_short() -> None:
-    assert names.shown("a") == "str 'a'"
-    assert len(names.shown("a" * 1000)) < 80
