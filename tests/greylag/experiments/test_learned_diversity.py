@@ -37,7 +37,7 @@ def test_nothing_learned_has_seen_the_tested_fold() -> None:
 
 @pytest.mark.usefixtures("own_data")
 def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greylag.diversity.training.C_GRID", (1e-5, 1e-3, 1e-1))  # large C take minutes
+    monkeypatch.setattr("greylag.diversity.training.C_GRID", (1e-5, 1e-3, 1e-1))  # a third of the time
     path = tmp_path / "small.yaml"
     path.write_text(
         f"name: small\nstudy: learned_diversity\ndata: {DEMO}\npipeline: demo.yaml\nk: 3\nsystems: [svmdiv+score]\n"
@@ -46,6 +46,7 @@ def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.M
     systems = ["bm25", "mrf", "mmr", "essential-pages", "known-subtopics", "svmdiv+score"]
     assert list(scores) == systems
     _, expected = load(CONFIGS / "demo.mrf-svmdiv.yaml")
+    assert list(expected.expected) == [*systems[:5], *expected.systems]  # type: ignore[attr-defined]
     for system in systems[:3]:
         for measure in ("AP", "alpha-nDCG@10"):
             assert scores[system][measure] == pytest.approx(expected.expected[system][measure], abs=5e-5)
