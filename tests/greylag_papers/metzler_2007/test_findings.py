@@ -42,7 +42,7 @@ def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None
         done.results["folds"], done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True
     ):
         for system, model in enumerate(models):
-            training = data.data(model.features, model.parameters).select_queries(fold["training"])
+            training = data.counted(model.features).data(model.parameters).select_queries(fold["training"])
             scores = linear_scores(training, list(range(len(model.features))), np.array(model.weights))
             for qid, value in zip(training.qids, data.measure.evaluate(training, scores), strict=True):
                 values.setdefault(qid, [[], []])[system].append(value)

@@ -49,7 +49,7 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
         if path.suffix in (".run", ".yaml") or path.name.startswith("fold-") or path.name == "results.json":
             assert (tmp_path / path.relative_to(done.out)).read_bytes() == path.read_bytes(), path
             compared += 1
-    assert compared == 2 * 12 + 3 * 11 + 1
+    assert compared == 2 * 13 + 3 * 12 + 1
 
 
 def test_descriptions_of_the_runs(done: Done) -> None:
@@ -72,7 +72,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
     return int(stop.value.code or 0)
 
 
-@pytest.mark.parametrize("system", ["MRF-FS", "MRF-FS expansion"])
+@pytest.mark.parametrize("system", ["MRF-FS", "MRF-FS induced", "MRF-FS expansion"])
 def test_explain_on_the_command_line(
     done: Done, system: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,19 +81,15 @@ def test_explain_on_the_command_line(
     ranking, model = read_run(out / f"{tag}.run")[qid], done.models(tag)[0]
     words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", "--model", out / "models" / tag / "fold-1.json"]
     words += ["--run", out / "first-stage.run", "--qid", qid, "--docid", ranking.docids[2]]
-    assert command(monkeypatch, "explain", *words) == 0
-    lines = capfd.readouterr().out.splitlines()
-    score = float(lines[0].rpartition(" ")[2])
-    assert score == pytest.approx(ranking.scores[2], rel=1e-6)
-    assert float(lines[-1].split()[0]) == pytest.approx(score, abs=1e-6)
-    ends = [(line.split() or [""])[-1] for line in lines]
-    places = [place for place, end in enumerate(ends) if end.count("/") == 2]
-    assert [ends[place] for place in places] == list(map(str, model.features))
-    for place, end in zip(places, [*places[1:], len(lines) - 1], strict=True):
-        shares = [float(line.split()[0]) for line in lines[place + 1 : end]]
-        assert shares == sorted(shares, key=abs, reverse=True)
-        assert sum(shares) == pytest.approx(float(lines[place].split()[0]), abs=1e-6)
-        assert all(("(probability 0." in line) == ends[place].startswith("FI/e") for line in lines[place + 1 : end])
+    assert command(monkeypatch, "explain", *words, "--json") == 0
+    (found,) = json.loads(capfd.readouterr().out)
+    assert found["score"] == pytest.approx(ranking.scores[2], rel=1e-6)
+    assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
+    assert [share["feature"] for share in found["features"]] == list(map(str, model.features))
+    for share in found["features"]:
+        assert bool(share["cliques"]) != share["feature"].startswith("product:")
+        total = sum(clique["contribution"] for clique in share["cliques"])
+        assert not share["cliques"] or total == pytest.approx(share["contribution"], abs=1e-9)
 
 
 def test_expansion_features_cannot_be_explained_without_the_run(
