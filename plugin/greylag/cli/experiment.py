@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from greylag.cli.options import Jobs
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
+from greylag.experiments import template
 from greylag.experiments.runner import run_study
-from greylag.experiments.study import deviations, load
+from greylag.experiments.study import STUDIES, deviations, load, settings_of
 
 
 def experiment(
-    config: Annotated[Path, typer.Argument(help="Experiment file (YAML).")],
+    config: Annotated[Path | None, typer.Argument(help="Experiment file (YAML).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Output folder (default runs/NAME).")] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 unless the scores are those that the file expects.")
     ] = False,
+    init: Annotated[
+        str | None, typer.Option("--init", metavar="STUDY", help="Print an experiment file to start from.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="STUDY", help="Print the JSON Schema of a study's files.")
+    ] = None,
     jobs: Jobs = -1,
 ) -> None:
-    """Run the study that an experiment file describes, from documents and topics to scores and a report."""
+    """Run the study that an experiment file describes, from documents and topics to scores and a report.
+
+    For a collection of your own: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
+    """
+    if init is not None:
+        typer.echo(template.template(init, settings_of(init)), nl=False)
+        return
+    if schema is not None:
+        typer.echo(json.dumps(template.schema(schema, settings_of(schema)), indent=1))
+        return
+    if config is None:
+        raise ParameterError(f"give an experiment file, or --init with one of {', '.join(STUDIES)}")
     study, settings = load(config)
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from greylag.errors import CollectionError
+from greylag.errors import CollectionError, ParameterError
 from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
 from greylag.experiments.study import Context
 from greylag.folders import read_mark
@@ -87,7 +88,7 @@ class CollectionSettings(Experiment):
     ----------
     collection : Collection
     topics, qrels : str
-        Paths below the data folder.
+        Paths of topics (TSV or TREC) and of relevance judgements (TREC).
     lenient : bool, default False
         Repair and log faults in topics and judgements instead of raising an error.
     queries : Queries
@@ -100,6 +101,20 @@ class CollectionSettings(Experiment):
     lenient: bool = False
     queries: Queries = Queries()
     first_stage: FirstStage = FirstStage()
+
+    def check(self, topics: Sequence[str]) -> None:
+        """Check what can be checked before any work. Studies add to it.
+
+        Parameters
+        ----------
+        topics : sequence of str
+            The topics of the collection.
+
+        Raises
+        ------
+        GreylagError
+            If a file or a number does not fit the topics.
+        """
 
 
 @dataclass(frozen=True)
@@ -127,11 +142,17 @@ class OpenCollection:
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
-    """Read topics and judgements, open the index (building it if necessary), and search."""
+    """Read topics and judgements, check the settings, open the index (building it if necessary), and search."""
     form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
     texts = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
     topics = {qid: form.shorten(text) for qid, text in texts.items()}
     qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
+    if not any(qid in qrels for qid in topics):
+        raise ParameterError(
+            f"{settings.path(settings.qrels)} and {settings.path(settings.topics)} have no topic in common "
+            f"({next(iter(qrels), 'none')!r} against {next(iter(topics), 'none')!r})"
+        )
+    settings.check(list(topics))
     lucene = open_index(settings.path(settings.collection.docs), settings.collection.type, context)
     stage = settings.first_stage
     first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)

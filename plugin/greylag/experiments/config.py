@@ -7,12 +7,13 @@ Every file names its study, whose module adds its own fields to `Experiment`. A 
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -200,10 +201,28 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         place = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         reason = f"{message[:1].lower()}{message[1:]} (got {first['input']!r:.60})"
+        if first["type"] == "extra_forbidden":
+            known = _fields_at(form, first["loc"][:-1])
+            reason = f"unknown field{did_you_mean(str(first['loc'][-1]), known)} (fields are {', '.join(known)})"
         raise FormatError(path, None, f"{place}: {reason}") from None
     own = Path(path).parent
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
     return settings.model_copy(update={"data_folder": Path(data or own / settings.data), "own_folder": own})
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'topics'?`` if one of the known names is similar, else nothing."""
+    similar = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def _fields_at(form: type[BaseModel], place: Iterable[int | str]) -> list[str]:
+    """The fields of the settings at a place in an experiment file."""
+    for part in place:
+        if isinstance(part, str) and part in form.model_fields:
+            kinds = [form.model_fields[part].annotation, *get_args(form.model_fields[part].annotation)]
+            form = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), form)
+    return [name for name, field in form.model_fields.items() if not field.exclude]
 
 
 def file_stamps(path: Path) -> list[tuple[str, int, int]]:

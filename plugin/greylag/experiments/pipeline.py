@@ -21,10 +21,10 @@ from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import cross_validation
-from greylag.ltr.cross_validation import CrossValidation
+from greylag.ltr.cross_validation import CrossValidation, split_folds
 from greylag.ltr.greedy import GreedySelection
 from greylag.ranking import Run
-from greylag.trec import read_subtopic_qrels
+from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
 
 class Features(config.Settings):
@@ -34,8 +34,16 @@ class Features(config.Settings):
     ----------
     pool : {"sd", "fd", "full"}, default "full"
         The dependence models of the pool.
-    mu, k1, b, idf, profile, max_clique
-        As in `FeatureParameters`.
+    mu : float > 0, default 1000
+        Dirichlet prior of LM.
+    k1, b : float, default 0.9 and 0.4
+        Term frequency saturation and length normalisation of BM25.
+    idf : {"lucene", "robertson"}, default "lucene"
+        ln(1 + (N - df + 0.5) / (df + 0.5)), or the same without the 1.
+    profile : {"indri", "galago", "inquery"}, default "indri"
+        How windows are counted: without overlaps, every match, or within N tokens in all.
+    max_clique : int >= 1, default 3
+        The largest clique, in query terms.
     """
 
     pool: Literal["sd", "fd", "full"] = "full"
@@ -58,9 +66,14 @@ class Training(config.Settings):
     ----------
     objective : str, default "AP"
         The measure that is maximised, as `Objective.parse` reads it.
-    max_features, epsilon, retrain
-        As in `GreedySelection`.
+    max_features : int >= 1, default 5
+        The largest number of features.
+    epsilon : float >= 0, default 0
+        Selection stops if the measure rises by no more than this.
+    retrain : bool, default False
+        Whether to retrain all weights after each round.
     folds : int >= 2, default 5
+        The number of folds of cross-validation over topics.
     seed : int, default 0
         Seed of the split into folds.
     """
@@ -85,8 +98,12 @@ class Diversify(config.Settings):
 
     Parameters
     ----------
-    relevance_weight, depth, k
-        As in `MMR`.
+    relevance_weight : float in [0, 1], default 0.7
+        1 for relevance only, 0 for novelty only.
+    depth : int >= 1, default 100
+        The candidates: the top documents.
+    k : int >= 1, default 20
+        The number of candidates to pick.
     subtopic_qrels : str
         Path of the judgements.
     measures : tuple of str, default ("alpha-nDCG@10", "S-recall@10")
@@ -116,6 +133,17 @@ class Settings(CollectionSettings):
     training: Training = Training()
     diversify: Diversify | None = None
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
+
+    def check(self, topics: Sequence[str]) -> None:
+        """Check the number of folds and the judgements by subtopic."""
+        split_folds(topics, self.training.folds, self.training.seed)
+        self.subtopics()
+
+    def subtopics(self) -> SubtopicQrels:
+        """The judgements by subtopic; empty without a diversity stage."""
+        if self.diversify is None:
+            return {}
+        return read_subtopic_qrels(self.path(self.diversify.subtopic_qrels), lenient=self.lenient)
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
@@ -156,7 +184,7 @@ def score(settings: Settings, opened: OpenCollection, runs: Mapping[str, Run]) -
     """Scores by kind (relevance, diversity) and system."""
     scores = {"relevance": {name: evaluate(run, opened.qrels, settings.measures) for name, run in runs.items()}}
     if (option := settings.diversify) is not None:
-        subtopics = read_subtopic_qrels(settings.path(option.subtopic_qrels), lenient=settings.lenient)
+        subtopics = settings.subtopics()
         scores["diversity"] = {
             name: evaluate_by_subtopic(run, subtopics, option.measures) for name, run in runs.items()
         }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from greylag.errors import FormatError, ParameterError
-from greylag.experiments.config import Experiment, check_fields, read_yaml
+from greylag.experiments.config import Experiment, check_fields, did_you_mean, read_yaml
 from greylag.experiments.report import Section
 from greylag.experiments.tables import Table
 from greylag.ranking import Run
@@ -155,9 +155,27 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
     fields = read_yaml(path)
     name = fields.get("study", "pipeline")
     if not isinstance(name, str) or name not in STUDIES:
-        raise FormatError(path, None, f"unknown study {name!r:.60}: use one of {', '.join(STUDIES)}")
+        raise FormatError(path, None, _unknown(name))
     study: Study[Any, Any] = import_module(STUDIES[name]).STUDY
     return study, check_fields(path, fields, study.settings)
+
+
+def settings_of(name: str) -> type[Experiment]:
+    """The settings of a study.
+
+    Raises
+    ------
+    ParameterError
+        If there is no study of this name.
+    """
+    if name not in STUDIES:
+        raise ParameterError(_unknown(name))
+    settings: type[Experiment] = import_module(STUDIES[name]).STUDY.settings
+    return settings
+
+
+def _unknown(name: object) -> str:
+    return f"unknown study {name!r:.60}{did_you_mean(str(name), STUDIES)}: use one of {', '.join(STUDIES)}"
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:

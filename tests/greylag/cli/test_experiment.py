@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,9 @@ def test_files_that_are_no_experiments(refused: Refused, made: Path, tmp_path: P
     ("text", "reason"),
     [
         ("name: x\nstudy: tea", "unknown study 'tea'"),
+        ("name: x\nstudy: pipelin", "unknown study 'pipelin'; did you mean 'pipeline'?"),
         ("name: x\ntopics: t\nqrels: q", "collection: field required"),
-        ("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\nfold: 3", "fold: extra inputs are not permitted"),
+        ("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\nfold: 3", "fold: unknown field"),
         (
             "name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\ntraining: {folds: 1}",
             "training.folds: input should be",
@@ -46,3 +49,45 @@ def test_bad_experiment_files(refused: Refused, tmp_path: Path, text: str, reaso
 def test_a_check_needs_expected_scores(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n")
     assert "--check needs expected scores" in refused("experiment", tmp_path / "x.yaml", "--check")
+
+
+def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
+    code, text, err = command("experiment", "--init", "pipeline")
+    assert (code, err) == (0, "")
+    for file in DEMO.glob("*.t*"):
+        shutil.copy(file, tmp_path)
+    shutil.copy(DEMO / "docs.jsonl", tmp_path)
+    (tmp_path / "mine.yaml").write_text(text.replace("#training:", "training:").replace("#  folds: 5", "  folds: 2"))
+    code, told, err = command("experiment", tmp_path / "mine.yaml", "--out", tmp_path / "out")
+    assert (code, "fold 2:" in told, "fold 3:" in told) == (0, True, False), err
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_schemas(command: Command, refused: Refused) -> None:
+    code, text, _ = command("experiment", "--schema", "pipeline")
+    assert code == 0
+    assert json.loads(text)["properties"]["training"]["description"]
+    for option in ("--init", "--schema"):
+        assert "unknown study 'nothing': use one of" in refused("experiment", option, "nothing")
+    assert "give an experiment file, or --init with one of categorisation" in refused("experiment")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("training: {folds: 400}", "24 queries cannot be split into 400 folds"),
+        ("diversify: {subtopic_qrels: none.txt}", "none.txt: cannot be read"),
+        ("qrels: other.txt", "other.txt and .*topics.tsv have no topic in common"),
+    ],
+)
+def test_what_does_not_fit_the_topics_is_refused_before_any_work(
+    refused: Refused, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, reason: str
+) -> None:
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
+    (made / "other.txt").write_text("999 0 demo-001 1\n")
+    qrels = "" if "qrels: other" in more else "qrels: qrels.txt\n"
+    text = f"name: x\ndata: {made}\ncollection: {{docs: nothing.jsonl}}\ntopics: topics.tsv\n{qrels}{more}\n"
+    (tmp_path / "x.yaml").write_text(text)
+    assert re.search(reason, refused("experiment", tmp_path / "x.yaml", "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
