@@ -133,16 +133,27 @@ class DenseMarginalRelevance:
         self._scales = inverse_lengths(vectors)
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight
-        self._closest = np.full(len(relevance), -np.inf)
-        self._first = True
+        self._picks = np.empty(len(relevance), dtype=np.int64)
+        self._picked = 0
+        self._seen = np.zeros(len(relevance), dtype=np.int64)
+        self._closest = np.full(len(relevance), -1.0)
+        self._gains = self._relevance + self._novelty_weight  # bounds, for the lowest cosine
 
     def gains(self) -> FloatArray:
-        """``w rel - (1 - w) max cos``, shape (n,)."""
-        return self._relevance if self._first else self._relevance - self._novelty_weight * self._closest
+        """``w rel - (1 - w) max cos`` where it is highest, and upper bounds elsewhere, shape (n,)."""
+        from greylag.diversity.products import refresh_gains
+
+        if not self._picked:
+            return self._relevance
+        refresh_gains(
+            self._rows, self._scales, self._relevance, self._novelty_weight, self._picks[: self._picked], self._seen,
+            self._closest, self._gains,
+        )  # fmt: skip
+        return self._gains
 
     def add(self, candidate: int) -> None:
-        """Update the cosine of every candidate with the closest pick."""
-        from greylag.diversity.products import raise_to_cosines
-
-        self._first = False
-        raise_to_cosines(self._rows, self._scales, candidate, self._closest)
+        """Pick a candidate."""
+        self._picks[self._picked] = candidate
+        self._picked += 1
+        self._seen[candidate] = len(self._seen) + 1
+        self._gains[candidate] = -np.inf

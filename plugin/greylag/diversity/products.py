@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from greylag.compilation import compiled
-from greylag.ranking import FloatArray
+from greylag.ranking import FloatArray, IntArray
 
 
 @compiled()
@@ -34,8 +34,14 @@ def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatA
 
 # The order of a sum is chosen when the loop is compiled, so that, unlike that of BLAS, it does not depend on threads.
 @compiled(fastmath={"reassoc", "contract"})
-def raise_to_cosines(rows: Any, scales: FloatArray, row: int, closest: FloatArray) -> None:
-    """Raise `closest`, shape (n,), to the cosines of each of n dense rows with one of them, where these are greater.
+def refresh_gains(
+    rows: Any, scales: FloatArray, relevance: FloatArray, novelty_weight: float, picks: IntArray, seen: IntArray,
+    closest: FloatArray, gains: FloatArray,
+) -> None:  # fmt: skip
+    """Make the highest of the gains ``relevance - novelty_weight closest`` exact, shape (n,), for dense rows.
+
+    A gain only falls as documents are picked, so that a gain that is not up to date is a bound, and it is brought up to
+    date only if it could be the highest, or within 1e-9 of it.
 
     Parameters
     ----------
@@ -43,15 +49,37 @@ def raise_to_cosines(rows: Any, scales: FloatArray, row: int, closest: FloatArra
         In C order.
     scales : array, shape (n,)
         `inverse_lengths`.
-    row : int
-        The number of the row.
+    relevance : array, shape (n,)
+    novelty_weight : float
+    picks : int array, shape (p,)
+        The picked rows, at least one. Their gains are minus infinity.
+    seen : int array, shape (n,)
+        The number of picks that each gain takes into account; updated.
+    closest : array, shape (n,)
+        The highest cosine with these picks, from -1; updated.
+    gains : array, shape (n,)
+        Updated.
     """
-    picked = rows[row].astype(np.float64)
-    for i in range(len(rows)):
-        product = 0.0
-        for j in range(rows.shape[1]):
-            product += picked[j] * rows[i, j]
-        closest[i] = max(closest[i], product * scales[i] * scales[row])
+    highest = -np.inf
+    while True:
+        best = int(np.argmax(gains))
+        if seen[best] < len(picks):
+            row = best
+        else:
+            highest, row = gains[best], -1
+            for other in range(len(gains)):
+                if seen[other] < len(picks) and gains[other] >= highest - 1e-9:
+                    row = other
+                    break
+            if row < 0:
+                return
+        for pick in picks[seen[row] :]:
+            product = 0.0
+            for j in range(rows.shape[1]):
+                product += np.float64(rows[row, j]) * np.float64(rows[pick, j])
+            closest[row] = max(closest[row], product * scales[row] * scales[pick])
+        seen[row] = len(picks)
+        gains[row] = relevance[row] - novelty_weight * closest[row]
 
 
 @compiled(fastmath={"reassoc", "contract"})

