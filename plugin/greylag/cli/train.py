@@ -16,15 +16,21 @@ from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
 from greylag.evaluation import compare, evaluate, table
 from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import parse_features
+from greylag.features.weighting import FeatureParameters
+from greylag.fusion import Union
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.cross_validation import cross_validate
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
+from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
+from greylag.ltr.stack import StackRecipe, train_stack
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Run
 from greylag.trec import write_run
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
@@ -51,6 +57,15 @@ class LearnerOptions:
     restarts: Annotated[int | None, OnlyFor("coordinate-ascent", "--restarts", "Restarts (default 3).")] = None
     seed: Annotated[int | None, OnlyFor("coordinate-ascent", "--seed", "Seed of restarts (default 0).", min=0)] = None
 
+    def make_recipe(self, options: FeatureOptions) -> StackRecipe:
+        """The recipe of the preset stack, which has its own way to learn and to tune parameters."""
+        if self.learner != "greedy" or given(self, "--learner", self.learner).keys() - {"max_features"}:
+            raise ParameterError("--preset stack selects greedily: of the learner, only --max-features can be given")
+        if options.parameters != FeatureParameters():
+            raise ParameterError("--preset stack chooses the features' parameters itself: leave them out")
+        more = () if options.features is None else parse_features(options.features)
+        return StackRecipe(self.measure, pool=options.pool or "sd", more=more, max_features=self.max_features or 10)
+
     def make(self) -> Learner:
         """The learner."""
         return LEARNERS[self.learner](self.measure, **given(self, "--learner", self.learner))
@@ -64,10 +79,18 @@ def train(
     learning: LearnerOptions,
     options: FeatureOptions,
     reading: Reading,
-    run: Annotated[Path | None, typer.Option("--run", help="TREC run to learn to rerank; BM25 by default.")] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: BM25 and QL).")
+    ] = None,
     preselect: Annotated[
         str | None,
         typer.Option("--preselect", help="Preselect features by MMR: mmr:16, or mmr:16:0.7 with a relevance weight."),
+    ] = None,
+    preset: Annotated[
+        Literal["stack"] | None,
+        typer.Option(
+            "--preset", help="stack: tune RM3, and select from it, MRF features, manifold ranking and --features."
+        ),
     ] = None,
     folds: Annotated[
         int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
@@ -86,6 +109,15 @@ def train(
         raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
     if out_run is not None:
         check_output(out_run, [path for path in (out, topics, qrels, run, index) if path is not None])
+    if preset is not None:
+        if preselect is not None or folds is not None:
+            raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
+        recipe = learning.make_recipe(options)
+        check_features(out, recipe.more)
+        rankings = candidates(index, reading.topics(topics), jobs) if run is None else reading.run(run, topics)
+        judgements = reading.qrels(qrels, rankings)
+        save(train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=jobs), out)
+        return
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner, specs, parameters = learning.make(), options.specs, options.parameters
     check_features(out, specs)
@@ -119,7 +151,17 @@ def train(
     if preselection is not None:
         provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
         data = preselection.select(data)
-    model = training.train(data, learner, n_jobs=jobs, provenance=provenance)
+    save(training.train(data, learner, n_jobs=jobs, provenance=provenance), out)
+
+
+def candidates(index: Path, queries: dict[str, str], jobs: int) -> Run:
+    """The union of the top 1000 documents by BM25 and by query likelihood."""
+    lucene = LuceneIndex(index)
+    return Union((lucene.bm25(), lucene.ql())).run(queries, n_jobs=jobs, tag="candidates")
+
+
+def save(model: LinearModel, out: Path) -> None:
+    """Write the model and show its features."""
     model.save(out)
     for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
         typer.echo(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}")

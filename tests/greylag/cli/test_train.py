@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from greylag.ltr import LinearModel
+from greylag.trec import read_run
 from tests.greylag.cli.conftest import Command, Refused
 
 
@@ -73,3 +75,25 @@ def test_mistakes(
     refused: Refused, made: Path, ranked: list[object], tmp_path: Path, words: list[str], reason: str
 ) -> None:
     assert reason in refused("train", *ranked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *words)
+
+
+def test_the_preset_stack(
+    command: Command, refused: Refused, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"k1": (0.9,), "b": (0.4,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}
+    monkeypatch.setattr("greylag.ltr.stack.GRID", grid)
+    model, out = tmp_path / "stack.json", tmp_path / "stack.run"
+    words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--preset", "stack"]
+    code, told, err = command("train", *words, "--max-features", 3, "--features", "score@z")
+    assert (code, err) == (0, "")
+    learned = LinearModel.load(model)
+    assert learned.provenance["preset"] == "stack"
+    assert told.count("\n") == len(learned.features) <= 3
+    assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
+    assert len(read_run(out)) == 8
+    for more, reason in (
+        (["--preselect", "mmr:4"], "takes neither --preselect nor --folds"),
+        (["--mu", "20"], "chooses the features' parameters itself"),
+        (["--retrain"], "only --max-features can be given"),
+    ):
+        assert reason in refused("train", *words, *more)
