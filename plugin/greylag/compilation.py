@@ -1,7 +1,8 @@
 """Compiling loops with Numba, and caching the result where that is possible.
 
-Numba caches in ``NUMBA_CACHE_DIR``, beside the module, or in the user's cache folder. If none of them is writable, or
-the cache is damaged, greylag works without: a cache only saves the seconds of compiling.
+The first process that needs a loop compiles it, which takes seconds, and says so. Numba caches the result in
+``NUMBA_CACHE_DIR``, beside the module, or in the user's cache folder. If none of them is writable, or the cache is
+damaged, greylag works without.
 """
 
 from __future__ import annotations
@@ -73,8 +74,22 @@ def _guard(functions: Any) -> None:
         except Exception as error:
             _warn(f"Numba's cache cannot be emptied ({type(error).__name__}: {error})")
 
-    functions.load_overload = guarded(functions.load_overload, empty)
+    load = guarded(functions.load_overload, empty)
+
+    def loaded(*arguments: Any) -> Any:
+        found = load(*arguments)
+        if found is None:
+            _announce()
+        return found
+
+    functions.load_overload = loaded
     functions.save_overload = guarded(functions.save_overload, lambda: None)
+
+
+@cache
+def _announce() -> None:
+    """Say once what the first command after an installation or an update spends its time on."""
+    _log.info("compiling for this machine; this happens once after an installation or an update")
 
 
 @cache

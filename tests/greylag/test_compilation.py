@@ -57,6 +57,14 @@ def test_a_damaged_cache_is_replaced(folder: Path) -> None:
     assert run(folder) == ("42 1\n", "")
 
 
+def test_compiling_is_announced_once(folder: Path) -> None:
+    more = "\n\n@compiled()\ndef thrice(x):\n    return 3 * x\n\nthrice(1)\n"
+    (folder / "module.py").write_text(MODULE.replace("basicConfig(", "basicConfig(level=logging.INFO, ") + more)
+    announced = "compiling for this machine; this happens once after an installation or an update\n"
+    assert run(folder) == ("42 0\n", announced)
+    assert run(folder) == ("42 1\n", "")
+
+
 def test_without_a_place_for_a_cache(folder: Path) -> None:
     (folder / "__pycache__").write_text("not a folder")
     (folder.parent / "home").write_text("not a folder")

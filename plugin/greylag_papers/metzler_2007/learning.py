@@ -210,11 +210,13 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     held = data.select_queries(fold.test)
     found: dict[str, tuple[RankingData, Learner, Selection]] = {}
     curves: dict[str, Curve] = {}
+    paths: dict[tuple[GreedySelection, tuple[str, ...]], Selection] = {}  # without cut-offs, CHOSEN's is SELECTED's
 
     def select(
         system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut, test: RankingData = held
     ) -> None:
-        path = replace(learner, max_features=options.max_features).fit(training, n_jobs=n_jobs)
+        key = replace(learner, max_features=options.max_features), training.names
+        path = paths[key] if key in paths else paths.setdefault(key, key[0].fit(training, n_jobs=n_jobs))
         found[system] = training, learner, path.head(learner.max_features)
         on_test = after_each_round(path, _named(test, training.names), experiment.measure)
         curves[system] = Curve(path.training_scores, on_test, held_out)
