@@ -92,19 +92,27 @@ def add_gains(
     n_widths = len(widths)
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
     once_in = np.empty_like(document_values)
+    features, used = np.empty(len(sets), np.int64), np.empty(clique_values.shape[1], np.int64)
+    seen = np.full(clique_values.shape[1], -1, np.int64)  # the last clique with a value in this column
     for d in range(len(out)):
         for f in range(len(weightings)):
             once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
     for c in range(len(offsets) - 1):
         if offsets[c] == offsets[c + 1]:
             continue
-        features = np.flatnonzero(multiplicity[sets, c] > 0)
-        used = np.unique(sources[features])
-        for s in used:
-            once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
+        n_features = n_used = 0
+        for u in range(len(sets)):
+            if multiplicity[sets[u], c] > 0:
+                s = sources[u]
+                features[n_features] = u
+                n_features += 1
+                if seen[s] != c:
+                    seen[s], used[n_used] = c, s
+                    n_used += 1
+                    once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
         for i in range(offsets[c], offsets[c + 1]):
             d, code = rows[i], codes[i]
-            for s in used:
+            for s in used[:n_used]:
                 f, w = s // n_widths, s % n_widths
                 if code >= 0:
                     values[s] = once[s] * once_in[d, f] if code <= widths[w] else 0.0
@@ -113,5 +121,5 @@ def add_gains(
                     values[s] = (
                         gain(weightings[f], matches, clique_values[c, s], document_values[d, f]) if matches else 0.0
                     )
-            for u in features:
+            for u in features[:n_features]:
                 out[d, u] += multiplicity[sets[u], c] * values[sources[u]]
