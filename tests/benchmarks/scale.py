@@ -1,0 +1,70 @@
+"""A generated collection of the size of a newswire test collection: features, manifold stages and MMR."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from greylag.diversity import MMR
+from greylag.features import Feature, FeatureExtractor, candidate_pool, parse_features
+from greylag.index import PositionalIndex
+from greylag.lucene import LuceneIndex, build_index
+from greylag.manifold import ManifoldRanker
+from greylag.ranking import Ranking
+from tests.benchmarks.generated import queries, write_documents
+from tests.benchmarks.harness import Row, once, seconds
+from tests.benchmarks.spine import FIVE
+
+N_DOCUMENTS = 800_000
+N_QUERIES = 40
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the generated collection."""
+    with tempfile.TemporaryDirectory() as folder:
+        docs, place = Path(folder, "docs.jsonl"), Path(folder, "index")
+        write_documents(docs, N_DOCUMENTS)
+        build_index(docs, place)
+        docs.unlink()
+        lucene = LuceneIndex(place)
+        index, source, asked = PositionalIndex.from_lucene(lucene), lucene.bm25(1000), queries(N_QUERIES)
+        rankings = [source(query) for query in asked]
+        retrieval = seconds(lambda: [source(query) for query in asked]) / len(asked)
+        yield Row(f"{index.n_documents} documents: Lucene's top 1000, in bulk", 1e3 * retrieval, "ms/query")
+        for label, specs, aim in (("full pool", candidate_pool(), 0.3), ("five features", parse_features(FIVE), 0.1)):
+            yield from feature_rows(label, specs, aim, index, rankings, retrieval)
+        yield from stage_rows(index, [ranking for ranking in rankings if len(ranking) == 1000][:10])
+
+
+def feature_rows(
+    label: str,
+    specs: Sequence[Feature],
+    aim: float,
+    index: PositionalIndex,
+    rankings: Sequence[Ranking],
+    retrieval: float,
+) -> Iterator[Row]:
+    """Features with statistics known, and what the first count of these adds."""
+    alone = replace(index, folder=None)  # keeps no statistics between extractors
+    FeatureExtractor(alone, tuple(specs))(rankings[0])  # loads what is compiled
+    extractor = FeatureExtractor(alone, tuple(specs))
+    cold = once(lambda: [extractor(ranking) for ranking in rankings])
+    warm = seconds(lambda: [extractor(ranking) for ranking in rankings])
+    each = 1e3 / len(rankings)
+    yield Row(f"{label}", warm * each, "ms/query")
+    yield Row(f"{label} / Lucene in bulk", warm / len(rankings) / retrieval, "x", f"at most {aim}")
+    yield Row(f"{label}, first count of statistics", (cold - warm) * each, "ms/query", "at most 5")
+
+
+def stage_rows(index: PositionalIndex, rankings: Sequence[Ranking]) -> Iterator[Row]:
+    """Manifold ranking and MMR at depth 1000."""
+    for graph, aim in (("knn", "at most 20"), ("connecting", "at most 30")):
+        stage = ManifoldRanker(index, depth=1000, graph=graph)  # type: ignore[arg-type]
+        spent = seconds(lambda: [stage(ranking) for ranking in rankings], 3)  # noqa: B023
+        name = f"manifold stage, {graph} graph, {index.n_terms} terms"
+        yield Row(name, 1e3 * spent / len(rankings), "ms/query", aim)
+    mmr = MMR(index, depth=1000, k=100)
+    spent = seconds(lambda: [mmr(ranking) for ranking in rankings], 3)
+    yield Row("MMR, 100 of 1000", 1e3 * spent / len(rankings), "ms/query")
