@@ -282,10 +282,8 @@ def occurrences(
             if width > widest or (width == MANY and tf.max() == 0):
                 continue
             if n == len(documents):
-                documents, codes = (
-                    np.append(documents, np.empty_like(documents)),
-                    np.append(codes, np.empty_like(codes)),
-                )
+                documents = np.append(documents, np.empty_like(documents))
+                codes = np.append(codes, np.empty_like(codes))
             documents[n], codes[n] = d, width
             if width == MANY:
                 if m == len(several):
