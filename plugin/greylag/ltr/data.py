@@ -168,7 +168,10 @@ def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
 
 def linear_scores(data: RankingData, columns: Sequence[int], weights: FloatArray) -> FloatArray:
     """The weighted sum of the columns, shape (n,), added in their order."""
-    return weighted_sum(data.features[:, list(columns)], weights)
+    scores = np.zeros(len(data.docids))
+    for column, weight in zip(columns, weights, strict=True):
+        scores += weight * data.columns[column]
+    return scores
 
 
 def centred(data: RankingData) -> FloatArray:
