@@ -26,8 +26,24 @@ def _check_jobs(jobs: int) -> int:
     return jobs
 
 
-Index = Annotated[Path, typer.Option("--index", help="Lucene index built by greylag, Anserini or Pyserini.")]
-Topics = Annotated[Path, typer.Option("--topics", help="Topics: TSV (qid, tab, text) or TREC format.")]
+def _index_folder(path: Path) -> Path:
+    from greylag.interop import prebuilt_index
+
+    return path if path.exists() else prebuilt_index(path)
+
+
+Index = Annotated[
+    Path,
+    typer.Option(
+        "--index",
+        callback=_index_folder,
+        help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name.",
+    ),
+]
+Topics = Annotated[
+    Path,
+    typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME."),
+]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
 OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
@@ -48,7 +64,10 @@ class Reading:
 
     def topics(self, path: Path) -> dict[str, str]:
         """Query texts by qid."""
-        return read_topics(path, field=self.field, lenient=self.lenient)
+        from greylag.interop import named_topics
+
+        named = None if path.exists() else named_topics(path, field=self.field)
+        return read_topics(path, field=self.field, lenient=self.lenient) if named is None else named
 
     def run(self, path: Path, topics: Path | None) -> Run:
         """A run, with the texts of its queries if topics are given."""
