@@ -51,7 +51,9 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ("{}", r"name: field required"),
-        ("{name: x, colour: red}", r"colour: extra inputs are not permitted \(got 'red'\)"),
+        ("{name: x, colour: red}", r"colour: unknown field \(fields are name, study, data, expected, docs, part,"),
+        ("{name: x, mesures: [AP]}", r"mesures: unknown field; did you mean 'measures'\? \(fields are"),
+        ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field; did you mean 'size'\? \(fields are"),
         ("{name: x, part: {size: 0}}", r"part.size: input should be greater than or equal to 1 \(got 0\)"),
         ("{name: x, part: {folds: 1}}", r"part.folds: .*greater than or equal to 2 \(got 1\)"),
         ("{name: x, measures: [AP, nDGC@10]}", r"measures.1: .*'nDGC@10'.* nDCG"),
