@@ -116,6 +116,6 @@ class WindowStatistics:
         index = self.index
         counts: IntArray = collection_counts(
             table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
-            index.positions, table.widths, table.overlap, table.per_term,
+            index.positions, table.widths, table.overlap, table.per_term, index.n_documents,
         )  # fmt: skip
         return counts

@@ -323,6 +323,7 @@ def collection_counts(
     widths: IntArray,
     overlap: bool,
     per_term: bool,
+    collection_size: int,
 ) -> IntArray:
     """Count each clique within each width over the whole collection, a block of documents at a time.
 
@@ -330,6 +331,8 @@ def collection_counts(
     ----------
     cliques : shape (cliques, largest)
         Term numbers, -1 for a term that the collection lacks, padded with `FILLER`.
+    collection_size : int
+        The number of documents in the collection.
 
     Returns
     -------
@@ -340,13 +343,15 @@ def collection_counts(
     largest, n_widths = cliques.shape[1], len(widths)
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
-    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), out)
+    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), len(positions), out)
     vocabulary, rows = _several_terms(cliques)
     next_posting, last_posting, n_documents = np.empty_like(vocabulary), np.empty_like(vocabulary), 0
     for t, term in enumerate(vocabulary):
         next_posting[t], last_posting[t] = _span(postings_offsets, term, len(postings_docs))
         if next_posting[t] < last_posting[t]:
             n_documents = max(n_documents, postings_docs[last_posting[t] - 1] + 1)
+    if n_documents > collection_size:
+        raise CollectionError(DAMAGED)
     block = max(1, min(n_documents, _BLOCK // max(1, len(vocabulary))))
     postings = np.full((len(vocabulary), block), -1, np.int64)
     having, offsets = np.empty(len(vocabulary) * block, np.int64), np.zeros(len(vocabulary) + 1, np.int64)
@@ -367,19 +372,24 @@ def collection_counts(
                     matches = tf[w] if width == MANY else int(width <= widths[w])
                     out[0, c, w] += matches
                     out[1, c, w] += matches > 0
+    if np.any(next_posting != last_posting):  # not ascending
+        raise CollectionError(DAMAGED)
     return out
 
 
 @_jit
 def _count_terms(
-    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, out: IntArray
+    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, n_tokens: int, out: IntArray
 ) -> None:
     """Set the counts of the cliques of one term, which the index has."""
     for c in range(len(cliques)):
         term = cliques[c, 0]
         if term >= 0 and (cliques.shape[1] == 1 or cliques[c, 1] == FILLER):
             first, end = _span(postings_offsets, term, size)
-            out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
+            cf = postings_starts[end] - postings_starts[first]
+            if cf < end - first or cf > n_tokens:
+                raise CollectionError(DAMAGED)
+            out[0, c, :], out[1, c, :] = cf, end - first
 
 
 @_jit

@@ -223,6 +223,6 @@ def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> I
     for array in alone:
         array.flags.writeable = False  # like the index's arrays, to share their compiled code
     counts_alone: IntArray = collection_counts(
-        table.ordered, cliques, *alone, table.widths, table.overlap, table.per_term
+        table.ordered, cliques, *alone, table.widths, table.overlap, table.per_term, 1
     )
     return counts_alone[0, :, 0]

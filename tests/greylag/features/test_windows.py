@@ -96,6 +96,19 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
         FeatureExtractor(damaged, (FeatureSpec.parse(spec),))(Ranking("1", "new york", ("1", "2"), np.zeros(2)))
 
 
+@pytest.mark.parametrize("value", [-1, 0, 2, 3, 2**31 - 1])
+@pytest.mark.parametrize("place", [1, 4])
+def test_postings_of_documents_that_cannot_be(place: int, value: int) -> None:
+    index = PositionalIndex.from_texts({f"{n}": "new york" for n in range(3)})
+    array = index.postings_docs.copy()  # 0 1 2 0 1 2
+    array[place] = value
+    array.flags.writeable = False
+    damaged = replace(index, postings_docs=array)
+    table = CliqueTable(True, index.term_numbers(["new", "york"])[None], (Window("O", 1),), "indri")
+    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        WindowStatistics(damaged).counts(table)
+
+
 def test_counts_of_a_collection_of_several_blocks() -> None:
     rng = np.random.default_rng(11)
     words = [f"w{i}x" for i in range(60)]
