@@ -28,8 +28,8 @@ from greylag.locks import TEMPORARY, locked, sweep
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
-MAX_STREAM = 1 << 30
-"""The largest content of a pipe or device, in bytes. A regular file may have any size."""
+MAX_STREAM = 1 << 28
+"""The largest content of a pipe or terminal, in bytes. A regular file may have any size."""
 MAX_EXPANSION = 200
 """The largest ratio of a decompressed file larger than `MAX_SMALL` to its gzip file; text compresses far less."""
 MAX_SMALL = 1 << 26
@@ -134,12 +134,14 @@ def read_bytes(path: str | Path) -> bytes:
     Raises
     ------
     FormatError
-        If the file cannot be read, is a damaged gzip file, or is larger than `limited` allows.
+        If the file cannot be read, is a device or a damaged gzip file, or is larger than `limited` allows.
     """
     try:
         with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
             state = os.fstat(raw.fileno())
             size = state.st_size if stat.S_ISREG(state.st_mode) else None
+            if stat.S_ISBLK(state.st_mode) or (stat.S_ISCHR(state.st_mode) and not raw.isatty()):
+                raise FormatError(path, None, "is a device; give a file or a pipe")
             if file.peek(2).startswith(GZIP_MAGIC):
                 content: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=file))
                 return b"".join(limited(path, content, MAX_STREAM if size is None else gzip_limit(size)))

@@ -1,8 +1,10 @@
+import contextlib
 import errno
 import gzip
 import logging
 import math
 import os
+import threading
 import time
 
 import pytest
@@ -244,9 +246,45 @@ def test_gzip_that_expands_beyond_reason_is_refused(tmp_path):
         read_topics(tmp_path / "zeros")
 
 
-def test_endless_devices_are_refused():
-    with pytest.raises(FormatError, match=r"^/dev/zero: contains NUL bytes only"):
-        read_topics("/dev/zero")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/random", "/dev/null"])
+def test_devices_are_refused(device):
+    with pytest.raises(FormatError, match=f"^{device}: is a device; give a file or a pipe$"):
+        read_topics(device)
+
+
+def through_a_pipe(content):
+    """A path to read from, as a shell's process substitution gives, and the thread that writes."""
+    reading, writing = os.pipe()
+
+    def write():
+        with contextlib.suppress(BrokenPipeError), open(writing, "wb") as file:
+            file.write(content)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return reading, thread
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pipes_are_read(packed):
+    content = b"1\tgrey goose\n"
+    reading, thread = through_a_pipe(gzip.compress(content) if packed else content)
+    try:
+        assert read_topics(f"/dev/fd/{reading}") == {"1": "grey goose"}
+    finally:
+        os.close(reading)
+        thread.join()
+
+
+def test_endless_pipes_are_refused(monkeypatch):
+    monkeypatch.setattr("greylag.files.MAX_STREAM", 1 << 21)
+    reading, thread = through_a_pipe(b"1\tx\n" * (1 << 20))
+    try:
+        with pytest.raises(FormatError, match="has more than 2 MB of content"):
+            read_topics(f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)
+        thread.join()
 
 
 def test_a_path_with_nul_is_a_format_error():

@@ -191,9 +191,10 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
     folder = context.folder / "index"
     origin = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)})
-    if read_mark(folder) == origin:
+    found = read_mark(folder)
+    if found == origin:
         context.progress(f"index: {folder}, built before")
     else:
-        n = build_index(docs, folder, collection=form, origin=origin)
+        n = build_index(docs, folder, collection=form, origin=origin, overwrite=found.startswith("{"))
         context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -14,15 +15,25 @@ from typing import Any
 from greylag.errors import CollectionError, ParameterError
 from greylag.files import is_name
 from greylag.folders import make_folder, read_mark
+from greylag.locks import MARK
 from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 
+_OWN_FILE = re.compile(rf"{re.escape(MARK)}|segments_\w+|_\w+\.\w+|write\.lock")  # the mark, and Lucene's
 _log = logging.getLogger("greylag")
 
 
-def build_index(docs: Path, out: Path, *, collection: str | None = None, threads: int = 1, origin: str = "") -> int:
+def build_index(
+    docs: Path,
+    out: Path,
+    *,
+    collection: str | None = None,
+    threads: int = 1,
+    origin: str = "",
+    overwrite: bool = False,
+) -> int:
     """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
 
     The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
@@ -32,7 +43,7 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
     docs : Path
         A file or a folder of files: plain, gzipped or in tar archives.
     out : Path
-        The index folder. It must be absent or empty.
+        The index folder. It must be absent or empty, except as `origin` and `overwrite` allow.
     collection : {"JsonCollection", "TrecCollection", "HtmlCollection"}, optional
         The documents' form. JSON: objects with ``id``, ``contents`` and optionally ``title``, which is indexed too; one
         per line, or a list. HTML: one document per file, identified by the file name. By default the form is detected
@@ -41,7 +52,9 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         Number of indexing threads.
     origin : str, default ""
         What the index is made from, recorded with it (see `greylag.folders.read_mark`). An index in `out` with the same
-        origin is left as it is, and one with another origin is replaced; one without an origin is neither.
+        origin is left as it is, unless it is to be overwritten.
+    overwrite : bool, default False
+        Whether to replace an index in `out` that this function made, in one step when the new one is complete.
 
     Returns
     -------
@@ -51,7 +64,7 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
     Raises
     ------
     ParameterError
-        If an argument is outside its domain, or `out` is not empty.
+        If an argument is outside its domain, or `out` has something that must not be replaced.
     FormatError
         If a document file cannot be read.
     CollectionError
@@ -62,7 +75,8 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
     if threads < 1:
         raise ParameterError(f"threads is {threads}: it must be at least 1")
-    _is_made(out, origin)
+    replaced = _inode(out) if overwrite else None
+    _is_made(out, origin, replaced)
     form = collection or guess_collection(docs)
     start_jvm()
     indexed = 0
@@ -74,20 +88,36 @@ def build_index(docs: Path, out: Path, *, collection: str | None = None, threads
         indexed = _index(docs, laid_out, folder, form, threads)
         shutil.rmtree(laid_out)
 
-    make_folder(out, fill, done=lambda: _is_made(out, origin), mark=origin)
-    if not indexed:  # another process made it
+    make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
+    if not indexed:  # it was there, or another process made it
         with LuceneIndex(out) as made:
             return made.statistics().documents
     return indexed
 
 
-def _is_made(out: Path, origin: str) -> bool:
-    """Whether the folder is an index of this origin; raises `ParameterError` if it must not be replaced."""
+def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
+    """Whether the folder is an index of this origin, other than the one that is to be replaced.
+
+    Raises
+    ------
+    ParameterError
+        If it has anything else.
+    """
     if not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir())):
         return False
-    if not origin or not (found := read_mark(out)):
-        raise ParameterError(f"{out} exists already: delete it, or give another folder")
-    return found == origin
+    if origin and read_mark(out) == origin and _inode(out) != replaced:
+        return True
+    own = out.is_dir() and not out.is_symlink() and (out / MARK).is_file()
+    if not own or _inode(out) != replaced:
+        choice = "delete it, overwrite it (--overwrite)" if own else "delete it"
+        raise ParameterError(f"{out} exists already: {choice}, or give another folder")
+    if others := sorted(path.name for path in out.iterdir() if not _OWN_FILE.fullmatch(path.name)):
+        raise ParameterError(f"{out} is not overwritten: move {others[0]!r}, which is not of an index, elsewhere")
+    return False
+
+
+def _inode(folder: Path) -> int | None:
+    return folder.stat().st_ino if folder.exists() else None
 
 
 @calls_java

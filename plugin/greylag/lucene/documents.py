@@ -7,6 +7,7 @@ does not index titles; so are TREC files whose text is directly in ``<DOC>``, wh
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -73,6 +74,26 @@ def guess_collection(docs: Path) -> str:
     raise CollectionError(f"{docs} contains no files")
 
 
+def stamp_documents(docs: Path, collection: str | None) -> str:
+    """A text that differs if documents have changed: SHA-256 (hex) of their files' names, sizes and times.
+
+    Parameters
+    ----------
+    docs : Path
+        A file or folder.
+    collection : str or None
+        One of `COLLECTIONS`, or None if it is to be detected.
+
+    Raises
+    ------
+    ParameterError
+        If `docs` is neither a file nor a folder.
+    """
+    states = [(str(path.relative_to(docs.parent)), path.stat()) for path in _paths(docs)]
+    stamps = [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+    return hashlib.sha256(json.dumps([collection, stamps]).encode()).hexdigest()
+
+
 def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int]:
     """Fill `folder` with the files that Anserini shall read.
 
@@ -125,14 +146,18 @@ def _paths(docs: Path) -> list[Path]:
     if docs.is_file():
         return [docs]
     if not docs.is_dir():
-        raise ParameterError(f"{docs} does not exist: give a file or a folder of documents")
-    found = sorted(path for path in docs.rglob("*") if path.is_file())
-    hidden = [any(part.startswith(".") for part in path.relative_to(docs).parts) for path in found]
-    return [
-        path
-        for path, skip in zip(found, hidden, strict=True)
-        if not skip and not path.name.lower().startswith("readme")
-    ]
+        what = "is neither a file nor a folder" if docs.exists() else "does not exist"
+        raise ParameterError(f"{docs} {what}: give a file or a folder of documents")
+    found = []
+    for path in sorted(docs.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(docs).parts)
+        if hidden or path.name.lower().startswith("readme"):
+            continue
+        if path.is_file():
+            found.append(path)
+        elif path.is_symlink() or not path.is_dir():  # a folder behind a link would not be searched
+            raise ParameterError(f"{path} is neither a file nor a folder: remove it, or put the documents in its place")
+    return found
 
 
 class _Unzipped(gzip.GzipFile):
@@ -161,7 +186,10 @@ def _is_packed(path: Path) -> bool:
 
 
 def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """The files of `docs`, unpacked, with their names. Read each one before requesting the next."""
+    """The files of `docs`, unpacked, with their names. Read each one before requesting the next.
+
+    Of an archive these are all files, hidden ones and READMEs among them, as for Anserini.
+    """
     for path in _paths(docs):
         with _reading(path):
             if path.name.lower().endswith(_TAR):

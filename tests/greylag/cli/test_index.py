@@ -32,3 +32,29 @@ def test_mistakes(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "thesis.txt").write_text("x")
     assert "exists already" in refused(*words)
+
+
+def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command: Command, tmp_path: Path) -> None:
+    docs, out = tmp_path / "docs.jsonl", tmp_path / "index"
+    docs.write_bytes((DEMO / "docs.jsonl").read_bytes())
+    words = ["index", docs, "--out", out]
+    first = command(*words)
+    (export,) = (tmp_path / "index.greylag").iterdir()
+    export.rename(export.with_name(f".{export.name}.greylag-part"))  # as a killed process leaves it
+    (export.parent / f".{export.name}.greylag-lock").touch()
+    built = out.stat().st_ino
+    assert command(*words) == first
+    assert command(*words) == first
+    assert (out.stat().st_ino, list(export.parent.iterdir())) == (built, [export])
+
+
+def test_documents_that_have_changed(command: Command, refused: Refused, tmp_path: Path) -> None:
+    docs, out = tmp_path / "docs.jsonl", tmp_path / "index"
+    words = ["index", docs, "--out", out]
+    for number in (1, 2):
+        docs.write_text(f'{{"id": "{number}", "contents": "goose"}}\n')
+        if number == 2:
+            assert "index exists already: delete it, overwrite it (--overwrite), or give another" in refused(*words)
+        assert command(*words, "--overwrite")[:2] == (0, f"{out}: 1 documents, 1 tokens, 1 terms\n")
+        assert PositionalIndex.from_lucene(out).docid(0) == str(number)
+        assert len(list((tmp_path / "index.greylag").iterdir())) == 1

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.locks import MARK
 from greylag.lucene.build import _run_in_background, build_index
 from greylag.lucene.documents import guess_collection, lay_out
 from greylag.lucene.jvm import java_class, pyjnius, reason
@@ -139,12 +140,53 @@ def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     _, index = build(tmp_path, {"j.json": GOOD})
     before = index.fingerprint
-    with pytest.raises(ParameterError, match="index exists already: delete it, or give another folder"):
+    with pytest.raises(ParameterError, match=r"index exists already: delete it, overwrite it \(--overwrite\), or give"):
         build(tmp_path, {"j.json": GOOD})
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="file exists already"):
         build_index(tmp_path / "docs", tmp_path / "file")
     assert LuceneIndex(tmp_path / "index").fingerprint == before
+
+
+def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
+    out, docs = tmp_path / "index", {"t.trec": TREC}
+    assert build(tmp_path, {"j.json": GOOD}, overwrite=True)[0] == 1
+    assert build(tmp_path, docs, overwrite=True)[0] == 2
+    assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
+    (out / "thesis.txt").write_text("x")
+    with pytest.raises(ParameterError, match=r"index is not overwritten: move 'thesis.txt', which is not of an index"):
+        build(tmp_path, docs, overwrite=True)
+    (out / "thesis.txt").rename(tmp_path / "thesis.txt")
+    (tmp_path / "link").symlink_to(out)
+    (out / MARK).rename(tmp_path / "mark")
+    for name in ("index", "link", "thesis.txt"):
+        with pytest.raises(ParameterError, match=f"{name} exists already: delete it, or give another folder"):
+            build_index(tmp_path / "docs" / "t.trec", tmp_path / name, overwrite=True)
+    assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
+    assert (tmp_path / "thesis.txt").read_text() == "x"
+
+
+def test_an_index_of_the_same_origin_is_left_or_overwritten(tmp_path: Path) -> None:
+    _, index = build(tmp_path, {"j.json": GOOD}, origin="a")
+    before = (index.path.stat().st_ino, index.fingerprint)
+    count, index = build(tmp_path, {"j.json": GOOD}, origin="a")
+    assert (count, index.path.stat().st_ino, index.fingerprint) == (1, *before)
+    with pytest.raises(ParameterError, match="overwrite it"):
+        build(tmp_path, {"j.json": GOOD}, origin="b")
+    _, index = build(tmp_path, {"j.json": GOOD}, origin="a", overwrite=True)
+    assert index.path.stat().st_ino != before[0]
+
+
+@pytest.mark.parametrize("name", ["d.tar", "d.tgz"])
+def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path: Path, name: str) -> None:
+    """A ``.tgz`` of HTML is unpacked by Anserini itself, everything else by greylag."""
+    html = tar({"a/README.html": HTML, ".b/.c.html": HTML}, "w" if name == "d.tar" else "w:gz")
+    (tmp_path / "html").mkdir()
+    assert build(tmp_path / "html", {name: html})[0] == 2
+    assert len(found(LuceneIndex(tmp_path / "html" / "index"), "goose")) == 2
+    (tmp_path / "trec").mkdir()
+    trec = tar({"a/readme": TREC, ".b/.c": OTHER}, "w" if name == "d.tar" else "w:gz")
+    assert build(tmp_path / "trec", {name: trec})[0] == 4
 
 
 def test_relative_paths_follow_pythons_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +287,6 @@ def test_two_processes_building_one_index(tmp_path: Path) -> None:
     both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in "12"]
     errors = sorted(process.communicate()[1] for process in both)
     assert errors[0] == ""
-    assert errors[1].splitlines()[-1].endswith("index exists already: delete it, or give another folder")
+    assert "index exists already: delete it, overwrite it" in errors[1].splitlines()[-1]
     assert found(LuceneIndex(tmp_path / "index"), "x") == ["1"]
     assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
-from greylag.lucene.documents import guess_collection, lay_out
+from greylag.lucene.documents import guess_collection, lay_out, stamp_documents
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, TREC
 
 
@@ -111,6 +112,36 @@ def test_an_archive_that_expands_beyond_reason_is_refused(tmp_path: Path) -> Non
     (tmp_path / "out").mkdir()
     with pytest.raises(FormatError, match=r"h.tar.gz: cannot be read: more than \d+ MB of content: is it the right"):
         lay_out(tmp_path / "h.tar.gz", "HtmlCollection", tmp_path / "out", 1)
+
+
+@pytest.mark.parametrize("kind", ["link to a folder", "dangling link", "pipe"])
+def test_what_is_neither_file_nor_folder_is_refused(tmp_path: Path, kind: str) -> None:
+    docs, path = tmp_path / "docs", tmp_path / "docs" / "sub" / "b"
+    path.parent.mkdir(parents=True)
+    (docs / "a").write_text("<DOC>")
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path if kind == "link to a folder" else tmp_path / "none")
+    with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder: remove it"):
+        guess_collection(docs)
+    if kind == "pipe":
+        with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder: give"):
+            guess_collection(path)
+
+
+def test_the_stamp_of_documents_differs_if_they_do(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a").write_text("a")
+    stamps = [stamp_documents(tmp_path / "docs", None)]
+    assert stamps == [stamp_documents(tmp_path / "docs", None)]
+    stamps.append(stamp_documents(tmp_path / "docs", "TrecCollection"))
+    stamps.append(stamp_documents(tmp_path / "docs" / "a", None))
+    (tmp_path / "docs" / "b").touch()
+    stamps.append(stamp_documents(tmp_path / "docs", None))
+    os.utime(tmp_path / "docs" / "b", ns=(0, 1))
+    stamps.append(stamp_documents(tmp_path / "docs", None))
+    assert len(set(stamps)) == len(stamps)
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
