@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import brute_postings, exported, write_json
+from tests.robustness.places import largest_file
 
 
 @pytest.mark.parametrize("limit", [1, 13, 100, 10**6])
@@ -92,3 +94,17 @@ def test_a_failed_transfer_is_one_error(small: LuceneIndex, monkeypatch: pytest.
     with pytest.raises(CollectionError, match=r"is the disk full\? \(NoSuchElementException") as caught:
         next(transfers.postings_blocks(small._terms("contents")))
     assert "\n" not in str(caught.value)
+
+
+def test_a_full_folder_for_temporary_files_is_one_line_and_stays_empty(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    terms = small._terms("contents")
+    expected = next(transfers.postings_blocks(terms)).terms
+    with largest_file(16), pytest.raises(CollectionError, match=r"is the disk full\? \(IOException") as caught:
+        next(transfers.postings_blocks(terms))
+    assert f"written to {tmp_path}/" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not any(tmp_path.iterdir())
+    assert next(transfers.postings_blocks(terms)).terms == expected
