@@ -127,17 +127,18 @@ def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str,
         return collection, _write_json(_json_documents(docs), folder, parts)
     if collection == "TrecCollection" and _is_bare(docs):
         return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
+    prefix = "_" if collection == "TrecCollection" else ""  # Anserini leaves out TREC files called readme
     count = sum(1 for _ in (_trec_elements(docs) if collection == "TrecCollection" else _files(docs)))
     for number, path in enumerate(_paths(docs)):
         if _is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
                 place.mkdir(parents=True)
-                with _reading(name), (place / name.name.removesuffix(".gz")).open("wb") as copy:
+                with _reading(name), (place / f"{prefix}{name.name.removesuffix('.gz')}").open("wb") as copy:
                     shutil.copyfileobj(file, copy)
         else:
             (folder / str(number)).mkdir()
-            (folder / str(number) / path.name).symlink_to(path.resolve())
+            (folder / str(number) / f"{prefix}{path.name}").symlink_to(path.resolve())
     return collection, count
 
 

@@ -189,6 +189,11 @@ def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path: Path, name: 
     assert build(tmp_path / "trec", {name: trec})[0] == 4
 
 
+@pytest.mark.parametrize("name", ["readme.trec", ".hidden.trec"])
+def test_a_file_is_indexed_whatever_its_name(tmp_path: Path, name: str) -> None:
+    assert build(tmp_path, {name: TREC})[0] == 2
+
+
 def test_relative_paths_follow_pythons_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "j.json").write_text(GOOD)
