@@ -331,8 +331,6 @@ def collection_counts(
     ----------
     cliques : shape (cliques, largest)
         Term numbers, -1 for a term that the collection lacks, padded with `FILLER`.
-    collection_size : int
-        The number of documents in the collection.
 
     Returns
     -------
@@ -343,19 +341,17 @@ def collection_counts(
     largest, n_widths = cliques.shape[1], len(widths)
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
-    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), len(positions), out)
+    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), out)
     vocabulary, rows = _several_terms(cliques)
     next_posting, last_posting, n_documents = np.empty_like(vocabulary), np.empty_like(vocabulary), 0
     for t, term in enumerate(vocabulary):
         next_posting[t], last_posting[t] = _span(postings_offsets, term, len(postings_docs))
         if next_posting[t] < last_posting[t]:
             n_documents = max(n_documents, postings_docs[last_posting[t] - 1] + 1)
-    if n_documents > collection_size:
-        raise CollectionError(DAMAGED)
     block = max(1, min(n_documents, _BLOCK // max(1, len(vocabulary))))
     postings = np.full((len(vocabulary), block), -1, np.int64)
     having, offsets = np.empty(len(vocabulary) * block, np.int64), np.zeros(len(vocabulary) + 1, np.int64)
-    for start in range(0, n_documents, block):
+    for start in range(0, min(n_documents, collection_size), block):
         _fill(start, postings_docs, next_posting, last_posting, postings, having, offsets)
         for c in range(len(cliques)):
             if rows[c, 0] < 0:
@@ -372,24 +368,21 @@ def collection_counts(
                     matches = tf[w] if width == MANY else int(width <= widths[w])
                     out[0, c, w] += matches
                     out[1, c, w] += matches > 0
-    if np.any(next_posting != last_posting):  # not ascending
+    if np.any(next_posting != last_posting) or np.any(out[0] < out[1]):
         raise CollectionError(DAMAGED)
     return out
 
 
 @_jit
 def _count_terms(
-    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, n_tokens: int, out: IntArray
+    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, out: IntArray
 ) -> None:
     """Set the counts of the cliques of one term, which the index has."""
     for c in range(len(cliques)):
         term = cliques[c, 0]
         if term >= 0 and (cliques.shape[1] == 1 or cliques[c, 1] == FILLER):
             first, end = _span(postings_offsets, term, size)
-            cf = postings_starts[end] - postings_starts[first]
-            if cf < end - first or cf > n_tokens:
-                raise CollectionError(DAMAGED)
-            out[0, c, :], out[1, c, :] = cf, end - first
+            out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
 
 
 @_jit
