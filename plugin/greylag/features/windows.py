@@ -70,10 +70,8 @@ def _match_unordered(
 ) -> None:
     """Add to `tf` the matches within N tokens, or N x size `per_term`, for each width N.
 
-    Equal terms of the clique are adjacent.
-
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
-    greatest is where the shortest one ends. A term that the clique has twice needs its next occurrence, too.
+    greatest is where the shortest one ends. A term that the clique has twice, at adjacent places, needs its next one.
     """
     last[:] = -1
     copies[:] = 1
