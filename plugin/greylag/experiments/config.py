@@ -18,8 +18,9 @@ from typing import Annotated, Any, TypeVar, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation import parse_measure
+from greylag.features.spec import feature_files, parse_feature
 from greylag.files import read_bytes
 from greylag.ltr.objectives import Objective
 
@@ -101,8 +102,9 @@ class Experiment(Settings):
         return Path(os.path.normpath((self.own_folder if name.startswith(".") else self.data_folder) / name))
 
     def paths(self) -> Iterator[Path]:
-        """What the text fields would be as paths. Most of them name no file."""
-        return map(self.path, _texts(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"})))
+        """What the text fields, and the files of features among them, would be as paths. Most of them name no file."""
+        for text in _texts(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"})):
+            yield from map(self.path, [text, *_files_of_feature(text)])
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -111,6 +113,14 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for part in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(part)
+
+
+def _files_of_feature(text: str) -> list[str]:
+    """The files that a feature is read from, such as that of ``run:FILE``; none if the text is not a feature."""
+    try:
+        return feature_files([parse_feature(text)])
+    except GreylagError:
+        return []
 
 
 class _Loader(yaml.SafeLoader):

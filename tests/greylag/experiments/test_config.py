@@ -147,6 +147,9 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.path("/absolute") == Path("/absolute")
     assert tmp_path / "data" / "d" / "docs.jsonl" in found.paths()
     assert tmp_path / "data" / "x" not in found.paths()
+    features = {"measures": [], "docs": "run:a.run@minmax", "objective": "AP"}
+    with_feature = check_fields(tmp_path / "configs" / "x.yaml", fields | features, Sample)
+    assert tmp_path / "data" / "a.run" in with_feature.paths()
     monkeypatch.setenv("GREYLAG_DATA", str(tmp_path / "elsewhere"))
     found = check_fields(tmp_path / "configs" / "x.yaml", fields, Sample)
     assert found.path("d") == tmp_path / "elsewhere" / "d"
