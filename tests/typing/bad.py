@@ -48,7 +48,7 @@ MMR(index, lambd=0.5)  # call-arg reportCallIssue
 MMR(index, 20)  # call-arg reportCallIssue
 MMR("index")  # arg-type reportArgumentType
 EssentialPages(index, 20, 5)  # call-arg reportCallIssue
-ManifoldRanker(index, 30, 0.9)  # call-arg reportCallIssue
+ManifoldRanker(index, None, 30)  # call-arg reportCallIssue
 ManifoldRanker(index, graph="ring")  # arg-type reportArgumentType
 ManifoldRanker(index, k=10)  # call-arg reportCallIssue
 MRFRanker(index, model)  # arg-type reportArgumentType

@@ -19,7 +19,6 @@ from typer.core import TyperGroup
 from greylag import __version__
 from greylag.cli.groups import flatten
 from greylag.errors import GreylagError, one_line
-from greylag.folders import in_folder
 
 COMMANDS = {
     "index": "Index documents with positions.",
@@ -116,7 +115,7 @@ def main() -> None:
         _discard_output()
         code = 1
     except OSError as error:
-        place = error.filename or ("output" if in_folder() else "the working folder was removed")
+        place = error.filename or _place()
         code = _fail(f"{place}: {error.strerror}" if error.strerror else str(error))
         if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
             _discard_output()
@@ -138,6 +137,13 @@ def _show_all_names() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _place() -> str:
+    """What an error without a file's name is about."""
+    from greylag.folders import in_folder
+
+    return "output" if in_folder() else "the working folder was removed"
 
 
 def _discard_output() -> None:

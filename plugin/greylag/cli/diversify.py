@@ -106,15 +106,16 @@ def diversify(
     """
     stage = method.stage(index, lenient=reading.lenient)
     rankings = reading.run(run, topics)
+    ensemble = stage if isinstance(stage, CSSVM) and not method.fuse else None
+    paths = [_numbered(out, number) for number in range(1, len(ensemble.model.members) + 1)] if ensemble else []
+    for path in paths:
+        check_output(path, [file for file in (run, topics, method.model, method.titles) if file is not None])
     made_up = next_tag(rankings.tag, method.method)
     if isinstance(stage, SVMDiv | CSSVM):
         made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
     tag = tag or made_up
-    if isinstance(stage, CSSVM) and not method.fuse:
-        paths = [_numbered(out, number) for number in range(1, len(stage.model.members) + 1)]
-        for path in paths:
-            check_output(path, [file for file in (run, topics, method.model, method.titles) if file is not None])
-        runs = stage.member_runs(rankings, n_jobs=jobs, tag=tag)
+    if ensemble:
+        runs = ensemble.member_runs(rankings, n_jobs=jobs, tag=tag)
         for path, member_run in zip(paths, runs, strict=True):
             write_run(member_run, path)
         typer.echo(" ".join(map(str, paths)))

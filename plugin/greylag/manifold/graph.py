@@ -242,7 +242,8 @@ def _all_distances(points: Any) -> FloatArray:
 def _sparse_distances(points: sparse.csr_array, products: FloatArray) -> FloatArray:
     from greylag.manifold.products import condensed_distances
 
-    distances: FloatArray = condensed_distances(products, (points * points).sum(axis=1))
+    distances = np.empty_like(products)
+    condensed_distances(products, (points * points).sum(axis=1), distances)
     return distances
 
 
@@ -250,7 +251,9 @@ def _sparse_products(points: sparse.csr_array) -> FloatArray:
     """The n(n-1)/2 inner products in the order of `_all_distances`."""
     from greylag.manifold.products import condensed_products
 
-    products: FloatArray = condensed_products(_arrays(points), _arrays(points.tocsc()))
+    n = points.shape[0]
+    products = np.empty(n * (n - 1) // 2)
+    condensed_products(_arrays(points), _arrays(points.tocsc()), products)
     return products
 
 
@@ -304,12 +307,14 @@ def _all_products(points: Any) -> FloatArray:
 
 
 def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
+    from scipy.spatial.distance import squareform
+
     n = points.shape[0]
     if sparse.issparse(points):
         products = _sparse_products(points)
         distances = _sparse_distances(points, products)
     else:
-        products, distances = _all_products(points)[np.triu_indices(n, 1)], _all_distances(points)
+        products, distances = squareform(_all_products(points), checks=False), _all_distances(points)
     products[distances > _longest_tree_edge(distances)] = 0
     return _from_condensed(products, n)
 

@@ -32,39 +32,34 @@ def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, 
 
 
 @_jit
-def condensed_products(by_point: Any, by_coordinate: Any) -> FloatArray:
-    """The inner products of all pairs of n points, in the order of `scipy.spatial.distance.pdist`.
+def condensed_products(by_point: Any, by_coordinate: Any, products: FloatArray) -> None:
+    """Compute the inner products of all pairs of n points, in the order of `scipy.spatial.distance.pdist`.
 
     Parameters
     ----------
     by_point, by_coordinate : tuple of arrays
         ``indptr``, ``indices`` and ``data`` of the points in CSR and in CSC format, indices ascending.
-
-    Returns
-    -------
-    shape (n (n - 1) / 2,)
+    products : array, shape (n (n - 1) / 2,)
+        Overwritten. NumPy owns it, as SciPy would copy an array that a compiled function made.
     """
     n, pair = len(by_point[0]) - 1, 0
-    products, row, after = np.empty(n * (n - 1) // 2), np.empty(n), by_coordinate[0][:-1].copy()
+    row, after = np.empty(n), by_coordinate[0][:-1].copy()
     for i in range(n):
         _products_after(i, by_point, by_coordinate, after, row)
         products[pair : pair + n - i - 1] = row[i + 1 :]
         pair += n - i - 1
-    return products
 
 
 @_jit
-def condensed_distances(products: FloatArray, squared_norms: FloatArray) -> FloatArray:
-    """The Euclidean distances of all pairs from their inner products; points that are equal up to rounding have 0."""
+def condensed_distances(products: FloatArray, squared_norms: FloatArray, distances: FloatArray) -> None:
+    """Compute the Euclidean distances of all pairs from their inner products; 0 for points equal up to rounding."""
     n, pair = len(squared_norms), 0
-    distances = np.empty_like(products)
     for i in range(n):
         for j in range(i + 1, n):
             norms = squared_norms[i] + squared_norms[j]
             square = norms - 2 * products[pair]
             distances[pair] = 0.0 if square < 1e-14 * norms else np.sqrt(square)
             pair += 1
-    return distances
 
 
 @_jit

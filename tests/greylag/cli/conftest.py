@@ -34,6 +34,14 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return run
 
 
+def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
+    """What a command gave, without the warning that it ranks topics that its model was trained on, which it must have."""
+    code, out, err = result
+    remarks = [line for line in err.splitlines() if "are among those that the model was trained on" in line]
+    assert len(remarks) == 1
+    return code, out, err.replace(f"{remarks[0]}\n", "")
+
+
 @pytest.fixture
 def refused(command: Command) -> Refused:
     """Run a command that must fail with code 2 and one line, and return that line."""

@@ -23,7 +23,7 @@ from greylag.diversity import (
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import FloatArray, run_step
-from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.cli.conftest import DEMO, Command, Refused, unremarked
 
 
 def test_from_judgements_to_a_diverse_run(
@@ -39,7 +39,7 @@ def test_from_judgements_to_a_diverse_run(
     assert learned.features.document_features == ("score", "SD/ordered/LM-O-4")
     assert learned.provenance["C"] == 10.0
     words = [*few, "--method", "svmdiv", "--model", model, "--titles", DEMO / "docs.jsonl", "--k", "10", "--out", out]
-    assert command("diversify", *words) == (0, "", "")
+    assert unremarked(command("diversify", *words)) == (0, "", "")
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
     assert read_run(out).tag == "bm25-svmdiv"
@@ -55,9 +55,13 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert 0 < learned.provenance["mean_angle"] <= 180
     words = [*few, "--method", "cssvm", "--model", ensemble, "--k", "5"]
     paths = [tmp_path / f"div.{member}.run" for member in (1, 2, 3)]
-    assert command("diversify", *words, "--out", tmp_path / "div.run") == (0, f"{' '.join(map(str, paths))}\n", "")
+    assert unremarked(command("diversify", *words, "--out", tmp_path / "div.run")) == (
+        0,
+        f"{' '.join(map(str, paths))}\n",
+        "",
+    )
     assert not (tmp_path / "div.run").exists()
-    assert command("diversify", *words, "--out", tmp_path / "div.run", "--fuse") == (0, "", "")
+    assert unremarked(command("diversify", *words, "--out", tmp_path / "div.run", "--fuse")) == (0, "", "")
     index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     for number, (path, member) in enumerate(zip(paths, learned.members, strict=True), 1):
         assert read_run(path).tag == f"bm25-cssvm-{number}"
@@ -105,7 +109,7 @@ def test_an_ensemble_that_cannot_rank_writes_nothing(
 
     monkeypatch.setattr("greylag.diversity.cssvm.word_coverage", fail_on_the_third)
     words = [*few, "--method", "cssvm", "--model", ensemble, "--out", tmp_path / "div.run"]
-    assert command("diversify", *words) == (2, "", "greylag: error: no third\n")
+    assert unremarked(command("diversify", *words)) == (2, "", "greylag: error: no third\n")
     assert not list(tmp_path.glob("div*"))
 
 
@@ -142,7 +146,7 @@ def test_methods_that_learn_nothing(
     }
     stage, own = stages[method]
     words = [*few, "--method", method, "--depth", "20", "--k", "5", *own, "--out", out]
-    assert command("diversify", *words) == (0, "", "")
+    assert unremarked(command("diversify", *words)) == (0, "", "")
     expected = run_step(stage, read_run(few[-1]))
     assert [ranking.docids for ranking in read_run(out).rankings] == [r.docids for r in expected.rankings]
 
@@ -159,7 +163,7 @@ def test_few_candidates_and_documents_without_words(
     assert (
         command("train-diversity", *words, "--qrels", made / "qrels.subtopics.txt", "--out", model, "--k", "6")[0] == 0
     )
-    assert command("diversify", *words, "--method", "svmdiv", "--model", model, "--out", out) == (0, "", "")
+    assert unremarked(command("diversify", *words, "--method", "svmdiv", "--model", model, "--out", out)) == (0, "", "")
     before, after = read_run(run), read_run(out)
     assert all(sorted(after[qid].docids) == sorted(before[qid].docids) for qid in before)
 
@@ -189,7 +193,10 @@ def test_models_bring_their_preset(
         (["--method", "mmr", "--titles", "t"], "--titles is for --method svmdiv or cssvm, not for mmr"),
         (["--method", "svmdiv", "--model", "SUB"], "not a model file"),
         (["--seed", "1"], "--seed is for --method random, not for mmr"),
-        (["--method", "random", "--relevance-weight", "1"], "--relevance-weight is for --method mmr, not for random"),
+        (
+            ["--method", "random", "--relevance-weight", "1"],
+            "--relevance-weight is for --method mmr or xquad, not for random",
+        ),
         (["--method", "random", "--seed", "-1"], "Invalid value for '--seed'"),
         (["--transfer"], "--transfer is for --method svmdiv or cssvm, not for mmr"),
         (["--method", "tea"], "'tea' is not one of"),

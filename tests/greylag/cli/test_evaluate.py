@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.cli.conftest import Command, Refused, unremarked
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
     words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
     assert command("train", *words)[0] == 0
-    assert command("rerank", *ranked, "--model", model, "--out", reranked) == (0, "", "")
+    assert unremarked(command("rerank", *ranked, "--model", model, "--out", reranked)) == (0, "", "")
     words = [*ranked[:-1], reranked, "--method", "mmr", "--k", "10", "--out", diverse]
     assert command("diversify", *words) == (0, "", "")
     words = ["--qrels", made / "qrels.txt", reranked, "--baseline", made / "bm25.run", "-m", "map"]

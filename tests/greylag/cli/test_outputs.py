@@ -20,6 +20,7 @@ OPTIONS = {
     "rerank": ["--index", "i", "--topics", "t", "--run", "r", "--model", "IN"],
     "train-diversity": ["--index", "i", "--topics", "t", "--run", "r", "--qrels", "q", "--titles", "IN"],
     "diversify": ["--index", "i", "--run", "IN"],
+    "fuse": ["--run", "r", "--run", "IN"],
     "experiment": ["IN"],
 }
 

@@ -78,7 +78,9 @@ def test_the_stage_on_the_demonstration_collection(tmp_path: Path) -> None:
     assert page.rows[1:5] == [[stage, *map(str, results["alphas"][stage])] for stage in stages]
     assert "bm25 has AP 0.8670 over 24 queries" in page.text
     difference = scores["mrf-full-scores"]["AP"] - scores["mrf"]["AP"]
-    assert any(row[:4] == ["mrf-full-scores", "mrf", "AP", f"{difference:.4f}"] for row in page.rows)
+    assert any(
+        row[:3] == ["mrf-full-scores", "mrf", "AP"] and row[3].rstrip("*") == f"{difference:+.4f}" for row in page.rows
+    )
     times = json.loads((out / "times.json").read_text())
     assert next(iter(times)) == "full, 50 documents"
     assert ["full", *(f"{1e3 * seconds / 20:.1f}" for seconds in times.values())] in page.rows

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError
+from greylag.lucene import lucene_index
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.lucene_index import LuceneIndex
 
@@ -42,14 +43,18 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert "pip" not in failed[0].detail
 
 
-def test_a_flipped_bit_is_found(small: LuceneIndex, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (lucene_index.SMALL, "index")])
+def test_a_flipped_bit_is_found(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
+) -> None:
+    monkeypatch.setattr(lucene_index, "SMALL", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     postings = next(copy.glob("*.pos"))
     content = bytearray(postings.read_bytes())
     content[len(content) // 2] ^= 1
     postings.write_bytes(content)
     failed = [check for check in diagnose(copy) if not check.ok]
-    assert [check.name for check in failed] == ["integrity"]
+    assert [check.name for check in failed] == [name]
     assert "copy is damaged (CorruptIndexException: checksum failed" in failed[0].detail
 
 
