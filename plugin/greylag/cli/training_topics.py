@@ -13,14 +13,14 @@ from typing import Any, Protocol
 from greylag.ranking import Run
 
 MARK = "+training-topics"
-"""The end of the tag of a run with rankings of training topics."""
+"""In the tag of a run with rankings of training topics."""
 
 log = logging.getLogger(__name__)
 
 
 def next_tag(tag: str, step: str) -> str:
     """The tag of what a step makes of a run: ``bm25-mmr`` for ``bm25``. The mark stays at the end."""
-    return f"{tag.removesuffix(MARK)}-{step}{MARK if tag.endswith(MARK) else ''}"
+    return f"{tag.replace(MARK, '')}-{step}{MARK if MARK in tag else ''}"
 
 
 class Trained(Protocol):
@@ -55,10 +55,10 @@ def mark_training_topics(model: Trained, topics: Iterable[str], fingerprint: str
         f"{len(seen)} of {len(qids)} topics are among those that the model was trained on: their scores say nothing "
         "about other topics; for held-out rankings, use greylag train --folds"
     )
-    return tag.removesuffix(MARK) + MARK
+    return tag.replace(MARK, "") + MARK
 
 
 def warn_of_training_topics(path: Path, run: Run) -> None:
     """Warn if a run is marked as one with training topics."""
-    if run.tag.endswith(MARK):
+    if MARK in run.tag:
         log.warning(f"{path}: its model was trained on topics of this run: its scores say nothing about other topics")

@@ -35,7 +35,7 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 
 def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
-    """What a command gave, without the warning that it ranks topics that its model was trained on, which it must have."""
+    """What a command gave, without the warning that it ranks topics that its model was trained on."""
     code, out, err = result
     remarks = [line for line in err.splitlines() if "are among those that the model was trained on" in line]
     assert len(remarks) == 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run, read_subtopic_qrels, read_topics
+from greylag.cli.training_topics import MARK
 from greylag.diversity import (
     CSSVM,
     MMR,
@@ -42,7 +43,7 @@ def test_from_judgements_to_a_diverse_run(
     assert unremarked(command("diversify", *words)) == (0, "", "")
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
-    assert read_run(out).tag == "bm25-svmdiv"
+    assert read_run(out).tag == f"bm25-svmdiv{MARK}"
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
 
@@ -64,11 +65,11 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert unremarked(command("diversify", *words, "--out", tmp_path / "div.run", "--fuse")) == (0, "", "")
     index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     for number, (path, member) in enumerate(zip(paths, learned.members, strict=True), 1):
-        assert read_run(path).tag == f"bm25-cssvm-{number}"
+        assert read_run(path).tag == f"bm25-cssvm{MARK}-{number}"
         stage = SVMDiv(member, index, k=5)
         assert all(read_run(path)[qid].docids == stage(ranking).docids for qid, ranking in before.items())
     fused, stage = read_run(tmp_path / "div.run"), CSSVM(learned, index, k=5)
-    assert fused.tag == "bm25-cssvm"
+    assert fused.tag == f"bm25-cssvm{MARK}"
     assert all(fused[qid].docids == stage(ranking).docids for qid, ranking in before.items())
 
     # On every query, no run loses less than the best of them.
@@ -128,7 +129,7 @@ def test_models_are_told_apart(
     # One model is an ensemble of one.
     assert learn(made / "qrels.subtopics.txt", tmp_path / "one.json")[0] == 0
     words = [*few, "--model", tmp_path / "one.json", "--out", out, "--tag", "x", "--method"]
-    assert command("diversify", *words, "svmdiv") == (0, "", "")
+    assert unremarked(command("diversify", *words, "svmdiv")) == (0, "", "")
     assert command("diversify", *words, "cssvm")[0] == 0
     assert read_run(tmp_path / "out.1.run").rankings == read_run(out).rankings
 
@@ -146,7 +147,7 @@ def test_methods_that_learn_nothing(
     }
     stage, own = stages[method]
     words = [*few, "--method", method, "--depth", "20", "--k", "5", *own, "--out", out]
-    assert unremarked(command("diversify", *words)) == (0, "", "")
+    assert command("diversify", *words) == (0, "", "")
     expected = run_step(stage, read_run(few[-1]))
     assert [ranking.docids for ranking in read_run(out).rankings] == [r.docids for r in expected.rankings]
 
@@ -163,7 +164,10 @@ def test_few_candidates_and_documents_without_words(
     assert (
         command("train-diversity", *words, "--qrels", made / "qrels.subtopics.txt", "--out", model, "--k", "6")[0] == 0
     )
-    assert unremarked(command("diversify", *words, "--method", "svmdiv", "--model", model, "--out", out)) == (0, "", "")
+    told = unremarked(command("diversify", *words, "--method", "svmdiv", "--model", model, "--out", out))
+    assert told[:2] == (0, "")
+    assert told[2].count("\n") == 1
+    assert "24 of 96 documents of 24 queries are unknown" in told[2]
     before, after = read_run(run), read_run(out)
     assert all(sorted(after[qid].docids) == sorted(before[qid].docids) for qid in before)
 

@@ -14,7 +14,7 @@ def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_pa
     words = ["--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
     assert command("train", *ranked, *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out)) == (0, "", "")
-    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf\n")
+    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf+training-topics\n")
 
 
 def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_webkb_shaped_data_above_the_memory_map_limit(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["reuters21578"])
+@pytest.mark.parametrize("name", ["reuters21578", "rec_newsgroups"])
 def test_expected_scores(data, tmp_path, name):
     data(name)
     _, settings = load(CONFIGS / f"{name}.mmr.yaml")

@@ -14,7 +14,7 @@ from greylag_papers.yue_joachims_2008.comparison import ORACLE
 DEMO = Path(greylag.__file__).parent / "demo"
 CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 DATA = {"div400": "div400_dev"}
-MEASURED = ["ambient"]
+MEASURED = ["ambient", "demo", "div400"]
 
 
 def test_study(tmp_path: Path) -> None:
