@@ -38,7 +38,7 @@ def test_commands(folder: Path) -> None:
         )
         assert done.returncode == 0, (line, done.stderr)
         if "--baseline" in line:
-            assert re.search(r"mrf.run +0\.9\d+ +\+0\.0", done.stdout)
+            assert re.search(r"held-out.run +0\.9\d+ +\+0\.0", done.stdout)
         if line.startswith("greylag explain"):
             shown = next(block for block in blocks(README, "text") if block.startswith("feature, its cliques"))
             assert set(shown.splitlines()) <= set(done.stdout.splitlines())
