@@ -15,7 +15,7 @@ demo: venv
 	@$(BIN)/greylag demo
 
 test: test-venv
-	@echo 'Running the tests: about 8 minutes on two cores'
+	@echo 'Running the tests: about 10 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60

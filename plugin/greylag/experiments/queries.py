@@ -98,7 +98,7 @@ def query_changes(
     top : int >= 1, default 10
         The number of documents shown.
     why : callable, default gives no reasons
-        Explains the documents at the top of `after`.
+        Explains the documents at the top of `after`; not called for a query that retrieves nothing.
     """
     first, second = scores[before.tag], scores[after.tag]
     values = {
@@ -117,7 +117,7 @@ def _query_change(
 ) -> QueryChange:
     old = {docid: rank for rank, docid in enumerate(before.docids, 1)}
     new = {docid: rank for rank, docid in enumerate(after.docids, 1)}
-    reasons = why(after.qid, before.docids[:top], after.docids[:top])
+    reasons = why(after.qid, before.docids[:top], after.docids[:top]) if after.docids else ()
     left = [Place(rank, d, grades.get(d), _to(rank, new.get(d))) for d, rank in old.items() if rank <= top]
     right = [
         Place(rank, docid, grades.get(docid), _from(rank, old.get(docid)), reason)

@@ -43,6 +43,15 @@ def test_documents_with_their_moves_and_reasons() -> None:
     assert seen == [("q1", ("a", "b", "c"), ("c", "a", "x")), ("q2", ("a", "b"), ("a", "b"))]
 
 
+def test_a_query_that_retrieves_nothing() -> None:
+    def why(qid, old, new):  # type: ignore[no-untyped-def]
+        raise AssertionError("nothing to explain")
+
+    by_tag = {"old": scores(0.0), "new": scores(0.0)}
+    found = query_changes("c", run("old", q1=""), run("new", q1=""), by_tag, {"q1": {"a": 1}}, why=why)
+    assert (found.queries[0].left, found.queries[0].right) == ((), ())
+
+
 @pytest.mark.parametrize("top", [1, 2])
 def test_a_document_that_is_dropped(top: int) -> None:
     found = query_changes(
