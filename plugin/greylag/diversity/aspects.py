@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from greylag.diversity.stage import GreedyStage
 from greylag.errors import FormatError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.files import Faults, read_text
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import BoolArray, FloatArray, Ranking
 
 Aspects = Mapping[str, Sequence[str]]
 """The texts of a query's aspects, by qid."""
@@ -40,6 +42,30 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]]:
     if not aspects:
         raise FormatError(path, None, "no aspects; a line is QID TAB NAME TAB TEXT")
     return {qid: tuple(named.values()) for qid, named in aspects.items()}
+
+
+@dataclass(frozen=True)
+class AspectStage(GreedyStage):
+    """A greedy stage that diversifies by the given aspects of a query.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+        The collection. A document that it lacks keeps its rank.
+    aspects : mapping of qid to sequence of str
+        The texts of the aspects, as `read_aspects` reads them.
+    """
+
+    index: PositionalIndex
+    aspects: Aspects
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return self.index.knows(docids)
+
+    def relevance(self, candidates: Ranking) -> FloatArray:
+        """P(d|a) of each candidate and aspect; see `aspect_relevance`."""
+        return aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
 
 
 def aspect_relevance(index: PositionalIndex, candidates: Ranking, texts: Sequence[str]) -> FloatArray:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.diversity.aspects import Aspects, aspect_relevance
-from greylag.diversity.stage import GreedyStage
+from greylag.diversity.aspects import AspectStage
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking
 
 
 @dataclass(frozen=True)
-class PM2(GreedyStage):
+class PM2(AspectStage):
     """Fill ranks as seats of a parliament are filled, by the Sainte-Laguë method, with aspects as its parties.
 
     For each rank, the quotient of aspect a is qt(a) = v(a) / (2 s(a) + 1), with v the aspect's weight, equal for all,
@@ -49,8 +46,6 @@ class PM2(GreedyStage):
     2012.
     """
 
-    index: PositionalIndex
-    aspects: Aspects
     _: KW_ONLY
     aspect_weight: float = 0.5
 
@@ -59,14 +54,9 @@ class PM2(GreedyStage):
         if not 0 <= self.aspect_weight <= 1:
             raise ParameterError(f"aspect_weight must be in [0, 1], not {self.aspect_weight}")
 
-    def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
-        return self.index.knows(docids)
-
     def gain(self, candidates: Ranking) -> PM2Gain:
         """The gain of PM-2."""
-        relevance = aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
-        return PM2Gain(relevance, self.aspect_weight)
+        return PM2Gain(self.relevance(candidates), self.aspect_weight)
 
 
 class PM2Gain:

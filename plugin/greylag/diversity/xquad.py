@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.diversity.aspects import Aspects, aspect_relevance
-from greylag.diversity.stage import GreedyStage
+from greylag.diversity.aspects import AspectStage
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
+from greylag.ranking import FloatArray, Ranking, unit_range
 
 
 @dataclass(frozen=True)
-class XQuAD(GreedyStage):
+class XQuAD(AspectStage):
     """Pick documents that are relevant, and relevant to aspects that the picked ones do not cover.
 
     Each pick maximises
@@ -47,8 +44,6 @@ class XQuAD(GreedyStage):
     Santos, Macdonald and Ounis, Exploiting query reformulations for web search result diversification, WWW 2010.
     """
 
-    index: PositionalIndex
-    aspects: Aspects
     _: KW_ONLY
     relevance_weight: float = 0.5
 
@@ -57,14 +52,9 @@ class XQuAD(GreedyStage):
         if not 0 <= self.relevance_weight <= 1:
             raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
 
-    def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
-        return self.index.knows(docids)
-
     def gain(self, candidates: Ranking) -> XQuADGain:
         """The gain of xQuAD."""
-        relevance = aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
-        return XQuADGain(unit_range(candidates.scores), relevance, self.relevance_weight)
+        return XQuADGain(unit_range(candidates.scores), self.relevance(candidates), self.relevance_weight)
 
 
 class XQuADGain:

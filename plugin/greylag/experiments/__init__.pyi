@@ -15,6 +15,7 @@ from .figures import Panel as Panel
 from .figures import draw_figure as draw_figure
 from .figures import line_figure as line_figure
 from .figures import plain_text as plain_text
+from .pipeline_report import models_table as models_table
 from .queries import QueryChanges as QueryChanges
 from .queries import query_changes as query_changes
 from .report import Section as Section
@@ -65,6 +66,7 @@ __all__ = [
     "means",
     "means_table",
     "merge_scores",
+    "models_table",
     "open_collection",
     "open_index",
     "plain_text",

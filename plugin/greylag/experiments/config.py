@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation import parse_measure
@@ -226,12 +227,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
+def part_of(field: FieldInfo) -> type[BaseModel] | None:
+    """The settings that a field holds, or None."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
 def _fields_at(form: type[BaseModel], place: Iterable[int | str]) -> list[str]:
     """The fields of the settings at a place in an experiment file."""
     for part in place:
         if isinstance(part, str) and part in form.model_fields:
-            kinds = [form.model_fields[part].annotation, *get_args(form.model_fields[part].annotation)]
-            form = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), form)
+            form = part_of(form.model_fields[part]) or form
     return [name for name, field in form.model_fields.items() if not field.exclude]
 
 

@@ -63,8 +63,8 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     shown = pairs if top is None else pairs[:top]
     rows: list[Row] = []
     for one, other in shown:
-        rows.append((str(one.feature), one.contribution - other.contribution, one.contribution, other.contribution))
-        rows[-1] = (*rows[-1], None, None)
+        contributions = (one.contribution - other.contribution, one.contribution, other.contribution)
+        rows.append((str(one.feature), *contributions, None, None))
         rows += _clique_differences(one, other)
     if rest := pairs[len(shown) :]:
         sums = [sum(share.contribution for share in shares) for shares in zip(*rest, strict=True)]

@@ -56,7 +56,7 @@ def sections(
         tables.append(comparison_table(f"{kind.capitalize()}: each step against the one before", *tests(own, steps)))
     return [
         Section("Effectiveness", f"{summary(collection, validated)}\n\n{_EFFECTIVENESS}", tables),
-        Section("What was learned", _MODELS, [models_table(validated.models)]),
+        Section("What was learned", _MODELS, [models_table("Order and weight of features", validated.models)]),
         Section("Queries", _QUERIES, [changes(scores["relevance"], collection, validated)]),
     ]
 
@@ -76,16 +76,25 @@ def summary(collection: OpenCollection, validated: CrossValidation) -> str:
     )
 
 
-def models_table(models: Sequence[LinearModel]) -> Table:
-    """A row for each feature that a fold selected, those of most folds first."""
+def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool = True) -> Table:
+    """The weight of each feature in the model of each fold, the most frequent features first.
+
+    Parameters
+    ----------
+    caption : str
+    models : sequence of LinearModel
+        One for each fold.
+    ordered : bool, default True
+        Whether the order of a model's features is that of their selection, and is shown.
+    """
     cells: dict[str, dict[int, str]] = {}
     for fold, model in enumerate(models):
         for place, (feature, weight) in enumerate(zip(model.features, model.weights, strict=True), 1):
-            cells.setdefault(str(feature), {})[fold] = f"{place}:\N{NO-BREAK SPACE}{weight:+.4g}"
-    ordered = sorted(cells, key=lambda feature: -len(cells[feature]))
-    rows = [[feature, len(cells[feature]), *map(cells[feature].get, range(len(models)))] for feature in ordered]
-    folds = [f"fold {fold}" for fold in range(1, len(models) + 1)]
-    return Table("Order and weight of features by fold", ("feature", "folds", *folds), rows)
+            order = f"{place}:\N{NO-BREAK SPACE}" if ordered else ""
+            cells.setdefault(str(feature), {})[fold] = f"{order}{weight:+.4g}"
+    frequent = sorted(cells, key=lambda feature: -len(cells[feature]))
+    rows = [[feature, *map(cells[feature].get, range(len(models)))] for feature in frequent]
+    return Table(caption, ("feature", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)
 
 
 def changes(scores: Mapping[str, Scores], collection: OpenCollection, validated: CrossValidation) -> QueryChanges:

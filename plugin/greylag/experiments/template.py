@@ -7,13 +7,13 @@ import json
 import re
 import textwrap
 from collections.abc import Collection, Iterator
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from greylag.experiments.config import Experiment
+from greylag.experiments.config import Experiment, part_of
 
 PLACEHOLDERS = {
     "docs": "docs.jsonl",
@@ -118,12 +118,6 @@ def _field(name: str, field: FieldInfo, *, plain: bool) -> Iterator[str]:
     for line in _fields(part, plain=plain):
         if line:
             yield f"  {line}"
-
-
-def part_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The settings that a field holds, or None."""
-    kinds = [field.annotation, *get_args(field.annotation)]
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def _parts(form: type[BaseModel]) -> Iterator[type[BaseModel]]:

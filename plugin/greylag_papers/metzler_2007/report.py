@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure
-from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure, plain_text
+from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure, models_table, plain_text
 from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.learning import (
@@ -72,7 +72,11 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
             f"{_PARAMETERS}\n\n{grid_ends(findings)}",
             [parameters_table(findings), handpicked_table(findings)],
         ),
-        Section("Features", _FEATURES, [weights_table(findings, system) for system in LEARNED]),
+        Section(
+            "Features",
+            _FEATURES,
+            [models_table(name, findings.models[name], ordered=name != ASCENT) for name in LEARNED],
+        ),
         Section("The pool", pool_text(findings), [set_aside_table(findings)]),
         Section("Time", "", [time_table(seconds)]),
     ]
@@ -260,18 +264,6 @@ def handpicked_table(findings: Findings) -> Table:
         scores = [f"{model.provenance['training_score']:.4f}" for model in models]
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
     return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)
-
-
-def weights_table(findings: Findings, system: str) -> Table:
-    """The features of a learned system with their order and weight in each fold, the most frequent features first."""
-    cells: dict[str, dict[int, str]] = {}
-    for number, model in enumerate(findings.models[system]):
-        for place, (feature, weight) in enumerate(zip(model.features, model.weights, strict=True), 1):
-            order = "" if system == ASCENT else f"{place}:\N{NO-BREAK SPACE}"
-            cells.setdefault(str(feature), {})[number] = f"{order}{weight:+.4g}"
-    ordered = sorted(cells, key=lambda feature: -len(cells[feature]))
-    rows = [[feature, *(cells[feature].get(number) for number in range(len(findings.folds)))] for feature in ordered]
-    return Table(system, ("feature", *_fold_names(findings)), rows)
 
 
 def _fold_names(findings: Findings) -> list[str]:
