@@ -25,6 +25,7 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 LEVELS = [
     {"errors"},
     {"unknown", "wrong_inputs"},
+    {"parallel"},
     {"ranking"},
     {"compilation"},
     {"locks"},

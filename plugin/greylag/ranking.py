@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag import unknown
 from greylag.errors import ParameterError
+from greylag.parallel import parallel_map, rebuilt
 from greylag.wrong_inputs import remedy, shown
 
 FloatArray = NDArray[np.float64]
@@ -207,7 +208,13 @@ Rankings = Iterable[Ranking] | Run
 
 
 class Composable(ABC, Generic[Input_contra]):
-    """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function."""
+    """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function.
+
+    A step that is a dataclass is pickled as its parameters, without what it has opened or cached.
+    """
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return rebuilt(self) if is_dataclass(self) else super().__reduce_ex__(protocol)
 
     @abstractmethod
     def __call__(self, value: Input_contra, /) -> Ranking:
@@ -220,19 +227,20 @@ class Composable(ABC, Generic[Input_contra]):
         return Pipeline(_steps(before) + _steps(self))
 
     @overload
-    def run(self: Composable[Query], inputs: Topics, *, n_jobs: int = 1, tag: str = "greylag") -> Run: ...
+    def run(self: Composable[Query], inputs: Topics, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
     @overload
-    def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int = 1, tag: str = "greylag") -> Run: ...
-    def run(self, inputs: Any, *, n_jobs: int = 1, tag: str = "greylag") -> Run:
+    def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    def run(self, inputs: Any, *, n_jobs: int | None = None, tag: str = "greylag") -> Run:
         """Apply this source, stage or pipeline to every query.
 
         Parameters
         ----------
         inputs : mapping of str to str, iterable of Query, iterable of Ranking, or Run
             Topics (qid to text) or queries for a source; rankings or a run for a stage.
-        n_jobs : int, default 1
-            Number of threads; -1 means one per core. Results are identical for every value. Threads are used instead
-            of processes because a JVM does not survive a fork.
+        n_jobs : int, optional
+            Number of workers; -1 means one per core. They are threads, unless `joblib.parallel_config` names another
+            backend, such as "loky" or "dask". By default as many as it says, or else 1. Results are identical for
+            every number and backend.
         tag : str, default "greylag"
             The run's name.
 
@@ -275,20 +283,12 @@ class Pipeline(Composable[Input_contra]):
 
 
 def run_step(
-    step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int = 1, tag: str = "greylag"
+    step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int | None = None, tag: str = "greylag"
 ) -> Run:
     """`Composable.run` for any source or stage, including a plain function."""
-    from joblib import Parallel, delayed
-    from tqdm import tqdm
-
-    if n_jobs == 0:
-        raise ParameterError("n_jobs is 0: give a number of threads, or -1 for one per core")
     items = _items(inputs)
     _check_fit(step, items)
-    with unknown.collected(f"run {tag}") as tally:
-        call = delayed(tally.within(step))
-        results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(call(item) for item in items)
-        return Run(tuple(tqdm(results, total=len(items), desc=tag, unit="query", disable=None)), tag)
+    return Run(tuple(parallel_map(step, items, what=f"run {tag}", n_jobs=n_jobs)), tag)
 
 
 def _items(inputs: Any) -> list[Query | Ranking]:

@@ -5,22 +5,20 @@ features gives an unknown document, in each feature, the known documents' value 
 model; a stage that diversifies or spreads scores leaves it at its rank. So an unknown document is neither favoured nor
 lost, and it never changes the order of those that are known. Learners do not see unknown documents.
 
-There is one warning a run, with the counts of all its queries. `collected` gathers what `report` is told in any thread
-that works for the run; outside of it, each query is reported alone.
+There is one warning a run, with the counts of all its queries. `gathered` collects what `report` is told in a block,
+and the tallies of a run's queries are merged. Outside of a block, each query is reported alone.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-_T = TypeVar("_T")
-_V = TypeVar("_V")
+Found = dict[str, dict[str, tuple[int, int, str]]]
+"""By consequence and qid: the number of unknown documents, of all documents, and an unknown one."""
 _log = logging.getLogger("greylag")
 
 
@@ -28,25 +26,16 @@ _log = logging.getLogger("greylag")
 class Tally:
     """Counts of unknown documents over the queries of a run."""
 
-    found: dict[str, dict[str, tuple[int, int, str]]] = field(default_factory=dict)  # by consequence and qid
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    found: Found = field(default_factory=dict)
 
     def add(self, consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
         """Count the unknown ones among the `total` documents of a query."""
-        with self.lock:
-            self.found.setdefault(consequence, {})[qid] = len(unknown), total, unknown[0]
+        self.found.setdefault(consequence, {})[qid] = len(unknown), total, unknown[0]
 
-    def within(self, function: Callable[[_T], _V]) -> Callable[[_T], _V]:
-        """The function, reporting to this tally in whatever thread it is called."""
-
-        def call(value: _T) -> _V:
-            token = _tally.set(self)
-            try:
-                return function(value)
-            finally:
-                _tally.reset(token)
-
-        return call
+    def merge(self, found: Found) -> None:
+        """Add the counts of other queries."""
+        for consequence, queries in found.items():
+            self.found.setdefault(consequence, {}).update(queries)
 
     def warn(self, where: str) -> None:
         """Log one line if there were unknown documents."""
@@ -66,18 +55,14 @@ _tally: ContextVar[Tally | None] = ContextVar("unknown documents", default=None)
 
 
 @contextmanager
-def collected(where: str) -> Iterator[Tally]:
-    """Gather the unknown documents of many queries for one warning, at the end of the block.
-
-    In this thread, `report` adds to the tally. Functions for other threads need `Tally.within`.
-    """
+def gathered() -> Iterator[Tally]:
+    """Gather the unknown documents that are reported in the block, in this thread."""
     tally = Tally()
     token = _tally.set(tally)
     try:
         yield tally
     finally:
         _tally.reset(token)
-        tally.warn(where)
 
 
 def report(consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:

@@ -131,6 +131,13 @@ def test_one_warning_a_run_for_unknown_documents(caplog: pytest.LogCaptureFixtur
     )
 
 
+def test_another_process_ranks_the_same(stage: Stage) -> None:
+    rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
+    expected = run_step(stage, rankings)
+    again = pickle.loads(pickle.dumps(stage))  # after use, when much has been cached
+    assert run_step(again, rankings) == expected
+
+
 def test_does_not_depend_on_threads_or_other_queries(stage: Stage) -> None:
     rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
     one = run_step(stage, rankings, n_jobs=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from greylag import unknown
@@ -17,18 +15,23 @@ def test_a_query_alone(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_one_warning_for_many_queries_in_many_threads(caplog: pytest.LogCaptureFixture) -> None:
-    with unknown.collected("run a") as tally, ThreadPoolExecutor(4) as pool:
-        work = tally.within(lambda n: unknown.report("they stay", f"q{n}", [f"x{n}"], 3))
-        list(pool.map(work, range(10)))
-        unknown.report("they go", "q3", ["x3"], 3)
-        assert caplog.messages == []
+def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> None:
+    run = unknown.Tally()
+    for number in range(10):
+        with unknown.gathered() as tally:
+            unknown.report("they stay", f"q{number}", [f"x{number}"], 3)
+            if number == 3:
+                unknown.report("they go", "q3", ["x3"], 3)
+        run.merge(tally.found)
+    assert caplog.messages == []
+    run.warn("run a")
     assert caplog.messages == [
         "run a: 10 of 30 documents of 10 queries are unknown, such as x0 (query q0, with 1 of 3): they stay, they go"
     ]
 
 
 def test_nothing_unknown_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    with unknown.collected("run a"):
+    with unknown.gathered() as tally:
         unknown.report("they stay", "q", [], 3)
+    tally.warn("run a")
     assert caplog.messages == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -14,6 +15,7 @@ from greylag.features.ranked import ReciprocalRank
 from greylag.features.spec import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
+from greylag.parallel import rebuilt
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 
 
@@ -47,6 +49,9 @@ class CandidateMaker:
         specs = tuple(map(parse_feature, self.features.document_features))
         extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
         object.__setattr__(self, "_extract", extract)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     def __call__(self, ranking: Ranking) -> Candidates:
         """The documents of a ranking as candidates, in the same order."""

@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
-from greylag import unknown
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage
 from greylag.fusion.reciprocal_rank import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
+from greylag.parallel import parallel_map
 from greylag.ranking import BoolArray, Ranking, Run, rerank_known
 
 
@@ -65,23 +65,19 @@ class CSSVM(DiversityStage):
             rerank_known(ranking, known, lambda _: next(members), stage=type(self).__name__) for _ in self.model.weights
         )
 
-    def member_runs(self, run: Run, *, n_jobs: int = 1, tag: str = "cssvm") -> tuple[Run, ...]:
+    def member_runs(self, run: Run, *, n_jobs: int | None = None, tag: str = "cssvm") -> tuple[Run, ...]:
         """One run for each member.
 
         Parameters
         ----------
         run : Run
             The rankings to diversify.
-        n_jobs : int, default 1
-            Number of threads; the result does not depend on it.
+        n_jobs : int, optional
+            Number of workers; the result does not depend on it.
         tag : str, default "cssvm"
             Member m is tagged ``tag-m``, from 1.
         """
-        from joblib import Parallel, delayed
-
-        with unknown.collected(f"run {tag}") as tally:
-            rank = delayed(tally.within(self.member_rankings))
-            found = Parallel(n_jobs, backend="threading")(rank(ranking) for ranking in run.rankings)
+        found = list(parallel_map(self.member_rankings, run.rankings, what=f"run {tag}", n_jobs=n_jobs))
         members = range(len(self.model.weights))
         return tuple(Run(tuple(rankings[m] for rankings in found), f"{tag}-{m + 1}") for m in members)
 

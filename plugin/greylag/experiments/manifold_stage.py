@@ -120,7 +120,7 @@ def tune(
     qrels: Qrels,
     alphas: Sequence[float],
     folds: Sequence[Sequence[str]],
-    n_jobs: int,
+    n_jobs: int | None,
 ) -> Tuned:
     """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"

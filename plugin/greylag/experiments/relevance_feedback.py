@@ -174,7 +174,7 @@ def choose(
     qrels: Qrels,
     folds: Sequence[Sequence[str]],
     settings: Settings,
-    n_jobs: int,
+    n_jobs: int | None,
 ) -> Chosen:
     """The sessions of one method; a fold's parameter has the highest mean over rounds of residual AP on other folds."""
     rounds, per_round, tag = settings.rounds, settings.per_round, _file_name(name)

@@ -63,7 +63,7 @@ def run_study(
     settings: Experiment,
     out: Path,
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> Finished:
     """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
@@ -76,8 +76,8 @@ def run_study(
         As `greylag.experiments.study.load` returns them.
     out : Path
         The output folder, made if it is missing.
-    n_jobs : int, default 1
-        Number of threads; -1 for one per core. Results do not depend on it.
+    n_jobs : int, optional
+        Number of workers; -1 for one per core. Results do not depend on it.
     progress : callable, default prints nothing
         Called with one line for each finished step.
 

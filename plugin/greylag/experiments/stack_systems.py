@@ -40,7 +40,7 @@ class Collected:
     index: PositionalIndex
     alphas: Sequence[float]
     restarts: int
-    n_jobs: int = 1
+    n_jobs: int | None = None
 
 
 @dataclass
@@ -102,7 +102,9 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     return fold
 
 
-def fitted(data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int) -> FloatArray:
+def fitted(
+    data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int | None
+) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
     useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
     found = learner.fit(useful, n_jobs=n_jobs)

@@ -64,14 +64,14 @@ class Context:
     ----------
     folder : Path
         The study's output folder. Until the study is finished, only its index is written there.
-    n_jobs : int, default 1
-        Number of threads; -1 for one per core. Results do not depend on it.
+    n_jobs : int, optional
+        Number of workers; -1 for one per core. Results do not depend on it.
     progress : callable, default prints nothing
         Called with one line for each finished step.
     """
 
     folder: Path
-    n_jobs: int = 1
+    n_jobs: int | None = None
     progress: Progress = lambda line: None
     seconds: dict[str, float] = field(default_factory=dict, init=False, compare=False)
 

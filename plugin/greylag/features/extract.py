@@ -26,6 +26,7 @@ from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import locate, occurrences
 from greylag.index.positional import PositionalIndex
+from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
 
@@ -118,6 +119,9 @@ class FeatureExtractor:
         # What features are made from is computed once, however often it is used.
         bases = dict.fromkeys(base for spec in self.specs for base in plain_features(spec))
         object.__setattr__(self, "_bases", tuple(bases))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have features of their own, shape (len(docids),): all if no feature needs the index."""

@@ -83,7 +83,14 @@ def residual_qrels(qrels: Qrels, seen: Seen) -> dict[str, dict[str, int]]:
 
 
 def given_session(
-    make: MakeStage, first: Run, qrels: Qrels, *, rounds: int = 3, per_round: int = 10, n_jobs: int = 1, tag: str
+    make: MakeStage,
+    first: Run,
+    qrels: Qrels,
+    *,
+    rounds: int = 3,
+    per_round: int = 10,
+    n_jobs: int | None = None,
+    tag: str,
 ) -> Session:
     """A session in which the documents shown are those that the first stage ranks highest.
 
@@ -96,8 +103,8 @@ def given_session(
     qrels : mapping of qid to docid to grade
         How shown documents are judged.
     rounds, per_round : int >= 1, default 3 and 10
-    n_jobs : int, default 1
-        Number of threads; the result does not depend on it.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
     tag : str
         The tag of the residual runs.
 
@@ -119,7 +126,14 @@ def given_session(
 
 
 def interactive_session(
-    make: MakeStage, first: Run, qrels: Qrels, *, rounds: int = 3, per_round: int = 10, n_jobs: int = 1, tag: str
+    make: MakeStage,
+    first: Run,
+    qrels: Qrels,
+    *,
+    rounds: int = 3,
+    per_round: int = 10,
+    n_jobs: int | None = None,
+    tag: str,
 ) -> Session:
     """A session that shows the first stage's top documents in round 1, then the top of each round's own ranking.
 
@@ -136,7 +150,7 @@ def interactive_session(
     return session
 
 
-def _after(make: MakeStage, first: Run, qrels: Qrels, seen: Seen, n_jobs: int, tag: str) -> Run:
+def _after(make: MakeStage, first: Run, qrels: Qrels, seen: Seen, n_jobs: int | None, tag: str) -> Run:
     """The residual ranking after feedback on the documents seen."""
     feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
     return residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.errors import ParameterError
+from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.arrays import Int32Array, check_bounds, document_lengths, ranges
+from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ class PositionalIndex:
 
     def __repr__(self) -> str:
         return f"PositionalIndex({self.n_documents} documents, {self.n_terms} terms, {self.n_tokens} tokens)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name of the Lucene index, which each process opens once, or else all arrays."""
+        if self.folder is None:
+            return rebuilt(self)
+        return _reopened, (getattr(self.analyze, "__self__", None), self.fingerprint)
 
     @classmethod
     def from_lucene(cls, lucene: LuceneIndex | str | Path) -> PositionalIndex:
@@ -293,6 +300,15 @@ class PositionalIndex:
     def idf(self) -> FloatArray:
         """Inverse document frequency log(N / df) of each term, shape (V,)."""
         return np.log(self.n_documents / np.maximum(self.document_frequencies, 1))
+
+
+@lru_cache(maxsize=8)
+def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
+    """The index that was pickled, opened once in this process."""
+    index = PositionalIndex.from_lucene(lucene)
+    if index.fingerprint != fingerprint:
+        raise CollectionError(f"{index.folder} is not the collection that the work began with: export it again")
+    return index
 
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from greylag.trec.runs import strictly_decreasing
 from greylag.wrong_inputs import shown
 
 
-def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int = 1) -> Any:
+def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -> Any:
     """A ``pyterrier.Transformer`` that applies a source, a stage or a pipeline.
 
     A source takes frames with the columns qid and query. A stage takes frames with qid, query, docno and score, keeps
@@ -30,8 +30,8 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int = 1) -> Any:
     Parameters
     ----------
     step : Source, Stage, Pipeline, or function from Ranking to Ranking
-    n_jobs : int, default 1
-        Number of threads; the results do not depend on it.
+    n_jobs : int, optional
+        Number of workers; the results do not depend on it.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def _transformer() -> Any:
     class GreylagTransformer(pt.Transformer):  # type: ignore[misc, name-defined, unused-ignore]
         """A step of greylag."""
 
-        def __init__(self, step: Callable[[Any], Ranking], n_jobs: int) -> None:
+        def __init__(self, step: Callable[[Any], Ranking], n_jobs: int | None) -> None:
             super().__init__()
             self.step, self.n_jobs = step, n_jobs
 
@@ -140,12 +140,12 @@ def _retrieves(step: Callable[[Any], Ranking]) -> bool:
     return isinstance(first, Source)
 
 
-def _retrieved(step: Callable[[Any], Ranking], frame: Any, n_jobs: int) -> Any:
+def _retrieved(step: Callable[[Any], Ranking], frame: Any, n_jobs: int | None) -> Any:
     run = run_step(step, topics_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
     return _merged(run, frame.drop_duplicates("qid"), ["qid", "query"])
 
 
-def _reranked(step: Callable[[Any], Ranking], frame: Any, n_jobs: int) -> Any:
+def _reranked(step: Callable[[Any], Ranking], frame: Any, n_jobs: int | None) -> Any:
     run = run_step(step, run_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
     return _merged(run, frame, ["qid", "query", "docno"])
 

@@ -63,7 +63,7 @@ class CoordinateAscent:
         if not 0 <= self.tolerance < np.inf:
             raise ParameterError(f"tolerance is {self.tolerance}; it must be a finite number >= 0")
 
-    def fit(self, data: RankingData, *, n_jobs: int = 1) -> Selection:
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn a weight for every feature of `data`, in one round; the result does not depend on `n_jobs`."""
         from joblib import Parallel, delayed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import Qrels, RankingData, judged_rankings
+from greylag.parallel import rebuilt
 from greylag.ranking import Ranking
 
 
@@ -52,6 +54,9 @@ class CountedRankings:
         extractor = FeatureExtractor(self.index, tuple(self.features))
         object.__setattr__(self, "features", extractor.specs)
         object.__setattr__(self, "rankings", judged_rankings(self.rankings, self.qrels, extractor))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     def data(self, parameters: FeatureParameters) -> RankingData:
         """The data with these parameters, equal to `RankingData.from_rankings`."""

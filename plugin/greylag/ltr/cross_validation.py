@@ -55,7 +55,7 @@ def cross_validate(
     preselection: MMRPreselection | None = None,
     folds: int = 5,
     seed: int = 0,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     tag: str = "greylag",
     data: RankingData | None = None,
     provenance: Mapping[str, Any] | None = None,
@@ -78,8 +78,8 @@ def cross_validate(
         The number of folds, at most the number of queries.
     seed : int >= 0, default 0
         The seed of the assignment of queries to folds.
-    n_jobs : int, default 1
-        Number of threads; results do not depend on it.
+    n_jobs : int, optional
+        Number of workers; results do not depend on it.
     tag : str, default "greylag"
         The tag of the resulting run.
     data : RankingData, optional
@@ -131,7 +131,7 @@ def rerank_by_fold(
     folds: Sequence[Collection[str]],
     first: Run,
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     tag: str = "greylag",
 ) -> Run:
     """Rerank the queries of each fold by the stage of that fold.
@@ -144,8 +144,8 @@ def rerank_by_fold(
         The test queries of each fold. Queries in no fold are left out.
     first : Run
         The first stage; its order of queries is kept.
-    n_jobs : int, default 1
-        Number of threads; the result does not depend on it.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
     tag : str, default "greylag"
         The tag of the resulting run.
     """

@@ -56,7 +56,7 @@ class GreedySelection:
         if not 0 <= self.epsilon < np.inf:
             raise ParameterError(f"epsilon is {self.epsilon}; it must be a finite number >= 0")
 
-    def fit(self, data: RankingData, *, n_jobs: int = 1) -> Selection:
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Select features on `data`, one per round; the result does not depend on `n_jobs`.
 
         Raises

@@ -56,5 +56,5 @@ class Learner(Protocol):
     def objective(self) -> Objective | str:
         """The measure to maximise."""
 
-    def fit(self, data: RankingData, *, n_jobs: int = 1) -> Selection:
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn from `data`; the result must not depend on the number of threads `n_jobs`."""

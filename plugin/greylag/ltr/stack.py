@@ -139,7 +139,7 @@ class StackRecipe:
 
 
 def tune_rm3(
-    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int = 1
+    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
 ) -> Tuned:
     """Tune BM25's k1 and b first, then RM3 on the rankings by that BM25; the first of the best values wins."""
     qids = [ranking.qid for ranking in rankings]
@@ -193,7 +193,7 @@ def training_rows(recipe: StackRecipe, tuned: Tuned, data: RankingData) -> Ranki
 
 
 def select(
-    recipe: StackRecipe, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int = 1
+    recipe: StackRecipe, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int | None = None
 ) -> LinearModel:
     """Select features greedily; their number is chosen by cross-validation within the training queries."""
     useful, set_aside = useful_features(training)
@@ -205,7 +205,7 @@ def select(
 
 
 def train_stack(
-    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int = 1
+    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
 ) -> LinearModel:
     """Train a stack on all of the rankings' queries.
 
@@ -216,8 +216,8 @@ def train_stack(
         The candidates, such as those of a `greylag.Union` of BM25 and query likelihood.
     qrels : mapping of qid to docid to grade
     index : PositionalIndex
-    n_jobs : int, default 1
-        Number of threads; the model does not depend on it.
+    n_jobs : int, optional
+        Number of workers; the model does not depend on it.
 
     Raises
     ------

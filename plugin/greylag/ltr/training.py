@@ -32,7 +32,7 @@ def training_data(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureE
 
 
 def train(
-    data: RankingData, learner: Learner, *, n_jobs: int = 1, provenance: Mapping[str, Any] | None = None
+    data: RankingData, learner: Learner, *, n_jobs: int | None = None, provenance: Mapping[str, Any] | None = None
 ) -> LinearModel:
     """Train a linear model, leaving out trivial and duplicate features.
 
@@ -42,8 +42,8 @@ def train(
         Extracted by a `FeatureExtractor`, for instance by `training_data`.
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
-    n_jobs : int, default 1
-        Number of threads; the model does not depend on it.
+    n_jobs : int, optional
+        Number of workers; the model does not depend on it.
     provenance : mapping, optional
         Entries to add to the model's provenance. Serialisable as JSON.
 

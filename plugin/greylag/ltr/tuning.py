@@ -56,7 +56,7 @@ def tune(
     objective: Objective | str = "AP",
     *,
     base: FeatureParameters = _DEFAULTS,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> LinearModel:
     """Tune a baseline on training queries over a grid of feature parameters, and learn its weights if it has any.
 
@@ -75,8 +75,8 @@ def tune(
         The measure to maximise.
     base : FeatureParameters, default ``FeatureParameters()``
         The parameters that are not tuned.
-    n_jobs : int, default 1
-        Number of threads, each trying other parameters; the model does not depend on it.
+    n_jobs : int, optional
+        Number of workers, each trying other parameters; the model does not depend on it.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def tune_on_data(
     qids: Sequence[str],
     objective: Objective,
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> Tuned:
     """Tune a baseline on data that is extracted elsewhere, for instance cached across folds.
 
@@ -142,8 +142,8 @@ def tune_on_data(
     qids : sequence of str
         The training queries.
     objective : Objective
-    n_jobs : int, default 1
-        Number of threads, each trying other parameters; the result does not depend on it.
+    n_jobs : int, optional
+        Number of workers, each trying other parameters; the result does not depend on it.
     """
     from joblib import Parallel, delayed
 
@@ -188,7 +188,7 @@ def choose_learner(
     *,
     folds: int,
     seed: int,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> Choice:
     """Choose a learner and its number of features by cross-validation on training data.
 
@@ -205,8 +205,8 @@ def choose_learner(
         The measure of held-out queries.
     folds, seed : int
         See `split_folds`.
-    n_jobs : int, default 1
-        Number of threads; the result does not depend on it.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
     """
     means = [held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs) for learner in learners]
     best = max(range(len(learners)), key=lambda i: max(means[i]))
@@ -215,7 +215,7 @@ def choose_learner(
 
 
 def held_out_means(
-    data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int = 1
+    data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
 ) -> FloatArray:
     """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
     totals = np.zeros(learner.max_features)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -65,6 +66,7 @@ class LuceneIndex:
         self.path = Path(path)
         self.fingerprint = _fingerprint(self.path)
         self._analyzer: Any = None
+        self._of_searcher = False
         self._lock = threading.RLock()
         self._opened: Any = None
         self._closed = False
@@ -82,7 +84,7 @@ class LuceneIndex:
         """
         try:
             index = cls(searcher.index_dir)
-            index._analyzer = searcher.object.get_analyzer()
+            index._analyzer, index._of_searcher = searcher.object.get_analyzer(), True
         except AttributeError as error:
             raise ParameterError(f"{type(searcher).__name__} is not a Pyserini LuceneSearcher: {error}") from error
         return index
@@ -95,6 +97,12 @@ class LuceneIndex:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder's name; each process opens the index once."""
+        if self._of_searcher:
+            raise ParameterError(f"{self.path} has a searcher's analyzer, which other processes lack: use threads")
+        return _reopened, (os.path.abspath(self.path), self.fingerprint)
 
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
@@ -319,6 +327,15 @@ class QueryLikelihood(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
+
+
+@lru_cache(maxsize=8)
+def _reopened(path: str, fingerprint: str) -> LuceneIndex:
+    """The index that was pickled, opened once in this process."""
+    index = LuceneIndex(path)
+    if index.fingerprint != fingerprint:
+        raise CollectionError(f"{path} is not the index that the work began with: give all workers the same files")
+    return index
 
 
 def _check_integrity(path: Path, reader: Any) -> None:

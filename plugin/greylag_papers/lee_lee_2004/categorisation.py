@@ -141,7 +141,7 @@ class Part(NamedTuple):
         return cls(X[train][:, met], y[train], X[test][:, met], y[test])
 
 
-def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int = 1) -> Accuracies:
+def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int | None = None) -> Accuracies:
     """Accuracies on all splits, one process per job; the result does not depend on their number."""
     # max_nbytes=None: scipy sorts sparse indices in place, which fails on joblib's read-only memory maps.
     found = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(

@@ -71,13 +71,13 @@ class Experiment:
     ----------
     settings : Settings
     collection : OpenCollection
-    n_jobs : int, default 1
-        Number of threads.
+    n_jobs : int, optional
+        Number of workers.
     """
 
     settings: Settings
     collection: OpenCollection
-    n_jobs: int = 1
+    n_jobs: int | None = None
 
     @cached_property
     def measure(self) -> Objective:

@@ -30,7 +30,7 @@ def matched_trials(
     table: TrialTable,
     methods: Sequence[str],
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> TrialTable:
     """For each method at its largest M and each task, two trials of random vectors that match the chosen ensemble.
 

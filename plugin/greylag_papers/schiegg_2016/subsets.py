@@ -158,7 +158,7 @@ def _task(split: Split, training: Sequence[StudyQuery]) -> Task:
     return Task(name, [*trained.values()], [*validation.values()], test)
 
 
-def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int = 1) -> TrialTable:
+def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int | None = None) -> TrialTable:
     """The Coulomb structured SVM of the largest M, all members of which learn from all queries, for each alpha."""
     M, model = max(settings.sizes), CoverageModel(settings.k)
     learners = [

@@ -93,15 +93,15 @@ def run_trials(
     settings: EnsembleSettings,
     *,
     methods: Collection[str] = METHODS,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> list[Trial]:
     """Train every candidate of the methods, for each ensemble size, on every task.
 
     Parameters
     ----------
     methods : collection of str, default all of `METHODS`
-    n_jobs : int, default 1
-        Number of processes. The result does not depend on it.
+    n_jobs : int, optional
+        Number of workers. The result does not depend on it.
     """
     by_size = {M: candidates(settings, M) for M in settings.sizes}
     wanted = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
@@ -113,7 +113,7 @@ def run_learners(
     tasks: Sequence[Task],
     learners: Mapping[tuple[str, int], Sequence[EnsembleLearner]],
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> list[Trial]:
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
     from joblib import Parallel, delayed

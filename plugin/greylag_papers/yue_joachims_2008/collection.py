@@ -135,7 +135,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
     )
 
 
-def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int) -> Findings:
+def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None) -> Findings:
     """Everything that the study measures on one kind of candidates."""
     k, first = settings.k, settings.spaces[0]
 

@@ -128,7 +128,7 @@ def measure_losses(
     *,
     spaces: Sequence[str],
     grid: Collection[float] = C_GRID,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> LossTable:
     """The losses of all methods on the test queries of the splits, for each k.
 
@@ -138,8 +138,8 @@ def measure_losses(
         Feature spaces of SVM-div; they name the learned methods.
     grid : collection of float, default `C_GRID`
         Values of C. Of those with the lowest validation loss, the smallest is chosen.
-    n_jobs : int, default 1
-        Number of processes. The table does not depend on it.
+    n_jobs : int, optional
+        Number of workers. The table does not depend on it.
     """
     from joblib import Parallel, delayed
 

@@ -1,0 +1,209 @@
+"""Maps over items: the same results in threads, in processes and on a cluster, kept and not kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from greylag import parallel, unknown
+from greylag.errors import DependencyError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.index.positional import PositionalIndex
+from greylag.ltr import LinearModel, MRFRanker
+from greylag.lucene import LuceneIndex
+from greylag.parallel import keeping, parallel_map, thread_count
+from greylag.ranking import Ranking
+
+
+@dataclass
+class Memory:
+    """A keeper, which counts."""
+
+    kept: dict[str, bytes] = field(default_factory=dict)
+    loaded: int = 0
+
+    def load(self, key: str) -> bytes | None:
+        self.loaded += key in self.kept
+        return self.kept.get(key)
+
+    def save(self, key: str, content: bytes) -> None:
+        assert key not in self.kept
+        self.kept[key] = content
+
+
+def square(n: int, plus: int = 0) -> int:
+    return n * n + plus
+
+
+def test_results_in_order_on_any_backend() -> None:
+    expected = [n * n + 3 for n in range(700)]
+    for n_jobs in (1, 2, 5):
+        assert list(parallel_map(square, range(700), 3, what="squares", n_jobs=n_jobs)) == expected
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert list(parallel_map(lambda n, plus: n * n + plus, range(700), 3, what="squares")) == expected
+    assert list(parallel_map(square, range(700), 3, what="squares", n_jobs=2, prefer="processes")) == expected
+    assert list(parallel_map(square, iter(()), what="squares", n_jobs=2)) == []
+
+
+def test_work_is_in_processes_if_they_are_configured() -> None:
+    assert set(parallel_map(lambda _: os.getpid(), range(9), what="here", n_jobs=2)) == {os.getpid()}
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert os.getpid() not in set(parallel_map(lambda _: os.getpid(), range(9), what="there"))
+
+
+def test_items_are_taken_as_they_are_needed() -> None:
+    taken = 0
+
+    def items() -> Iterator[int]:
+        nonlocal taken
+        for n in range(10_000):
+            taken = n
+            yield n
+
+    results = parallel_map(square, items(), what="squares", n_jobs=2)
+    assert next(results) == 0
+    assert taken < 2 * parallel.WINDOW
+    results.close()  # type: ignore[attr-defined]
+    one = parallel_map(square, items(), what="squares", n_jobs=1)
+    assert [next(one), next(one)] == [0, 1]
+    assert taken == 1
+
+
+def test_inside_a_worker_calls_take_turns() -> None:
+    def outer(n: int) -> tuple[bool, int | None, set[int]]:
+        threads = set(parallel_map(lambda _: threading.get_ident(), range(20), what="inner", n_jobs=4))
+        return threads == {threading.get_ident()}, thread_count(4), threads
+
+    found = list(parallel_map(outer, range(4), what="outer", n_jobs=2))
+    assert all(own and count == 1 for own, count, _ in found)
+    assert thread_count(4) == 4
+
+
+def test_coarse_calls_take_turns_among_threads_and_use_them() -> None:
+    def outer(_: int) -> int:
+        barrier = threading.Barrier(2, timeout=10)
+        list(parallel_map(lambda _: barrier.wait(), range(2), what="inner", n_jobs=2))
+        return threading.get_ident()
+
+    assert set(parallel_map(outer, range(3), what="outer", n_jobs=2, coarse=True)) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("coarse", [False, True])
+def test_what_is_kept_is_not_computed_again(n_jobs: int, coarse: bool) -> None:
+    memory, calls = Memory(), []
+
+    def fails_at(bad: int | None) -> list[int]:
+        def call(n: int) -> int:
+            calls.append(n)
+            time.sleep(0.01)
+            if n == bad:
+                raise ValueError(n)
+            return sum(parallel_map(square, range(n), what="inner"))
+
+        with keeping(memory):
+            first = list(parallel_map(square, range(5), what="first", n_jobs=n_jobs))
+            return first + list(parallel_map(call, range(40), what="second", n_jobs=n_jobs, coarse=coarse))
+
+    with pytest.raises(ValueError, match="30"):
+        fails_at(30)
+    before = len(calls)
+    again = fails_at(None)
+    assert again == [n * n for n in range(5)] + [sum(k * k for k in range(n)) for n in range(40)]
+    assert before > 20
+    assert len(calls) - before < 25
+    calls.clear()
+    assert fails_at(30) == again
+    assert not calls
+
+
+def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.LogCaptureFixture) -> None:
+    memory = Memory()
+    for _ in range(2):
+        with keeping(memory):
+            list(
+                parallel_map(lambda n: unknown.report("it stays", f"q{n}", ["x"], 2), range(3), what="run a", n_jobs=2)
+            )
+    assert len(caplog.messages) == 2
+    assert len(set(caplog.messages)) == 1
+    assert memory.loaded == 3
+
+
+def test_messages_of_other_processes_are_relayed(caplog: pytest.LogCaptureFixture) -> None:
+    def tells(n: int) -> None:
+        logging.getLogger("greylag.somewhere").warning("item %d", n)
+        unknown.report("it stays", f"q{n}", ["x"], 2)
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        list(parallel_map(tells, range(3), what="run a"))
+    assert sorted(caplog.messages)[:3] == ["item 0", "item 1", "item 2"]
+    assert caplog.messages[3].startswith("run a: 3 of 6 documents of 3 queries are unknown")
+
+
+def test_errors_of_workers_arrive_as_they_are() -> None:
+    def refuses(n: int) -> None:
+        raise ParameterError(f"item {n} is wrong")
+
+    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ParameterError, match="is wrong"):
+        list(parallel_map(refuses, range(3), what="items"))
+
+
+def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ParameterError, match="n_jobs is 0"):
+        parallel_map(square, [1], what="squares", n_jobs=0)
+    with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(ParameterError, match="forks"):
+        parallel_map(square, [1], what="squares")
+    lock = threading.Lock()
+    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ParameterError, match=r"cannot be sent .*lock"):
+        list(parallel_map(lambda n: lock.locked() or n, [1], what="squares"))
+    content = pickle.dumps(parallel._Job(square, local=False))
+    monkeypatch.setattr(parallel, "software", lambda: (("greylag", "9"), *parallel._SOFTWARE[1:]))
+    with pytest.raises((DependencyError, ValueError, TypeError)):
+        pickle.loads(content)
+
+
+def test_a_worker_with_other_versions_is_refused() -> None:
+    own = parallel.software()
+    other = tuple((name, "0.0" if name == "numpy" else number) for name, number in own)
+    with pytest.raises(DependencyError, match=r"a worker on .* has numpy [0-9.]+, not 0\.0: install"):
+        parallel._unpacked(b"", ("elsewhere", 1), other)
+
+
+@pytest.fixture(scope="module")
+def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
+    from greylag.lucene import build_index
+
+    folder = tmp_path_factory.mktemp("parallel")
+    docs = Path(__file__).parents[2] / "plugin" / "greylag" / "demo" / "docs.jsonl"
+    build_index(docs, folder / "index")
+    return LuceneIndex(folder / "index")
+
+
+def test_a_pipeline_over_a_folder_pickles_by_reference(lucene: LuceneIndex) -> None:
+    index = PositionalIndex.from_lucene(lucene)
+    features = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-4", "FD/unordered/LM-U-8")))
+    model = LinearModel(features, weights=(0.5, 0.3, 0.2))
+    pipeline = lucene.bm25(50) >> MRFRanker(model, index)
+    topics = {str(n): text for n, text in enumerate(["wind power", "solar cells for houses", "river flood", "coral"])}
+    expected = pipeline.run(topics)
+    content = pickle.dumps(pipeline)
+    assert len(content) < 100_000
+    once, twice = pickle.loads(content), pickle.loads(content)
+    assert once.steps[1].index is twice.steps[1].index
+    assert once.run(topics) == expected
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert pipeline.run(topics) == expected
+    extractor = pickle.loads(pickle.dumps(FeatureExtractor(index, features)))
+    ranking = Ranking("1", "wind power", expected["0"].docids, np.zeros(len(expected["0"])))
+    assert np.array_equal(extractor(ranking), FeatureExtractor(index, features)(ranking))
