@@ -31,6 +31,7 @@ LEVELS = [
     {"locks"},
     {"files"},
     {"folders"},
+    {"work_log"},
     {"trec"},
     {"evaluation"},
     {"lucene"},

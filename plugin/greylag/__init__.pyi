@@ -72,6 +72,7 @@ from .lucene import build_index as build_index
 from .lucene import start_jvm as start_jvm
 from .manifold import ManifoldRanker as ManifoldRanker
 from .manifold import manifold_ranking as manifold_ranking
+from .parallel import parallel_map as parallel_map
 from .ranking import FloatArray as FloatArray
 from .ranking import IntArray as IntArray
 from .ranking import Pipeline as Pipeline
@@ -179,6 +180,7 @@ __all__ = [
     "fuse_runs",
     "greedy_picks",
     "manifold_ranking",
+    "parallel_map",
     "parse_features",
     "parse_measure",
     "pick_best_runs",

@@ -51,10 +51,10 @@ def locked(path: Path, what: Path | None = None) -> Iterator[None]:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not _lock(descriptor, wait=False):
+            if not acquire(descriptor, wait=False):
                 _log.warning("%s is being written by another process; waiting for it", what or path)
-                _lock(descriptor, wait=True)
-            if _is(descriptor, path):
+                acquire(descriptor, wait=True)
+            if is_named(descriptor, path):
                 break
         except BaseException:
             os.close(descriptor)
@@ -115,10 +115,32 @@ def discard(folder: Path) -> None:
     folder.rmdir()
 
 
+def acquire(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file for this process alone; False if another process has it and this one does not `wait`.
+
+    A file system without locks is used without.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
+
+
+def is_named(descriptor: int, path: Path) -> bool:
+    """Whether the open file is the one of this name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
+    return False
+
+
 def _remove_stale(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if _lock(descriptor, wait=False) and _is(descriptor, path):
+        if acquire(descriptor, wait=False) and is_named(descriptor, path):
             if path.name.endswith(_LOCK):
                 _recover(path)
             path.unlink()
@@ -139,22 +161,3 @@ def _recover(lock: Path) -> None:
 
 def _beside(lock: Path, suffix: str) -> Path:
     return lock.with_name(lock.name.removesuffix("lock") + suffix)
-
-
-def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Whether the lock was acquired."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-    return True
-
-
-def _is(descriptor: int, path: Path) -> bool:
-    """Whether the open file is the one of this name."""
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
-    return False

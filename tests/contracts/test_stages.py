@@ -199,9 +199,3 @@ def test_the_oracle_bounds_the_others() -> None:
 
     losses = {name: loss(make(k=3)) for name, make in GREEDY.items()}
     assert losses["oracle"] == min(losses.values()) < max(losses.values())
-
-
-def test_stages_without_an_index_pickle() -> None:
-    ranking = samples.ranking(6, N)
-    for stage in (RandomOrder(3), SubtopicOracle(QRELS)):
-        assert pickle.loads(pickle.dumps(stage))(ranking) == stage(ranking)

@@ -63,7 +63,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     """Train with each preselection, and compare scores and times with those of the whole pool."""
     training, first = settings.training, opened.first
     extractor = settings.features.extractor(opened.index)
-    data = training_data(first.rankings, opened.qrels, extractor)
+    data = training_data(first.rankings, opened.qrels, extractor, n_jobs=context.n_jobs)
     warm_up(data)
     trials: dict[str, CrossValidation] = {}
     for preselection in (None, *map(MMRPreselection.parse, settings.preselect)):

@@ -9,6 +9,7 @@ The output folder then contains
     report.html    tables and figures, if the study makes a report
     finished.json  what the outcome depends on, its scores, its summary and its files; written last
     .greylag-files the names of all files that the study wrote
+    .greylag-work  what is done of a study that was interrupted, such as folds; the next call goes on from there
 
 A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
 that the study did not write are neither overwritten nor removed.
@@ -36,11 +37,13 @@ from greylag.experiments.tables import as_text
 from greylag.files import write_text
 from greylag.folders import alone
 from greylag.trec.runs import write_run
+from greylag.work_log import resuming
 
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
 OWN_FILES = ".greylag-files"
+WORK = ".greylag-work"
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     _check_free(out, [FINISHED, RESULTS])
     if study.figures:
         check_dependencies()
-    outcome = study.run(settings, study.open(settings, context), context)
+    with resuming(out / WORK, lambda: key):
+        outcome = study.run(settings, study.open(settings, context), context)
     files = outcome_files(outcome, settings)
     earlier_files = _own_files(out)
     _check_free(out, files)

@@ -18,6 +18,7 @@ from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Problem, line_search, mean, prepare
 from greylag.ltr.objectives import Objective
+from greylag.parallel import thread_count
 from greylag.ranking import FloatArray
 
 
@@ -71,7 +72,7 @@ class CoordinateAscent:
         units, axes = _axes(data)
         starts = np.random.default_rng(self.seed).standard_normal((self.restarts, len(columns)))
         starts[0] = 1.0
-        ends = Parallel(n_jobs=n_jobs, backend="threading")(
+        ends = Parallel(thread_count(n_jobs), backend="threading")(
             delayed(_explore)(data, objective, start * units, axes, self.tolerance) for start in starts
         )
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.training import train, training_data
+from greylag.parallel import parallel_map
 from greylag.ranking import Ranking, Run, run_step
 
 Folds = Sequence[Sequence[str]]
@@ -98,26 +100,61 @@ def cross_validate(
     first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
     parts = split_folds(list(first), folds, seed)
     if data is None:
-        data = training_data(first.rankings, qrels, extractor)
+        data = training_data(first.rankings, qrels, extractor, n_jobs=n_jobs)
     elif (data.specs, data.origin) != (extractor.specs, extractor.origin):
         raise ParameterError("data was not extracted by this extractor: omit it, or pass the extractor that made it")
-    models, selecting, training = [], [], []
-    for number, test in enumerate(parts, 1):
-        own = data.select_queries([qid for qid in data.qids if qid not in test])
-        start = time.perf_counter()
-        candidates = own if preselection is None else preselection.select(own)
-        selected = time.perf_counter()
-        more = {**(provenance or {}), "fold": number, "folds": folds, "seed": seed}
-        if preselection is not None:
-            more |= {"pool": len(own.specs), "preselect": str(preselection)}
-        models.append(train(candidates, learner, n_jobs=n_jobs, provenance=more))
-        selecting.append(selected - start)
-        training.append(time.perf_counter() - selected)
+    work = partial(
+        _train_fold,
+        learner=learner,
+        preselection=preselection,
+        provenance=provenance or {},
+        split={"folds": folds, "seed": seed},
+        n_jobs=n_jobs,
+    )
+    found = []
+    for fold in parallel_map(work, [*enumerate(parts, 1)], data, what="folds", n_jobs=n_jobs, coarse=True):
+        found.append(fold)
         if progress is not None:
-            progress(_summary(number, models[-1], len(own.qids)))
-    rankers = [MRFRanker(model, extractor.index) for model in models]
-    run = rerank_by_fold(rankers, parts, first, n_jobs=n_jobs, tag=tag)
-    return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(selecting), tuple(training))
+            progress(_summary(len(found), fold.model, fold.queries))
+    rankers = [MRFRanker(fold.model, extractor.index) for fold in found]
+    return CrossValidation(
+        rerank_by_fold(rankers, parts, first, n_jobs=n_jobs, tag=tag),
+        tuple(fold.model for fold in found),
+        tuple(map(tuple, parts)),
+        tuple(fold.selecting for fold in found),
+        tuple(fold.training for fold in found),
+    )
+
+
+class _Fold(NamedTuple):
+    """A trained fold: its model, the number of training queries, and the seconds that it took."""
+
+    model: LinearModel
+    queries: int
+    selecting: float
+    training: float
+
+
+def _train_fold(
+    fold: tuple[int, Sequence[str]],
+    data: RankingData,
+    *,
+    learner: Learner,
+    preselection: MMRPreselection | None,
+    provenance: Mapping[str, Any],
+    split: Mapping[str, int],
+    n_jobs: int | None,
+) -> _Fold:
+    number, test = fold
+    own = data.select_queries([qid for qid in data.qids if qid not in test])
+    start = time.perf_counter()
+    candidates = own if preselection is None else preselection.select(own)
+    selected = time.perf_counter()
+    more = {**provenance, "fold": number, **split}
+    if preselection is not None:
+        more |= {"pool": len(own.specs), "preselect": str(preselection)}
+    model = train(candidates, learner, n_jobs=n_jobs, provenance=more)
+    return _Fold(model, len(own.qids), selected - start, time.perf_counter() - selected)
 
 
 def _summary(number: int, model: LinearModel, n_queries: int) -> str:

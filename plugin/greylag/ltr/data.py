@@ -12,6 +12,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor, Origin
 from greylag.features.feature import Feature
+from greylag.parallel import parallel_map
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -66,7 +67,9 @@ class RankingData:
             )
 
     @classmethod
-    def from_rankings(cls, rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> RankingData:
+    def from_rankings(
+        cls, rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
+    ) -> RankingData:
         """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
         So are documents outside the index, which a ranker puts last. Relevant ones count as not retrieved.
@@ -77,7 +80,7 @@ class RankingData:
             If no query is left.
         """
         used = judged_rankings(rankings, qrels, extractor)
-        features = np.concatenate([extractor(ranking) for ranking in used])
+        features = np.concatenate(list(parallel_map(extractor, used, what="features", n_jobs=n_jobs)))
         return replace(cls.of_rankings(used, qrels), specs=extractor.specs, features=features, origin=extractor.origin)
 
     @classmethod

@@ -15,6 +15,7 @@ from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
+from greylag.parallel import thread_count
 from greylag.ranking import FloatArray
 
 
@@ -71,7 +72,7 @@ class GreedySelection:
         history: list[tuple[float, ...]] = []
         training_scores: list[float] = []
         value = 0.0
-        with Parallel(n_jobs=n_jobs, backend="threading") as parallel:
+        with Parallel(thread_count(n_jobs), backend="threading") as parallel:
             while len(columns) < self.max_features:
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.specs)) if column not in columns]

@@ -19,11 +19,11 @@ from greylag.ranking import Ranking
 _log = logging.getLogger("greylag")
 
 
-def training_data(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> RankingData:
+def training_data(
+    rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
+) -> RankingData:
     """Extract training data with a progress bar; see `RankingData.from_rankings`."""
-    from tqdm import tqdm
-
-    data = RankingData.from_rankings(tqdm(rankings, desc="features", unit="query", disable=None), qrels, extractor)
+    data = RankingData.from_rankings(rankings, qrels, extractor, n_jobs=n_jobs)
     limited = sum(extractor.limits(ranking.query) for ranking in rankings)
     if limited:
         largest = extractor.parameters.max_clique

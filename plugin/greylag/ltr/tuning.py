@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,6 +25,7 @@ from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
+from greylag.parallel import parallel_map
 from greylag.ranking import FloatArray, Ranking, Run
 
 _DEFAULTS = FeatureParameters()
@@ -145,14 +147,20 @@ def tune_on_data(
     n_jobs : int, optional
         Number of workers, each trying other parameters; the result does not depend on it.
     """
-    from joblib import Parallel, delayed
+    attempt = partial(_attempt, baseline=baseline, extract=extract, qids=tuple(qids), objective=objective)
+    tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
+    return max(tried, key=lambda tuned: tuned.training_score)
 
-    def attempt(parameters: FeatureParameters) -> Tuned:
-        return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
 
-    tried = Parallel(n_jobs=n_jobs, backend="threading")(delayed(attempt)(parameters) for parameters in settings)
-    best: Tuned = max(tried, key=lambda tuned: tuned.training_score)
-    return best
+def _attempt(
+    parameters: FeatureParameters,
+    *,
+    baseline: Baseline,
+    extract: Callable[[FeatureParameters], RankingData],
+    qids: Sequence[str],
+    objective: Objective,
+) -> Tuned:
+    return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
 
 
 def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
@@ -218,10 +226,19 @@ def held_out_means(
     data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
 ) -> FloatArray:
     """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
+    work = partial(_held_out_sums, learner=learner, measure=measure, n_jobs=n_jobs)
+    parts = split_folds(data.qids, folds, seed)
     totals = np.zeros(learner.max_features)
-    for held_out in split_folds(data.qids, folds, seed):
-        training = data.select_queries([qid for qid in data.qids if qid not in held_out])
-        values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
-        sums = values.sum(axis=1)
+    for sums in parallel_map(work, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
         totals += np.append(sums, np.full(learner.max_features - len(sums), sums[-1]))
     return totals / len(data.qids)
+
+
+def _held_out_sums(
+    held_out: Sequence[str], data: RankingData, *, learner: GreedySelection, measure: Objective, n_jobs: int | None
+) -> FloatArray:
+    """The sum of the measure over held-out queries after each round, shape (rounds,)."""
+    training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+    values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
+    sums: FloatArray = values.sum(axis=1)
+    return sums

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import CollectionError, DependencyError
+from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray
 from greylag.vectors.dense import Dense, QueryVectors, checked, query_vector
 
@@ -59,6 +60,9 @@ class FaissVectors:
         object.__setattr__(self, "_index", index)
         if len(self._rows) != index.ntotal:
             raise CollectionError(f"{self.folder} has {index.ntotal} vectors but {len(self._rows)} distinct docids")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
