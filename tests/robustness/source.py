@@ -13,7 +13,8 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.export import open_export
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.lucene_index import Statistics, _fingerprint
+from greylag.lucene.lucene_index import Statistics
+from greylag.lucene.opening import commit_fingerprint
 from greylag.lucene.transfers import PostingsBlock
 from greylag.ranking import Ranking
 
@@ -33,7 +34,7 @@ class MemorySource:
         if write:
             path.mkdir(exist_ok=True)
             (path / "segments_1").write_text(repr(texts))
-        self.path, self.fingerprint = path, _fingerprint(path)
+        self.path, self.fingerprint = path, commit_fingerprint(path)
         self._index = _inverted(tuple(texts.items()))
 
     def check_integrity(self) -> None:

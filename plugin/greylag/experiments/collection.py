@@ -15,8 +15,8 @@ from greylag.folders import read_mark
 from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
-from greylag.ranking import Run
+from greylag.lucene.lucene_index import LuceneIndex, SearchModel
+from greylag.ranking import Run, Source
 from greylag.trec import Qrels, read_qrels, read_topics
 
 
@@ -40,27 +40,45 @@ class FirstStage(Settings):
 
     Parameters
     ----------
-    model : {"bm25", "ql"}, default "bm25"
-        BM25, or query likelihood with Dirichlet smoothing.
+    model : {"bm25", "ql", "bm25+rm3", "ql+rm3"}, default "bm25"
+        BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.lucene.RM3Search`.
     hits : int >= 1, default 1000
         Number of documents per topic.
     k1, b : float, default 0.9 and 0.4
         Parameters of BM25.
     mu : float, default 1000
         Parameter of query likelihood.
+    fb_terms, fb_docs, original_query_weight : default 10, 10 and 0.5
+        Parameters of RM3.
     """
 
-    model: Literal["bm25", "ql"] = "bm25"
+    model: SearchModel = "bm25"
     hits: Positive = 1000
     k1: float = 0.9
     b: float = 0.4
     mu: float = 1000.0
+    fb_terms: Positive = 10
+    fb_docs: Positive = 10
+    original_query_weight: float = 0.5
 
-    def source(self, lucene: LuceneIndex, model: str | None = None) -> BM25 | QueryLikelihood:
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the model, by name."""
+        names = ("k1", "b") if self.model.startswith("bm25") else ("mu",)
+        feedback = ("fb_terms", "fb_docs", "original_query_weight") if self.model.endswith("+rm3") else ()
+        return {name: getattr(self, name) for name in (*names, *feedback)}
+
+    def source(self, lucene: LuceneIndex, model: SearchModel | None = None) -> Source:
         """The search with this model, or with `model` if given."""
-        if (model or self.model) == "bm25":
-            return lucene.bm25(self.hits, k1=self.k1, b=self.b)
-        return lucene.ql(self.hits, mu=self.mu)
+        model = model or self.model
+        first = (
+            lucene.bm25(self.hits, k1=self.k1, b=self.b)
+            if model.startswith("bm25")
+            else lucene.ql(self.hits, mu=self.mu)
+        )
+        if not model.endswith("+rm3"):
+            return first
+        return first.rm3(fb_terms=self.fb_terms, fb_docs=self.fb_docs, original_query_weight=self.original_query_weight)
 
 
 class Queries(Settings):

@@ -153,7 +153,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         model: opened.first
         if model == stage.model
         else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
-        for model in ("bm25", "ql")
+        for model in ("bm25", "ql", *({stage.model} - {"bm25", "ql"}))
     }
     validated = cross_validate(settings, opened, context)
     runs["mrf"] = validated.run

@@ -5,6 +5,7 @@ from .jvm import start_jvm as start_jvm
 from .lucene_index import BM25 as BM25
 from .lucene_index import LuceneIndex as LuceneIndex
 from .lucene_index import QueryLikelihood as QueryLikelihood
+from .lucene_index import RM3Search as RM3Search
 from .lucene_index import Statistics as Statistics
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Check",
     "LuceneIndex",
     "QueryLikelihood",
+    "RM3Search",
     "Statistics",
     "build_index",
     "diagnose",

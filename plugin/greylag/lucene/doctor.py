@@ -10,7 +10,8 @@ from pathlib import Path
 
 from greylag.errors import GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
-from greylag.lucene.lucene_index import BUILD, LuceneIndex
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.opening import BUILD
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,27 @@ JVM, which starts on first use.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene import transfers
+from greylag.lucene import rm3, transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
+from greylag.lucene.opening import BUILD, check_integrity, commit_fingerprint, open_reader
 from greylag.ranking import Query, Ranking, Source
 
-SMALL = 1 << 26
-"""The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
-
-BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
+SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
+"""The searches by name."""
 
 
 class Statistics(NamedTuple):
@@ -64,7 +62,7 @@ class LuceneIndex:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.fingerprint = _fingerprint(self.path)
+        self.fingerprint = commit_fingerprint(self.path)
         self._analyzer: Any = None
         self._of_searcher = False
         self._lock = threading.RLock()
@@ -119,6 +117,12 @@ class LuceneIndex:
         """The source that ranks by `QueryLikelihood`."""
         return QueryLikelihood(self, k=k, mu=mu)
 
+    def rm3(
+        self, k: int = 1000, *, fb_terms: int = 10, fb_docs: int = 10, original_query_weight: float = 0.5
+    ) -> RM3Search:
+        """The source that ranks by BM25 and `RM3Search`; ``bm25(...).rm3(...)`` sets parameters of BM25, too."""
+        return self.bm25(k).rm3(fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=original_query_weight)
+
     @calls_java
     def analyze(self, text: str) -> list[str]:
         """The index terms of `text`, in order, by Anserini's English analyzer or that of `from_searcher`."""
@@ -152,7 +156,7 @@ class LuceneIndex:
     @calls_java
     def check_integrity(self) -> None:
         """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
-        _check_integrity(self.path, self._reader())
+        check_integrity(self.path, self._reader())
 
     @calls_java
     def docids(self) -> list[str]:
@@ -203,19 +207,8 @@ class LuceneIndex:
             if self._closed:
                 raise CollectionError(f"{self.path} is closed: create another LuceneIndex")
             if self._opened is None:
-                self._opened = self._open()
+                self._opened = open_reader(self.path, self.fingerprint)
         return self._opened
-
-    def _open(self) -> Any:
-        try:
-            reader = java_class("org.apache.lucene.index.DirectoryReader").open(transfers.directory(self.path))
-        except pyjnius().JavaException as error:
-            raise CollectionError(f"{self.path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
-        if _fingerprint(self.path) != self.fingerprint:
-            raise CollectionError(f"{self.path} has changed since it was opened: create another LuceneIndex")
-        if sum(file.stat().st_size for file in self.path.iterdir()) <= SMALL:
-            _check_integrity(self.path, reader)
-        return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
     def _terms(self, field: str) -> Any:
         terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(self._reader(), field)
@@ -236,17 +229,28 @@ class _Retriever(Source, ABC):
         if self.k < 1:
             raise ParameterError(f"k is {self.k}: it must be at least 1")
 
-    @calls_java
     def __call__(self, query: Query, /) -> Ranking:
         """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        return self._search(query, None, self.k)
+
+    def rm3(self, *, fb_terms: int = 10, fb_docs: int = 10, original_query_weight: float = 0.5) -> RM3Search:
+        """The source that searches with this one, expands the query, and searches again: see `RM3Search`."""
+        return RM3Search(self, fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=original_query_weight)
+
+    @calls_java
+    def _search(self, query: Query, weights: Mapping[str, float] | None, k: int) -> Ranking:
+        """The top `k` documents for the query's text or, if given, for weighted index terms."""
         self.index._reader()  # raises if the index was closed
         try:
-            generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-            words = generator.buildQuery("contents", self.index._java_analyzer(), query.text)
-            docids, scores = transfers.hits(self._searcher, words, self.k)
+            words = self._bag_of_words(query.text) if weights is None else rm3.lucene_query(weights)
+            docids, scores = transfers.hits(self._searcher, words, k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.path}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
+
+    def _bag_of_words(self, text: str) -> Any:
+        generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
+        return generator.buildQuery("contents", self.index._java_analyzer(), text)
 
     @cached_property
     def _searcher(self) -> Any:
@@ -329,6 +333,69 @@ class QueryLikelihood(_Retriever):
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
 
 
+@dataclass(frozen=True)
+class RM3Search(Source):
+    """Expands the query by its top documents, and searches the whole index with it, as Anserini and Pyserini do.
+
+    A term's weight in the new query is w P(t|Q) + (1 - w) P(t|R): w is `original_query_weight`, P(t|Q) the share of t
+    among the query's terms, and P(t|R) the relevance model of the `fb_docs` documents that `first` ranks highest, cut
+    to `fb_terms` terms. The model weights documents by their scores, and counts only the `fb_terms` most frequent terms
+    of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the documents. A document's score is the
+    sum of the weights times the terms' scores by `first`.
+
+    The stage `greylag.RM3` reranks, by a model that is estimated differently. Documents' terms are read from the
+    `greylag.index.PositionalIndex`, which is exported if it was not before.
+
+    Parameters
+    ----------
+    first : BM25 or QueryLikelihood
+        The search; the result has its `k` documents.
+    fb_terms, fb_docs : int, at least 1, default 10
+        Number of terms and of documents.
+    original_query_weight : float in [0, 1], default 0.5
+        w.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
+
+    References
+    ----------
+    Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD, TREC 2004.
+    """
+
+    first: _Retriever
+    _: KW_ONLY
+    fb_terms: int = 10
+    fb_docs: int = 10
+    original_query_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("fb_terms", "fb_docs"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if not 0 <= self.original_query_weight <= 1:
+            raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """The top documents for the expanded query; ties are broken by docid, ascending."""
+        return self.first._search(query, self.expand(query), self.first.k)
+
+    def expand(self, query: Query) -> dict[str, float]:
+        """The terms of the expanded query and their weights."""
+        top = self.first._search(query, None, self.fb_docs)
+        documents = rm3.frequent_terms(self._terms, top.docids, self.fb_terms)
+        model = rm3.relevance_model(documents, top.scores, self.fb_terms)
+        return rm3.interpolate(self.first.index.analyze(query.text), model, self.original_query_weight)
+
+    @cached_property
+    def _terms(self) -> rm3.Terms:
+        # By name, as the export is made from a LuceneIndex and comes after it in the order of imports.
+        terms: rm3.Terms = import_module("greylag.index").PositionalIndex.from_lucene(self.first.index)
+        return terms
+
+
 @lru_cache(maxsize=8)
 def _reopened(path: str, fingerprint: str) -> LuceneIndex:
     """The index that was pickled, opened once in this process."""
@@ -336,29 +403,3 @@ def _reopened(path: str, fingerprint: str) -> LuceneIndex:
     if index.fingerprint != fingerprint:
         raise CollectionError(f"{path} is not the index that the work began with: give all workers the same files")
     return index
-
-
-def _check_integrity(path: Path, reader: Any) -> None:
-    try:
-        leaves = reader.leaves()
-        for number in range(leaves.size()):
-            leaves.get(number).reader().checkIntegrity()
-    except pyjnius().JavaException as error:
-        raise CollectionError(f"{path} is damaged ({reason(error)}): build it again") from error
-
-
-def _why_unopened(error: Exception) -> str:
-    name = str(getattr(error, "classname", "")).rpartition(".")[2]
-    if name == "InvalidPathException":
-        return "has a name that Java cannot represent in this locale; set LC_ALL=C.UTF-8"
-    if name in ("CorruptIndexException", "EOFException", "FileNotFoundException", "NoSuchFileException"):
-        return "is damaged"
-    return "cannot be opened; it may come from another version of Pyserini"
-
-
-def _fingerprint(path: Path) -> str:
-    commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
-    if not commits:
-        raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
-    newest = max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
-    return hashlib.sha256(newest.name.encode() + newest.read_bytes()).hexdigest()

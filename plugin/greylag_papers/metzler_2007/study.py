@@ -129,12 +129,12 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     """How a system's run was made, as `greylag.experiments.ir_metadata` takes it."""
     settings = findings.experiment.settings
     stage = settings.first_stage
-    similarity, parameters = {
-        "bm25": ("BM25Similarity", {"k1": stage.k1, "b": stage.b}),
-        "ql": ("LMDirichletSimilarity", {"mu": stage.mu}),
-    }[stage.model]
-    method = f"org.apache.lucene.search.similarities.{similarity}"
-    steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **parameters}]
+    similarity, _, expansion = stage.model.partition("+")
+    name = {"bm25": "BM25Similarity", "ql": "LMDirichletSimilarity"}[similarity]
+    method = f"org.apache.lucene.search.similarities.{name}"
+    steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **stage.parameters}]
+    if expansion:
+        steps[0]["expansion"] = "greylag.lucene.RM3Search"
     if system in findings.models:
         own = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
         steps.append({"name": system, "method": "greylag.MRFRanker", **own, "reranks": FIRST})

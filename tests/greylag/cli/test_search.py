@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,26 @@ def test_models_and_their_parameters(
     assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
 
 
+@pytest.mark.parametrize(
+    ("options", "first", "feedback"),
+    [(["bm25+rm3", "--k1", "2"], {"k1": 2.0}, {}), (["ql+rm3", "--mu", "50"], {"mu": 50.0}, {}),
+     (["bm25+rm3", "--fb-terms", "3", "--fb-docs", "2", "--original-query-weight", "0.2"], {},
+      {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2})],
+)  # fmt: skip
+def test_expanded_searches(
+    command: Command, made: Path, tmp_path: Path, options: list[str], first: dict[str, float], feedback: dict[str, Any]
+) -> None:
+    topics, out = made / "topics.tsv", tmp_path / "out.run"
+    words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
+    assert command("search", *words, "--model", *options)[0] == 0
+    source = getattr(LuceneIndex(made / "index"), options[0].removesuffix("+rm3"))(7, **first).rm3(**feedback)
+    run = read_run(out)
+    assert run.tag == options[0]
+    assert [ranking.docids for ranking in run.rankings] == [
+        ranking.docids for ranking in source.run(read_topics(topics)).rankings
+    ]
+
+
 def test_query_likelihood_and_cut(command: Command, collection: list[object], tmp_path: Path) -> None:
     words = [*collection, "--out", tmp_path / "ql.run"]
     assert command("search", *words, "--model", "ql", "--hits", "7", "--tag", "mine") == (0, "", "")
@@ -38,11 +59,13 @@ def test_query_likelihood_and_cut(command: Command, collection: list[object], tm
     ("words", "reason"),
     [
         (["--b", "2"], "b is 2.0"),
-        (["--model", "ql", "--k1", "5"], "--k1 is for --model bm25, not for ql"),
-        (["--model", "ql", "--b", "0"], "--b is for --model bm25, not for ql"),
-        (["--mu", "5"], "--mu is for --model ql, not for bm25"),
+        (["--model", "ql", "--k1", "5"], "--k1 is for --model bm25 or bm25+rm3, not for ql"),
+        (["--model", "ql", "--b", "0"], "--b is for --model bm25 or bm25+rm3, not for ql"),
+        (["--mu", "5"], "--mu is for --model ql or ql+rm3, not for bm25"),
+        (["--fb-docs", "5"], "--fb-docs is for --model bm25+rm3 or ql+rm3, not for bm25"),
+        (["--model", "bm25+rm3", "--original-query-weight", "2"], "original_query_weight is 2.0"),
         (["--hits", "0"], "k is 0"),
-        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql'"),
+        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql', 'bm25+rm3', 'ql+rm3'"),
     ],
 )
 def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, words: list[str], reason: str) -> None:

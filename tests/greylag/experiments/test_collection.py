@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from greylag.experiments.collection import CollectionSettings, FirstStage, Queri
 from greylag.experiments.study import Context
 from greylag.index.analysis import QueryForm
 from greylag.lucene.build import build_index
-from greylag.ranking import Query
+from greylag.lucene.lucene_index import LuceneIndex, SearchModel
+from greylag.ranking import Query, Source
 
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
 
@@ -44,6 +46,22 @@ def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
     assert opened.first.tag == "ql"
     assert {qid: ranking.docids for qid, ranking in opened.first.items()} == {"1": ("a",), "2": ("c",)}
     assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
+
+
+@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3"])
+def test_first_stages_by_name(docs: Path, tmp_path: Path, model: SearchModel) -> None:
+    build_index(docs, tmp_path / "index")
+    lucene = LuceneIndex(tmp_path / "index")
+    stage = FirstStage(model=model, hits=2, k1=1.5, mu=7.0, fb_terms=3, fb_docs=1, original_query_weight=0.2)
+    expected: Source = lucene.bm25(2, k1=1.5) if "bm25" in model else lucene.ql(2, mu=7.0)
+    named: dict[str, float] = {"k1": 1.5, "b": 0.4} if "bm25" in model else {"mu": 7.0}
+    if "rm3" in model:
+        feedback: dict[str, Any] = {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.2}
+        expected, named = expected.rm3(**feedback), named | feedback  # type: ignore[attr-defined]
+    assert (
+        stage.source(lucene) == FirstStage(**(stage.model_dump() | {"model": "ql"})).source(lucene, model) == expected
+    )
+    assert stage.parameters == named
 
 
 def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:

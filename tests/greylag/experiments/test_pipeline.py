@@ -48,6 +48,18 @@ def test_expected_scores(done: Finished, settings: Settings) -> None:
         assert f"{measures['AP']:.4f}" in done.summary
 
 
+def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenCollection, tmp_path: Path) -> None:
+    stage = settings.first_stage.model_copy(update={"model": "bm25+rm3"})
+    changed = settings.model_copy(update={"first_stage": stage, "diversify": None})
+    (tmp_path / "index").symlink_to(folder / "index")
+    finished = run_study(pipeline.STUDY, changed, tmp_path)
+    assert list(finished.scores) == ["bm25", "ql", "bm25+rm3", "mrf"]
+    expected = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b).rm3().run(opened.topics)
+    run = read_run(tmp_path / "bm25+rm3.run")
+    assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
+    assert "bm25+rm3" in finished.summary
+
+
 def test_results_do_not_depend_on_threads(done: Finished, folder: Path, settings: Settings, tmp_path: Path) -> None:
     assert run_study(pipeline.STUDY, settings, tmp_path, n_jobs=2).scores == done.scores
     for path in [*folder.glob("*.run"), *folder.glob("models/*"), folder / "results.json"]:

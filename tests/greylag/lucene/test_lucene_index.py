@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import html
 import math
 import re
@@ -166,45 +165,6 @@ def test_from_searcher_uses_its_folder_and_analyzer(small: LuceneIndex) -> None:
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
     with pytest.raises(ParameterError, match="str is not a Pyserini LuceneSearcher"):
         LuceneIndex.from_searcher("index")
-
-
-def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
-    commit = next(copy.glob("segments_*"))
-    expected = hashlib.sha256(commit.name.encode() + commit.read_bytes()).hexdigest()
-    assert LuceneIndex(copy).fingerprint == small.fingerprint == expected
-    (copy / "segments_9").write_bytes(b"ninth")
-    (copy / "segments_a").write_bytes(b"tenth")
-    assert LuceneIndex(copy).fingerprint == hashlib.sha256(b"segments_atenth").hexdigest()
-
-
-def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(
-            CollectionError, match=r"is not a Lucene index \(it contains no segments_N file\): build it"
-        ):
-            LuceneIndex(path)
-    (tmp_path / "segments_1").write_bytes(b"nonsense")
-    with pytest.raises(CollectionError, match=r"cannot be opened; .*\): build it") as caught:
-        LuceneIndex(tmp_path).statistics()
-    assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
-    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
-    (file,) = copy.glob("*.doc")
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
-        LuceneIndex(copy).bm25()(Query("1", "x"))
-    monkeypatch.setattr("greylag.lucene.lucene_index.SMALL", 1)
-    large = LuceneIndex(copy)
-    assert large.statistics().documents == small.statistics().documents
-    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
-        large.check_integrity()
 
 
 def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:

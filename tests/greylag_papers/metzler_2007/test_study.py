@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -12,10 +13,12 @@ import yaml
 from greylag.cli import main
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
+from greylag.experiments.collection import FirstStage
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import load
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
+from greylag.lucene.lucene_index import SearchModel
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
 from greylag_papers.metzler_2007.settings import Split
@@ -50,6 +53,29 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
             assert (tmp_path / path.relative_to(done.out)).read_bytes() == path.read_bytes(), path
             compared += 1
     assert compared == 2 * 13 + 3 * 12 + 1
+
+
+@pytest.mark.parametrize(
+    ("model", "similarity", "parameters"),
+    [
+        ("ql", "LMDirichletSimilarity", {"mu": 1000.0}),
+        (
+            "bm25+rm3",
+            "BM25Similarity",
+            {"k1": 0.9, "b": 0.4, "fb_terms": 10, "fb_docs": 10, "original_query_weight": 0.5,
+             "expansion": "greylag.lucene.RM3Search"},
+        ),
+    ],
+)  # fmt: skip
+def test_descriptions_of_first_stages(
+    done: Done, model: SearchModel, similarity: str, parameters: dict[str, object]
+) -> None:
+    settings = done.settings.model_copy(update={"first_stage": FirstStage(model=model)})
+    experiment = SimpleNamespace(settings=settings, collection=done.opened)
+    findings = SimpleNamespace(experiment=experiment, models={}, means={study.FIRST: {"AP": 0.5}})
+    (step,) = study.describe(findings, study.FIRST)["retrieval"]  # type: ignore[arg-type]
+    method = f"org.apache.lucene.search.similarities.{similarity}"
+    assert step == {"name": study.FIRST, "method": method, "hits": 1000, **parameters}
 
 
 def test_descriptions_of_the_runs(done: Done) -> None:

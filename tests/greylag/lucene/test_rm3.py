@@ -1,0 +1,151 @@
+"""The expansion of queries compared with Anserini's RM3, and with the formula."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import greylag
+from greylag.errors import ParameterError
+from greylag.fusion import Union
+from greylag.index import PositionalIndex
+from greylag.lucene import build
+from greylag.lucene.jvm import java_class
+from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
+from greylag.lucene.rm3 import frequent_terms, interpolate, relevance_model
+from greylag.ranking import Query, run_step
+from greylag.trec import read_topics
+
+
+def with_document_vectors(documents: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> LuceneIndex:
+    """An index that has what Anserini's RM3 reads, and greylag's does not need."""
+
+    def indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+        arguments = java_class("io.anserini.index.IndexCollection$Args")()
+        arguments.input, arguments.index = str(docs), str(index)
+        arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
+        arguments.threads, arguments.memoryBuffer = threads, 64
+        arguments.storePositions = arguments.storeDocvectors = arguments.optimize = arguments.quiet = True
+        return java_class("io.anserini.index.IndexCollection")(arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "_indexer", indexer)
+        build.build_index(documents, index)
+    return LuceneIndex(index)
+
+
+@pytest.fixture(scope="module")
+def collections(
+    data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[LuceneIndex, dict[str, str]]]:
+    folder, demo = tmp_path_factory.mktemp("rm3"), Path(greylag.__file__).parent / "demo"
+    text = (data("cacm") / "topics.cacm.txt").read_text()
+    found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
+    with pytest.MonkeyPatch.context() as patch:
+        return {
+            "demo": (
+                with_document_vectors(demo / "docs.jsonl", folder / "demo", patch),
+                read_topics(demo / "topics.tsv"),
+            ),
+            "cacm": (
+                with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm", patch),
+                {qid: html.unescape(body).strip() for qid, body in found},
+            ),
+        }
+
+
+@pytest.mark.parametrize("name", ["demo", "cacm"])
+@pytest.mark.parametrize(
+    ("model", "fb_terms", "fb_docs", "weight"),
+    [("bm25", 10, 10, 0.5), ("bm25", 20, 5, 0.3), ("ql", 10, 10, 0.5), ("bm25", 50, 30, 0.0), ("bm25", 1, 1, 1.0)],
+)
+def test_rankings_equal_anserinis(
+    collections: dict[str, tuple[LuceneIndex, dict[str, str]]],
+    name: str, model: str, fb_terms: int, fb_docs: int, weight: float,
+) -> None:  # fmt: skip
+    index, topics = collections[name]
+    searcher = java_class("io.anserini.search.SimpleSearcher")(str(index.path))
+    searcher.set_bm25(0.9, 0.4) if model == "bm25" else searcher.set_qld(1000.0)
+    searcher.set_rm3(fb_terms, fb_docs, weight)
+    first: BM25 | QueryLikelihood = index.bm25(200) if model == "bm25" else index.ql(200)
+    source = first.rm3(fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=weight)
+    for qid, text in topics.items():
+        ours, theirs = source(Query(qid, text)), searcher.search(text, 200)
+        assert ours.docids == tuple(hit.docid for hit in theirs)
+        # Anserini rounds scores to 1e-4 and lowers tied ones by 1e-6 per rank.
+        np.testing.assert_allclose(ours.scores, [hit.score for hit in theirs], atol=2e-4)
+
+
+def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[str, str]) -> None:
+    """Terms of the 60 random documents are not rare, so the rule for common ones is seen at work, too."""
+    first, query = small.bm25(k1=1.2, b=0.75), Query("1", "w1 w2")
+    source, top = first.rm3(fb_terms=4, fb_docs=3, original_query_weight=0.25), first(query).head(3)
+    texts = {docid: text.split() for docid, text in documents.items()}
+    model: dict[str, float] = {}
+    for docid, score in zip(top.docids, top.scores, strict=True):
+        words = texts[docid]
+        rare = {w for w in words if len(w) > 1 and sum(w in text for text in texts.values()) <= 6}
+        kept = sorted(rare, key=lambda w: (-words.count(w), w))[:4]
+        for word in kept:
+            share = words.count(word) / sum(map(words.count, kept))
+            model[word] = model.get(word, 0.0) + share * score
+    model = dict(islice(sorted(model.items(), key=lambda pair: (-pair[1], pair[0])), 4))
+    expected = {word: 0.75 * weight / sum(model.values()) for word, weight in model.items()}
+    expected |= {word: expected.get(word, 0.0) + 0.25 / 2 for word in ("w1", "w2")}
+    assert source.expand(query) == pytest.approx(expected, rel=1e-6)
+
+
+def test_other_documents_are_found_and_unions_take_them(
+    collections: dict[str, tuple[LuceneIndex, dict[str, str]]],
+) -> None:
+    index, topics = collections["demo"]
+    first, expanded = (run_step(source, topics) for source in (index.bm25(10), index.rm3(10)))
+    assert any(set(expanded[qid].docids) - set(first[qid].docids) for qid in topics)
+    union = run_step(Union((index.bm25(10), index.rm3(10))), topics)
+    for qid in topics:
+        assert set(union[qid].docids) == {*first[qid].docids, *expanded[qid].docids}
+
+
+def test_results_do_not_depend_on_threads(collections: dict[str, tuple[LuceneIndex, dict[str, str]]]) -> None:
+    index, topics = collections["cacm"]
+    assert run_step(index.rm3(50), topics, n_jobs=4) == run_step(index.rm3(50), topics)
+
+
+@pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
+def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
+    ranking = small.rm3()(Query("9", text))
+    assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
+
+
+def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
+    assert small.rm3(5) == small.bm25(5).rm3() != small.bm25(5).rm3(fb_terms=3)
+    assert small.rm3(5) != small.ql(5).rm3()
+    assert len(small.rm3(5)(Query("1", "w1 w2"))) == 5
+
+
+def test_bad_parameters(small: LuceneIndex) -> None:
+    with pytest.raises(ParameterError, match="fb_terms is 0: it must be at least 1"):
+        small.rm3(fb_terms=0)
+    with pytest.raises(ParameterError, match="fb_docs is -1"):
+        small.rm3(fb_docs=-1)
+    with pytest.raises(ParameterError, match=r"original_query_weight is 1\.5: it must be between 0 and 1"):
+        small.rm3(original_query_weight=1.5)
+    with pytest.raises(ParameterError, match="original_query_weight is nan"):
+        small.rm3(original_query_weight=float("nan"))
+
+
+def test_ties_are_broken_by_term() -> None:
+    index = PositionalIndex.from_texts({str(number): text for number, text in enumerate(["b c a a d", *"yz" * 20])})
+    assert frequent_terms(index, ["0"], 2) == [{}]  # single letters are left out
+    index = PositionalIndex.from_texts({str(number): text for number, text in enumerate(["bb cc aa aa", *["yy"] * 30])})
+    (terms,) = frequent_terms(index, ["0"], 2)
+    assert terms == {"aa": 2.0, "bb": 1.0}
+    assert [*relevance_model([{"dd": 1.0, "cc": 1.0, "bb": 1.0}], [1.0], 2)] == ["bb", "cc"]
+    assert interpolate(["aa", "aa", "bb"], {"cc": 1.0}, 0.5) == pytest.approx({"aa": 1 / 3, "bb": 1 / 6, "cc": 0.5})
