@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, Sear
 from greylag.ranking import Source
 from greylag.trec import write_run
 
-MODELS = {"bm25": BM25, "ql": QueryLikelihood}
+MODELS: dict[str, Callable[..., BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}
 EXPANDED = ("bm25+rm3", "ql+rm3")
 
 

@@ -23,6 +23,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import cross_validation
 from greylag.ltr.cross_validation import CrossValidation, split_folds
 from greylag.ltr.greedy import GreedySelection
+from greylag.lucene.lucene_index import SearchModel
 from greylag.ranking import Run
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
@@ -149,11 +150,12 @@ class Settings(CollectionSettings):
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Rank by each step, and score each step against the one before."""
     stage = settings.first_stage
-    runs = {
+    models: tuple[SearchModel, ...] = ("bm25", "ql", stage.model)
+    runs: dict[str, Run] = {
         model: opened.first
         if model == stage.model
         else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
-        for model in ("bm25", "ql", *({stage.model} - {"bm25", "ql"}))
+        for model in dict.fromkeys(models)
     }
     validated = cross_validate(settings, opened, context)
     runs["mrf"] = validated.run

@@ -83,11 +83,11 @@ def relevance_model(
     dict of str to float
         The terms' probabilities, which sum to 1.
     """
-    weights: Counter[str] = Counter()
+    weights: dict[str, Any] = {}
     for frequencies, score in zip(documents, scores, strict=True):
         total = np.float32(sum(frequencies.values()))
         for term, tf in frequencies.items():
-            weights[term] = np.float32(weights[term]) + np.float32(tf) / total * np.float32(score)
+            weights[term] = weights.get(term, np.float32(0)) + np.float32(tf) / total * np.float32(score)
     return _shares(dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:fb_terms]))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.lucene import lucene_index
+from greylag.lucene import opening
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.lucene_index import LuceneIndex
 
@@ -43,11 +43,11 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert "pip" not in failed[0].detail
 
 
-@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (lucene_index.SMALL, "index")])
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (opening.SMALL, "index")])
 def test_a_flipped_bit_is_found(
     small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
 ) -> None:
-    monkeypatch.setattr(lucene_index, "SMALL", size)  # opening checks small indexes only
+    monkeypatch.setattr(opening, "SMALL", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     postings = next(copy.glob("*.pos"))
     content = bytearray(postings.read_bytes())
