@@ -51,6 +51,7 @@ from .ltr import RM3 as RM3
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
 from .ltr import EstimatorRanker as EstimatorRanker
+from .ltr import GreedyCommittee as GreedyCommittee
 from .ltr import GreedySelection as GreedySelection
 from .ltr import LinearModel as LinearModel
 from .ltr import MMRPreselection as MMRPreselection
@@ -126,6 +127,7 @@ __all__ = [
     "FunctionVectors",
     "Gain",
     "GivenRun",
+    "GreedyCommittee",
     "GreedySelection",
     "GreylagError",
     "InformationGainSelection",

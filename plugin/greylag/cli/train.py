@@ -64,7 +64,7 @@ class LearnerOptions:
         if options.parameters != FeatureParameters():
             raise ParameterError("--preset stack chooses the features' parameters itself: leave them out")
         more = () if options.features is None else parse_features(options.features)
-        return StackRecipe(self.measure, pool=options.pool or "sd", more=more, max_features=self.max_features or 10)
+        return StackRecipe(self.measure, pool=options.pool or "sd", more=more, max_features=self.max_features or 5)
 
     def make(self) -> Learner:
         """The learner."""

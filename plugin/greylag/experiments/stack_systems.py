@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
 from greylag.features.spec import EXPANSION
 from greylag.fusion import FUSIONS
-from greylag.index.positional import PositionalIndex
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.stack import StackRecipe, Tuned, select, stack_data, training_rows, tune_rm3
+from greylag.ltr.stack import StackCandidates, Tuned, fit_stack
 from greylag.ltr.training import useful_features
 from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import FloatArray, Ranking, run_step
-from greylag.trec import Qrels
+from greylag.ranking import FloatArray, Ranking, Run
 
 BM25, RM3, SELECTED, EXPANDED = "BM25 tuned", "RM3 tuned", "MRF-FS", "MRF-FS expansion"
 SINGLE = (BM25, RM3, SELECTED, EXPANDED)
 AFTER = "manifold after "
 STACK, ASCENT, TREES = "stack", "stack, coordinate ascent", "stack, LambdaMART"
 FUSED = {"rrf": "RRF of all", "combsum": "CombSUM of all", "combmnz": "CombMNZ of all"}
+WITHOUT, WITH = "stack without ", "RM3 with "
 FIVE = 5  # features; the rule of Metzler (2007)
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What the folds share: the candidates of the queries with a relevant document, and how systems are learned."""
+    """What the folds share.
 
-    recipe: StackRecipe
-    rankings: tuple[Ranking, ...]
-    qrels: Qrels
-    index: PositionalIndex
+    Parameters
+    ----------
+    candidates : StackCandidates
+        Those of the queries with a relevant document.
+    alphas : sequence of float
+        The values to choose from, for manifold ranking after a system.
+    restarts : int
+        Of coordinate ascent.
+    """
+
+    candidates: StackCandidates
     alphas: Sequence[float]
     restarts: int
-    n_jobs: int | None = None
+
+    @property
+    def n_jobs(self) -> int:
+        """The number of threads."""
+        return self.candidates.n_jobs
 
 
 @dataclass
@@ -54,57 +65,61 @@ class Fold:
         The stack.
     rankings : dict of system to dict of qid to Ranking
         All queries; those of training are ranked by what was learned from them.
-    alphas : dict of system to float
-        Of manifold ranking after it.
+    chosen : dict of str to float
+        What else was chosen on the training queries: alphas of manifold ranking, weights of diversifiers.
     """
 
     tuned: Tuned
     model: LinearModel
     rankings: dict[str, dict[str, Ranking]] = field(default_factory=dict)
-    alphas: dict[str, float] = field(default_factory=dict)
+    chosen: dict[str, float] = field(default_factory=dict)
 
 
 def learn(shared: Collected, training: Sequence[str]) -> Fold:
     """Learn every system on the queries `training`, and rank all queries by each."""
-    recipe, index = shared.recipe, shared.index
-    own = [ranking for ranking in shared.rankings if ranking.qid in set(training)]
-    tuned = tune_rm3(recipe, own, shared.qrels, index, n_jobs=shared.n_jobs)
-    data = stack_data(recipe, tuned, shared.rankings, shared.qrels, index)
-    rows = training_rows(recipe, tuned, data.select_queries(training))
-    groups = {name: tuple(map(str, part)) for name, part in recipe.features(tuned).items()}
-    fold = Fold(tuned, select(recipe, rows, {}, n_jobs=shared.n_jobs))
+    candidates, n_jobs = shared.candidates, shared.n_jobs
+    recipe, tuned = candidates.recipe, candidates.tune(training)
+    data, rows = candidates.data(tuned), candidates.training(tuned, training)
+    groups = {name: list(map(str, part)) for name, part in recipe.features(tuned).items()}
+    fold = Fold(tuned, fit_stack(recipe, rows, {}, n_jobs=n_jobs))
     rule = GreedySelection(recipe.measure, max_features=FIVE)
     ascent = CoordinateAscent(recipe.measure, restarts=shared.restarts, seed=recipe.seed)
+    columns = [data.names.index(str(feature)) for feature in fold.model.features]
     scores: dict[str, FloatArray] = {
-        BM25: data.features[:, data.names.index("FI/term/BM25")],
+        BM25: data.features[:, data.names.index(f"stage:{tuned.bm25}")],
         RM3: data.features[:, data.names.index(f"stage:{tuned.rm3}")],
-        SELECTED: fitted(data, rows, groups["MRF"], rule, shared.n_jobs),
-        EXPANDED: fitted(data, rows, (*groups["MRF"], *map(str, EXPANSION)), rule, shared.n_jobs),
-        STACK: linear_scores(
-            data, [data.names.index(str(f)) for f in fold.model.features], np.array(fold.model.weights)
-        ),
-        ASCENT: fitted(data, rows, data.names, ascent, shared.n_jobs),
+        SELECTED: fitted(data, rows, groups["MRF"], rule, n_jobs),
+        EXPANDED: fitted(data, rows, [*groups["MRF"], *map(str, EXPANSION)], rule, n_jobs),
+        STACK: linear_scores(data, columns, np.array(fold.model.weights)),
+        ASCENT: fitted(data, rows, data.names, ascent, n_jobs),
     }
     if (trees := lambdamart(data, rows, recipe.seed)) is not None:
         scores[TREES] = trees
-    learner = replace(rule, max_features=max(1, len(fold.model.features)))
-    for name, part in groups.items():
-        others = [feature for feature in data.names if feature not in part]
-        scores[f"stack without {name}"] = fitted(data, rows, others, learner, shared.n_jobs)
-        added = (f"stage:{tuned.rm3}", *part)
-        scores[f"RM3 with {name}"] = fitted(data, rows, tuple(dict.fromkeys(added)), learner, shared.n_jobs)
-    fold.rankings = {system: ranked(data, shared.rankings, values) for system, values in scores.items()}
+    for system, features in ablations(groups, tuned).items():
+        scores[system] = fitted(data, rows, features, recipe.learner, n_jobs)
+    fold.rankings = {system: ranked(data, candidates.rankings, values) for system, values in scores.items()}
     for system in SINGLE:
-        spread(shared, fold, system, rows)
+        spread(shared, fold, system, rows.qids)
     single = [fold.rankings[system] for system in (*SINGLE, *(f"{AFTER}{system}" for system in SINGLE))]
     for method, name in FUSED.items():
         fold.rankings[name] = {qid: FUSIONS[method]([run[qid] for run in single]) for qid in data.qids}
     return fold
 
 
-def fitted(
-    data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int | None
-) -> FloatArray:
+def ablations(groups: Mapping[str, Sequence[str]], tuned: Tuned) -> dict[str, list[str]]:
+    """The candidates of the stack without each part, and of RM3 with it.
+
+    Without expansion, there is no manifold ranking after RM3 either.
+    """
+    rm3, found = f"stage:{tuned.rm3}", {}
+    for name, part in groups.items():
+        others = [feature for other, own in groups.items() if other != name for feature in own]
+        found[f"{WITHOUT}{name}"] = [f for f in others if name != "expansion" or tuned.rm3 not in f]
+        found[f"{WITH}{name}"] = list(dict.fromkeys((rm3, *part)))
+    return found
+
+
+def fitted(data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
     useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
     found = learner.fit(useful, n_jobs=n_jobs)
@@ -135,23 +150,20 @@ def ranked(data: RankingData, rankings: Sequence[Ranking], scores: FloatArray) -
     return {qid: Ranking.sort(qid, texts[qid], data.docids[first:end], scores[first:end]) for qid, first, end in spans}
 
 
-def spread(shared: Collected, fold: Fold, system: str, rows: RankingData) -> None:
+def spread(shared: Collected, fold: Fold, system: str, training: Sequence[str]) -> None:
     """Add manifold ranking after a system, with the alpha that is best on the training queries."""
-    first, best = fold.rankings[system], -np.inf
+    first, best = list(fold.rankings[system].values()), -np.inf
     for alpha in shared.alphas:
-        stage = ManifoldRanker(shared.index, alpha=alpha)
-        run = run_step(stage, list(first.values()), n_jobs=shared.n_jobs, tag=system)
-        value = mean_measure(shared, {qid: run[qid] for qid in rows.qids})
+        run = ManifoldRanker(shared.candidates.index, alpha=alpha).run(first, n_jobs=shared.n_jobs, tag=system)
+        value = mean_measure(shared, {qid: run[qid] for qid in training})
         if value > best:
-            best, fold.alphas[system] = value, alpha
+            best, fold.chosen[f"alpha after {system}"] = value, alpha
             fold.rankings[f"{AFTER}{system}"] = dict(run)
 
 
 def mean_measure(shared: Collected, rankings: Mapping[str, Ranking]) -> float:
     """The mean of the objective over queries with a relevant document."""
-    from greylag.evaluation import Scores, evaluate
-    from greylag.ranking import Run
-
-    qrels = {qid: shared.qrels[qid] for qid in rankings}
-    found: Scores = evaluate(Run(tuple(rankings.values()), "training"), qrels, [str(shared.recipe.measure)])
+    candidates = shared.candidates
+    qrels = {qid: dict(candidates.qrels[qid]) for qid in rankings}
+    found = evaluate(Run(tuple(rankings.values()), "training"), qrels, [str(candidates.recipe.measure)])
     return float(found.means[0])

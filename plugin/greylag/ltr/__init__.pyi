@@ -1,5 +1,6 @@
 from . import baselines as baselines
 from .baselines import Baseline as Baseline
+from .committee import GreedyCommittee as GreedyCommittee
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .counted import CountedRankings as CountedRankings
 from .cross_validation import CrossValidation as CrossValidation
@@ -51,6 +52,7 @@ __all__ = [
     "EstimatorRanker",
     "Explanation",
     "FeatureShare",
+    "GreedyCommittee",
     "GreedySelection",
     "Grid",
     "Learner",

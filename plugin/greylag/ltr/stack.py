@@ -1,15 +1,15 @@
 """The stack: RM3 tuned on training queries, and a linear model of it, of MRF features and of manifold ranking after it.
 
 Everything is chosen on the queries that are given, so that `train_stack` within each fold is nested cross-validation.
-The model
-is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
+The model is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import pairwise
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,23 +20,28 @@ from greylag.features.spec import EXPANSION, Pool, named_pool, parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
+from greylag.ltr.baselines import Baseline
+from greylag.ltr.committee import GreedyCommittee
+from greylag.ltr.counted import CountedRankings
 from greylag.ltr.data import Qrels, RankingData
-from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.rm3 import PARTS, RM3
 from greylag.ltr.training import selected_model, useful_features
-from greylag.ltr.tuning import Grid, choose_learner, parameter_grid, tune_on_data
+from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.ranking import FloatArray, Ranking
 
+T = TypeVar("T")
+
 GRID: Mapping[str, Sequence[Any]] = {
-    "k1": (0.6, 0.9, 1.2, 1.6, 2.2, 3.0),
-    "b": (0.1, 0.25, 0.4, 0.6, 0.8),
+    "k1": (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0),
+    "b": (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0),
+    "mu": (50, 100, 250, 500, 1000, 2000, 4000),
     "fb_docs": (5, 10, 20),
     "fb_terms": (10, 30, 100),
     "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
 }
-"""The values to try for BM25 and RM3."""
+"""The values to try for BM25, RM3, and query likelihood."""
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 
@@ -48,7 +53,7 @@ class Tuned:
     Parameters
     ----------
     parameters : FeatureParameters
-        With the k1, b, fb_docs and fb_terms chosen.
+        With the k1, b, mu, fb_docs and fb_terms chosen. RM3 itself estimates with the default mu.
     original_weight : float
         As in `RM3`.
     """
@@ -86,11 +91,10 @@ class StackRecipe:
     grid : mapping, default `GRID`
         The values to try.
     depth : int >= 1, default 200
-        Training uses each query's top documents by RM3. All documents are ranked.
-    max_features : int >= 1, default 10
-        The largest number of features; the number is chosen by cross-validation within the training queries.
-    inner_folds : int >= 2, default 3
-    seed : int, default 0
+        Training uses this number of documents of each query, the top ones by RM3 and by the incoming ranking in turn.
+        All documents are ranked.
+    max_features, inner_folds, seed : int, default 5, 5 and 0
+        The parameters of the `GreedyCommittee` that learns.
 
     Raises
     ------
@@ -104,17 +108,16 @@ class StackRecipe:
     more: tuple[Feature, ...] = ()
     grid: Grid = None  # type: ignore[assignment]
     depth: int = 200
-    max_features: int = 10
-    inner_folds: int = 3
+    max_features: int = 5
+    inner_folds: int = 5
     seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
         object.__setattr__(self, "grid", dict(self.grid or GRID))
-        if self.depth < 1 or self.inner_folds < 2:
-            raise ParameterError(
-                f"depth {self.depth} must be at least 1, and inner_folds {self.inner_folds} at least 2"
-            )
+        if self.depth < 1:
+            raise ParameterError(f"depth is {self.depth}; it must be at least 1")
+        _ = self.learner  # which checks its parameters
 
     @property
     def measure(self) -> Objective:
@@ -122,15 +125,15 @@ class StackRecipe:
         return Objective.parse(self.objective)
 
     @property
-    def learner(self) -> GreedySelection:
-        """The selection with the largest number of features."""
-        return GreedySelection(self.measure, max_features=self.max_features)
+    def learner(self) -> GreedyCommittee:
+        """The learner of the stack."""
+        return GreedyCommittee(self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed)
 
     def features(self, tuned: Tuned) -> dict[str, tuple[Feature, ...]]:
         """The candidates by where they come from."""
         spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
         return {
-            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank"))),
+            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
             "MRF": named_pool(self.pool),
             "expansion": (*EXPANSION, *map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax"))),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
@@ -138,70 +141,132 @@ class StackRecipe:
         }
 
 
-def tune_rm3(
-    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
-) -> Tuned:
-    """Tune BM25's k1 and b first, then RM3 on the rankings by that BM25; the first of the best values wins."""
-    qids = [ranking.qid for ranking in rankings]
+@dataclass(frozen=True, eq=False)
+class StackCandidates:
+    """The candidates of many queries. What does not depend on the training queries is computed once for all folds.
 
-    def extract(features: tuple[Feature, ...], used: Sequence[Ranking]) -> Callable[[FeatureParameters], RankingData]:
-        return lambda own: RankingData.from_rankings(used, qrels, FeatureExtractor(index, features, own))
+    Parameters
+    ----------
+    recipe : StackRecipe
+    rankings : sequence of Ranking
+        Those whose query has a relevant document are used, without documents outside the index.
+    qrels : mapping of qid to docid to grade
+    index : PositionalIndex
+    n_jobs : int, default 1
+    """
 
-    settings = parameter_grid(recipe.grid, ("k1", "b"), FeatureParameters())
-    term = extract(baselines.BM25.features, rankings)
-    bm25 = tune_on_data(baselines.BM25, settings, term, qids, recipe.measure, n_jobs=n_jobs).parameters
-    stage = RM3(index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
-    reranked = list(stage.run(rankings, n_jobs=n_jobs).rankings)
-    best, tuned = -np.inf, Tuned(bm25, 1.0)
-    lengths = {ranking.qid: max(1, len(index.query_terms(ranking.query))) for ranking in rankings}
-    for own in parameter_grid(recipe.grid, ("fb_docs", "fb_terms"), bm25):
-        data = extract(PARTS, reranked)(own)
-        sizes = np.repeat([lengths[qid] for qid in data.qids], np.diff(data.offsets))
-        for weight in recipe.grid["original_weight"]:
-            scores = weight * data.features[:, 0] / sizes + (1 - weight) * data.features[:, 1]
-            value = float(recipe.measure.evaluate(data, scores).mean())
-            if value > best:
-                best, tuned = value, Tuned(own, weight)
-    return tuned
+    recipe: StackRecipe
+    rankings: Sequence[Ranking]
+    qrels: Qrels
+    index: PositionalIndex
+    n_jobs: int = 1
+    _kept: dict[object, Any] = field(init=False, repr=False, default_factory=dict)
+
+    def tune(self, qids: Sequence[str]) -> Tuned:
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
+        grid, base = self.recipe.grid, FeatureParameters()
+        bm25 = self._best(baselines.BM25, parameter_grid(grid, ("k1", "b"), base), qids)
+        smoothed = self._best(baselines.LM, parameter_grid(grid, ("mu",), base), qids)
+        best, tuned = -np.inf, Tuned(bm25, 1.0)
+        for own in parameter_grid(grid, ("fb_docs", "fb_terms"), bm25):
+            data = self._feedback(own).select_queries(qids)
+            for weight in grid["original_weight"]:
+                scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]
+                value = float(self.recipe.measure.evaluate(data, scores).mean())
+                if value > best:
+                    best, tuned = value, Tuned(replace(own, mu=smoothed.mu), weight)
+        return tuned
+
+    def data(self, tuned: Tuned) -> RankingData:
+        """All candidate features of all documents."""
+        return self._once(("data", tuned), lambda: self._data(tuned))
+
+    def training(self, tuned: Tuned, qids: Sequence[str]) -> RankingData:
+        """What a stack is trained on: each query's top documents by RM3 and by the incoming ranking in turn."""
+        data = self.data(tuned).select_queries(qids)
+        return top_rows(data, data.features[:, data.names.index(f"stage:{tuned.rm3}")], self.recipe.depth)
+
+    def _data(self, tuned: Tuned) -> RankingData:
+        pool = self._counted(named_pool(self.recipe.pool)).data(tuned.parameters)
+        features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
+        others = tuple(feature for feature in features if feature not in pool.specs)
+        data = RankingData.from_rankings(
+            self.rankings, self.qrels, FeatureExtractor(self.index, others, tuned.parameters)
+        )
+        joined = replace(
+            data, specs=(*pool.specs, *others), features=np.concatenate([pool.features, data.features], axis=1)
+        )
+        return joined.select_features([joined.specs.index(feature) for feature in features])
+
+    def _best(
+        self, baseline: Baseline, settings: Sequence[FeatureParameters], qids: Sequence[str]
+    ) -> FeatureParameters:
+        """The parameters that are best for a baseline."""
+        counted = self._counted(baseline.features)
+
+        def extract(own: FeatureParameters) -> RankingData:
+            return self._once((baseline.name, own), lambda: counted.data(own))
+
+        return tune_on_data(baseline, settings, extract, qids, self.recipe.measure, n_jobs=self.n_jobs).parameters
+
+    def _feedback(self, own: FeatureParameters) -> RankingData:
+        """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
+        stage = RM3(self.index, original_weight=1.0, k1=own.k1, b=own.b)
+        first = self._once(
+            ("BM25", own.k1, own.b),
+            lambda: CountedRankings(
+                tuple(stage.run(self.rankings, n_jobs=self.n_jobs).rankings), self.qrels, self.index, PARTS
+            ),
+        )
+        return self._once(("RM3", own), lambda: self._shares(first.data(own)))
+
+    def _shares(self, data: RankingData) -> RankingData:
+        texts = {ranking.qid: ranking.query for ranking in self.rankings}
+        lengths = [max(1, len(self.index.query_terms(texts[qid]))) for qid in data.qids]
+        features = data.features / np.stack(
+            [np.repeat(lengths, np.diff(data.offsets)), np.ones(len(data.docids))], axis=1
+        )
+        return replace(data, features=features)
+
+    def _counted(self, features: tuple[Feature, ...]) -> CountedRankings:
+        return self._once(features, lambda: CountedRankings(tuple(self.rankings), self.qrels, self.index, features))
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])
 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
-    """Each query's `depth` documents of highest score, in their order in `data`."""
-    spans = list(zip(data.offsets[:-1].tolist(), data.offsets[1:].tolist(), strict=True))
-    rows = [np.sort(first + np.argsort(-scores[first:end], kind="stable")[:depth]) for first, end in spans]
-    kept = np.concatenate(rows)
+    """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
+
+    Of two documents with the same best rank, that of `data` comes first.
+    """
+    kept, offsets = [], [0]
+    for first, end in pairwise(data.offsets.tolist()):
+        order = np.argsort(-scores[first:end], kind="stable")
+        ranks = np.empty(end - first, dtype=np.int64)
+        ranks[order] = np.arange(end - first)
+        best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
+        kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
+        offsets.append(offsets[-1] + len(kept[-1]))
+    rows = np.concatenate(kept)
     return replace(
         data,
-        offsets=np.cumsum([0, *map(len, rows)]),
-        docids=tuple(data.docids[row] for row in kept),
-        features=data.features[kept],
-        grades=data.grades[kept],
+        offsets=np.array(offsets),
+        docids=tuple(data.docids[row] for row in rows),
+        features=data.features[rows],
+        grades=data.grades[rows],
     )
 
 
-def stack_data(
-    recipe: StackRecipe, tuned: Tuned, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex
-) -> RankingData:
-    """The candidates of all documents."""
-    features = tuple(feature for part in recipe.features(tuned).values() for feature in part)
-    return RankingData.from_rankings(rankings, qrels, FeatureExtractor(index, features, tuned.parameters))
-
-
-def training_rows(recipe: StackRecipe, tuned: Tuned, data: RankingData) -> RankingData:
-    """What the stack is trained on: each query's top documents by RM3."""
-    return top_rows(data, data.features[:, data.names.index(f"stage:{tuned.rm3}")], recipe.depth)
-
-
-def select(
-    recipe: StackRecipe, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int | None = None
+def fit_stack(
+    recipe: StackRecipe, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int = 1
 ) -> LinearModel:
-    """Select features greedily; their number is chosen by cross-validation within the training queries."""
+    """The model of the recipe's committee."""
     useful, set_aside = useful_features(training)
-    chosen = choose_learner(
-        useful, [recipe.learner], recipe.measure, folds=recipe.inner_folds, seed=recipe.seed, n_jobs=n_jobs
-    )
-    selection = chosen.learner.fit(useful, n_jobs=n_jobs)
-    return selected_model(selection, useful, chosen.learner, {"set_aside": set_aside, **provenance})
+    found = recipe.learner.fit(useful, n_jobs=n_jobs)
+    return selected_model(found, useful, recipe.learner, {"set_aside": set_aside, **provenance})
 
 
 def train_stack(
@@ -225,6 +290,7 @@ def train_stack(
         If no query has a relevant document, or there are fewer queries with one than inner folds.
     """
     judged = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
-    tuned = tune_rm3(recipe, judged, qrels, index, n_jobs=n_jobs)
-    data = stack_data(recipe, tuned, judged, qrels, index)
-    return select(recipe, training_rows(recipe, tuned, data), {"preset": "stack"}, n_jobs=n_jobs)
+    candidates = StackCandidates(recipe, judged, qrels, index, n_jobs)
+    qids = [ranking.qid for ranking in judged]
+    tuned = candidates.tune(qids)
+    return fit_stack(recipe, candidates.training(tuned, qids), {"preset": "stack"}, n_jobs=n_jobs)

@@ -16,7 +16,7 @@ training:
   inner_folds: 2
   depth: 50
   alphas: [0.6]
-  grid: {k1: [0.9], b: [0.4], fb_docs: [5], fb_terms: [10], original_weight: [0.5]}
+  grid: {k1: [0.9], b: [0.4], mu: [1000], fb_docs: [5], fb_terms: [10], original_weight: [0.5]}
 """
 
 
@@ -36,7 +36,7 @@ def test_the_demonstration_collection(tmp_path: Path) -> None:
     assert finished.scores["stack"]["AP"] > finished.scores["BM25"]["AP"]
     assert finished.scores["stack, then xQuAD"]["alpha-nDCG@10"] > finished.scores["stack"]["alpha-nDCG@10"]
     found = results(tmp_path / "out")
-    assert len(found["chosen"]) == 2
-    assert all(len(chosen) <= 2 for chosen in found["chosen"])
+    assert len(found["chosen"]) == len(found["features"]) == 2
+    assert all(1 <= len(chosen) <= 2 * 2 for chosen in found["features"])
     assert (tmp_path / "out" / "stack.run").exists()
     assert (tmp_path / "out" / "models" / "stack" / "fold-2.json").exists()

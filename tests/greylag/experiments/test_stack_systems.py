@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.experiments.stack_systems import Collected, fitted, learn, mean_measure, ranked
+from greylag.experiments.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked
+from greylag.features import FeatureParameters
 from greylag.fusion import reciprocal_rank_fusion
 from greylag.ltr import GreedySelection, MRFRanker
-from greylag.ltr.stack import stack_data, training_rows
+from greylag.ltr.stack import StackCandidates, Tuned
 from tests.greylag.ltr.test_stack import INDEX, QRELS, RANKINGS, RECIPE, mean
 
-SHARED = Collected(RECIPE, tuple(RANKINGS[:8]), QRELS, INDEX, (0.3, 0.9), 1)
+SHARED = Collected(StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX), (0.3, 0.9), 1)
 TRAINING = [f"q{q}" for q in range(6)]
 
 
@@ -35,19 +36,32 @@ def test_a_fold_ranks_every_query_by_every_system() -> None:
 
 def test_nothing_is_learned_from_the_test_queries() -> None:
     turned = {qid: grades if qid in TRAINING else {"d1": 1} for qid, grades in QRELS.items()}
-    other = Collected(RECIPE, tuple(RANKINGS[:8]), turned, INDEX, (0.3, 0.9), 1)
+    other = Collected(StackCandidates(RECIPE, RANKINGS[:8], turned, INDEX), (0.3, 0.9), 1)
     first, second = learn(SHARED, TRAINING), learn(other, TRAINING)
-    assert (first.tuned, first.model, first.alphas) == (second.tuned, second.model, second.alphas)
+    assert (first.tuned, first.model, first.chosen) == (second.tuned, second.model, second.chosen)
     assert first.rankings == second.rankings
 
 
 def test_scores_of_all_rows_by_what_some_rows_taught() -> None:
     fold = learn(SHARED, TRAINING)
-    data = stack_data(RECIPE, fold.tuned, RANKINGS[:8], QRELS, INDEX)
-    rows = training_rows(RECIPE, fold.tuned, data.select_queries(TRAINING))
+    data = SHARED.candidates.data(fold.tuned)
+    rows = SHARED.candidates.training(fold.tuned, TRAINING)
     scores = fitted(data, rows, ("FI/term/BM25",), GreedySelection("AP"), 1)
     assert np.array_equal(np.abs(scores), np.abs(data.features[:, data.names.index("FI/term/BM25")]))
     run = ranked(data, RANKINGS[:8], scores)
     assert mean_measure(SHARED, run) == pytest.approx(mean(run))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="some candidates are not in the index"):
         ranked(data, RANKINGS, scores)
+
+
+def test_what_is_left_out_and_what_is_added() -> None:
+    tuned = Tuned(FeatureParameters(), 0.5)
+    groups = {name: list(map(str, part)) for name, part in RECIPE.features(tuned).items()}
+    found = ablations(groups, tuned)
+    assert list(found) == [f"{what}{part}" for part in groups for what in ("stack without ", "RM3 with ")]
+    everything = {feature for part in groups.values() for feature in part}
+    assert set(found["stack without MRF"]) == everything - set(groups["MRF"])
+    assert not any(tuned.rm3 in feature or "expansion" in feature for feature in found["stack without expansion"])
+    assert f"stage:{tuned.bm25}>>manifold@minmax" in found["stack without expansion"]
+    assert found["RM3 with manifold"] == [f"stage:{tuned.rm3}", *groups["manifold"]]
+    assert len(set(found["RM3 with expansion"])) == len(groups["expansion"]) == len(found["RM3 with expansion"])

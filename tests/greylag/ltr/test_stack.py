@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features import FeatureParameters
+from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import RM3, LinearModel, MRFRanker, Objective, RankingData
-from greylag.ltr.stack import StackRecipe, Tuned, stack_data, top_rows, train_stack, training_rows, tune_rm3
+from greylag.ltr import RM3, LinearModel, MRFRanker, Objective, RankingData, baselines
+from greylag.ltr.stack import StackCandidates, StackRecipe, Tuned, top_rows, train_stack
 from greylag.ranking import Ranking, Run
 
 RNG = np.random.default_rng(3)
@@ -26,8 +26,17 @@ RANKINGS = [
     for q in range(9)
 ]
 QRELS = {f"q{q}": {f"d{d}": 1 for d in RNG.choice(60, size=6, replace=False)} for q in range(8)}
-GRID = {"k1": (0.6, 2.0), "b": (0.2, 0.8), "fb_docs": (3, 5), "fb_terms": (4,), "original_weight": (0.3, 0.7)}
+GRID = {
+    "k1": (0.6, 2.0),
+    "b": (0.2, 0.8),
+    "mu": (5.0, 500.0),
+    "fb_docs": (3, 5),
+    "fb_terms": (4,),
+    "original_weight": (0.3, 0.7),
+}
 RECIPE = StackRecipe(grid=GRID, max_features=3, inner_folds=2, depth=25)
+CANDIDATES = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+QIDS = [f"q{q}" for q in range(8)]
 
 
 def mean(rankings: Run) -> float:
@@ -39,9 +48,9 @@ def mean(rankings: Run) -> float:
     return float(np.mean(values))
 
 
-def test_rm3_is_the_best_of_the_grid() -> None:
+def test_rm3_and_mu_are_the_best_of_the_grid() -> None:
     judged = RANKINGS[:8]
-    tuned = tune_rm3(RECIPE, judged, QRELS, INDEX)
+    tuned = CANDIDATES.tune(QIDS)
 
     def bm25(k1: float, b: float) -> Run:
         return RM3(INDEX, original_weight=1.0, k1=k1, b=b).run(judged)
@@ -55,30 +64,59 @@ def test_rm3_is_the_best_of_the_grid() -> None:
         for weight in GRID["original_weight"]
     }
     assert scores[tuned.parameters.fb_docs, tuned.original_weight] == pytest.approx(max(scores.values()))
+    by_mu = {}
+    for mu in GRID["mu"]:
+        model = LinearModel(baselines.LM.features, (1.0,), FeatureParameters(mu=mu))
+        by_mu[mu] = mean(MRFRanker(model, INDEX).run(judged))
+    assert tuned.parameters.mu == max(by_mu, key=by_mu.__getitem__)
+
+
+def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
+    kept = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+    for qids in (QIDS[:5], QIDS[2:], QIDS[:5]):
+        new = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+        tuned = kept.tune(qids)
+        assert tuned == new.tune(qids)
+        np.testing.assert_array_equal(kept.data(tuned).features, new.data(tuned).features)
+        own = [ranking for ranking in RANKINGS[:8] if ranking.qid in qids]
+        assert tuned == StackCandidates(RECIPE, own, QRELS, INDEX).tune(qids), "other queries make no difference"
+
+
+def test_the_features_are_those_of_an_extractor() -> None:
+    tuned = CANDIDATES.tune(QIDS)
+    data = CANDIDATES.data(tuned)
+    extractor = FeatureExtractor(INDEX, data.specs, tuned.parameters)  # type: ignore[arg-type]
+    expected = RankingData.from_rankings(RANKINGS[:8], QRELS, extractor)
+    np.testing.assert_array_equal(data.features, expected.features)
+    assert (data.specs, data.docids, data.origin) == (expected.specs, expected.docids, expected.origin)
 
 
 def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
     model = train_stack(RECIPE, RANKINGS, QRELS, INDEX)
-    assert 1 <= len(model.features) <= 3
+    assert 1 <= len(model.features) <= 2 * 3
     assert model == train_stack(RECIPE, RANKINGS, QRELS, INDEX, n_jobs=2)
     model.save(tmp_path / "stack.json")
     ranked = MRFRanker(LinearModel.load(tmp_path / "stack.json"), INDEX).run(RANKINGS)
-    tuned = tune_rm3(RECIPE, RANKINGS[:8], QRELS, INDEX)
-    data = stack_data(RECIPE, tuned, RANKINGS[:8], QRELS, INDEX)
+    data = CANDIDATES.data(CANDIDATES.tune(QIDS))
     columns = [data.names.index(str(feature)) for feature in model.features]
     scores = data.features[:, columns] @ np.array(model.weights)
     assert Objective("AP").evaluate(data, scores).mean() == pytest.approx(mean(ranked))
     assert list(ranked) == [ranking.qid for ranking in RANKINGS], "queries without judgements are ranked, too"
 
 
-def test_training_takes_the_top_by_rm3() -> None:
+def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
     tuned = Tuned(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
-    data = stack_data(RECIPE, tuned, RANKINGS[:8], QRELS, INDEX)
+    data = CANDIDATES.data(tuned)
     rm3 = data.names.index(f"stage:{tuned.rm3}")
-    kept = training_rows(RECIPE, tuned, data)
+    kept = CANDIDATES.training(tuned, QIDS)
     assert np.diff(kept.offsets).tolist() == [25] * 8
-    for first, end, own in zip(data.offsets[:-1], data.offsets[1:], kept.offsets[:-1], strict=True):
-        assert kept.features[own : own + 25, rm3].min() >= np.sort(data.features[first:end, rm3])[-25]
+    for q, (first, end) in enumerate(zip(data.offsets[:-1], data.offsets[1:], strict=True)):
+        incoming = list(data.docids[first:end])
+        by_rm3 = [incoming[row] for row in np.argsort(-data.features[first:end, rm3], kind="stable")]
+        turns = [docid for pair in zip(incoming, by_rm3, strict=True) for docid in pair]
+        own = kept.docids[kept.offsets[q] : kept.offsets[q + 1]]
+        assert set(own) == set(list(dict.fromkeys(turns))[:25])
+        assert list(own) == [docid for docid in incoming if docid in own]
     assert kept.relevant_grades == data.relevant_grades
 
 
@@ -89,10 +127,14 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     )  # fmt: skip
     kept = top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 0.0]), 2)
     assert (kept.docids, kept.offsets.tolist(), kept.grades.tolist()) == (tuple("uvyz"), [0, 2, 4], [0, 1, 1, 0])
+    assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
 
 
 def test_bad_recipes() -> None:
-    with pytest.raises(ParameterError, match="depth 0 must be at least 1"):
+    with pytest.raises(ParameterError, match="depth is 0; it must be at least 1"):
         StackRecipe(depth=0)
+    recipe = StackRecipe(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
     with pytest.raises(ParameterError, match="the grid has no values for fb_docs"):
-        tune_rm3(StackRecipe(grid={"k1": (1.0,), "b": (0.4,)}), RANKINGS[:8], QRELS, INDEX)
+        StackCandidates(recipe, RANKINGS[:8], QRELS, INDEX).tune(QIDS)
+    with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
+        StackRecipe(inner_folds=1)
