@@ -81,7 +81,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     recipe, tuned = candidates.recipe, candidates.tune(training)
     data, rows = candidates.data(tuned), candidates.training(tuned, training)
     groups = {name: list(map(str, part)) for name, part in recipe.features(tuned).items()}
-    fold = Fold(tuned, fit_stack(recipe, rows, {}, n_jobs=n_jobs))
+    fold = Fold(tuned, fit_stack(recipe, tuned, rows, {}, n_jobs=n_jobs))
     rule = GreedySelection(recipe.measure, max_features=FIVE)
     ascent = CoordinateAscent(recipe.measure, restarts=shared.restarts, seed=recipe.seed)
     columns = [data.names.index(str(feature)) for feature in fold.model.features]
@@ -96,7 +96,8 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     if (trees := lambdamart(data, rows, recipe.seed)) is not None:
         scores[TREES] = trees
     for system, features in ablations(groups, tuned).items():
-        scores[system] = fitted(data, rows, features, recipe.learner, n_jobs)
+        prior = f"stage:{tuned.rm3}" if f"stage:{tuned.rm3}" in features else f"stage:{tuned.bm25}"
+        scores[system] = fitted(data, rows, features, recipe.learner(prior), n_jobs)
     fold.rankings = {system: ranked(data, candidates.rankings, values) for system, values in scores.items()}
     for system in SINGLE:
         spread(shared, fold, system, rows.qids)
@@ -109,7 +110,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
 def ablations(groups: Mapping[str, Sequence[str]], tuned: Tuned) -> dict[str, list[str]]:
     """The candidates of the stack without each part, and of RM3 with it.
 
-    Without expansion, there is no manifold ranking after RM3 either.
+    Without expansion, there is no manifold ranking after RM3 either, and tuned BM25 is the prior.
     """
     rm3, found = f"stage:{tuned.rm3}", {}
     for name, part in groups.items():

@@ -19,8 +19,9 @@ class GreedyCommittee:
     """The mean of greedy selections that each leave out one fold of the queries.
 
     Each member is a `GreedySelection` on the queries of all folds but one. Its weights are divided by the standard
-    deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what one
-    member selects by chance has a small weight.
+    deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what
+    one member selects by chance has a small weight. A feature that is trusted beforehand, such as a tuned ranker's
+    score, may have as much weight as all members together.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ class GreedyCommittee:
         The number of members, at most the number of queries.
     seed : int >= 0, default 0
         The seed of the assignment of queries to folds.
+    prior : str, default ""
+        The name of the feature that is trusted beforehand; none if empty.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class GreedyCommittee:
     max_features: int = 5
     folds: int = 5
     seed: int = 0
+    prior: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", self.member.objective)
@@ -68,7 +72,8 @@ class GreedyCommittee:
         Raises
         ------
         ParameterError
-            If there are fewer queries than folds, or no feature raises the objective of a member above 0.
+            If there are fewer queries than folds, no feature raises the objective of a member above 0, or the data
+            lacks the feature `prior`.
         """
         measure = Objective.parse(self.objective)
         columns, weights = centred(data), np.zeros(len(data.specs))
@@ -78,7 +83,15 @@ class GreedyCommittee:
             rows = np.repeat(np.isin(data.qids, own), np.diff(data.offsets))
             scores = weighted_sum(columns[list(found.columns)].T[rows], np.array(found.weights))
             weights[list(found.columns)] += np.array(found.weights) / (scores.std() or 1.0)
+        if self.prior:
+            weights[self._column(data)] += self.folds / (columns[self._column(data)].std() or 1.0)
         ordered = np.argsort(-np.abs(weights) * columns.std(axis=1), kind="stable")
         chosen = [int(column) for column in ordered if weights[column]]
         value = float(measure.evaluate(data, linear_scores(data, chosen, weights[chosen])).mean())
         return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
+
+    def _column(self, data: RankingData) -> int:
+        """The column of the prior."""
+        if self.prior not in data.names:
+            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        return data.names.index(self.prior)

@@ -117,25 +117,26 @@ class StackRecipe:
         object.__setattr__(self, "grid", dict(self.grid or GRID))
         if self.depth < 1:
             raise ParameterError(f"depth is {self.depth}; it must be at least 1")
-        _ = self.learner  # which checks its parameters
+        self.learner("")  # checks its parameters
 
     @property
     def measure(self) -> Objective:
         """The objective."""
         return Objective.parse(self.objective)
 
-    @property
-    def learner(self) -> GreedyCommittee:
-        """The learner of the stack."""
-        return GreedyCommittee(self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed)
+    def learner(self, prior: str) -> GreedyCommittee:
+        """The learner of the stack, for candidates with this feature as its prior."""
+        return GreedyCommittee(
+            self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed, prior=prior
+        )
 
     def features(self, tuned: Tuned) -> dict[str, tuple[Feature, ...]]:
-        """The candidates by where they come from."""
+        """The candidates by where they come from. RM3, which is the stack's prior, is the first."""
         spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
         return {
+            "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
             "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
             "MRF": named_pool(self.pool),
-            "expansion": (*EXPANSION, *map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax"))),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
             **({"more": self.more} if self.more else {}),
         }
@@ -261,12 +262,12 @@ def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
 
 
 def fit_stack(
-    recipe: StackRecipe, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int = 1
+    recipe: StackRecipe, tuned: Tuned, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int = 1
 ) -> LinearModel:
     """The model of the recipe's committee."""
     useful, set_aside = useful_features(training)
-    found = recipe.learner.fit(useful, n_jobs=n_jobs)
-    return selected_model(found, useful, recipe.learner, {"set_aside": set_aside, **provenance})
+    learner = recipe.learner(f"stage:{tuned.rm3}")
+    return selected_model(learner.fit(useful, n_jobs=n_jobs), useful, learner, {"set_aside": set_aside, **provenance})
 
 
 def train_stack(
@@ -293,4 +294,4 @@ def train_stack(
     candidates = StackCandidates(recipe, judged, qrels, index, n_jobs)
     qids = [ranking.qid for ranking in judged]
     tuned = candidates.tune(qids)
-    return fit_stack(recipe, candidates.training(tuned, qids), {"preset": "stack"}, n_jobs=n_jobs)
+    return fit_stack(recipe, tuned, candidates.training(tuned, qids), {"preset": "stack"}, n_jobs=n_jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Measure, Scores, compare, parse_measure
 from greylag.experiments.stack_systems import Fold
 from greylag.experiments.stack_tables import choice_tables, diversity_table, names, part_table, system_tables
 from greylag.features import FeatureParameters, parse_feature
@@ -16,7 +16,14 @@ MEASURES = (parse_measure("AP"), parse_measure("P@10"))
 QIDS = tuple(f"q{q}" for q in range(10))
 SYSTEMS = ("BM25", "RM3 tuned", "stack", "RM3 with MRF", "stack without MRF", "stack, then MMR")
 RNG = np.random.default_rng(5)
-SCORES = {system: Scores(QIDS, MEASURES, RNG.random((10, 2))) for system in SYSTEMS}
+
+
+def scored(measures: tuple[Measure, ...], values: np.ndarray) -> Scores:
+    """Scores of all queries."""
+    return Scores(QIDS, measures, values, missing=(), unjudged=())
+
+
+SCORES = {system: scored(MEASURES, RNG.random((10, 2))) for system in SYSTEMS}
 TUNED = Tuned(FeatureParameters(k1=1.2, fb_docs=5), 0.25)
 MODEL = LinearModel(
     tuple(map(parse_feature, (f"stage:{TUNED.rm3}>>manifold@minmax", f"stage:{TUNED.bm25}", "score"))), (1.0, 2.0, 3.0)
@@ -43,7 +50,7 @@ def test_what_parts_add_and_take_away() -> None:
     assert (added, left) == (pytest.approx(mean["RM3 with MRF"]), pytest.approx(mean["stack without MRF"]))
     assert float(str(gain)) == pytest.approx(mean["RM3 with MRF"] - mean["RM3 tuned"], abs=5e-5)
     assert float(str(loss)) == pytest.approx(mean["stack without MRF"] - mean["stack"], abs=5e-5)
-    first = {system: Scores(QIDS, MEASURES[:1], own.values[:, :1]) for system, own in SCORES.items()}
+    first = {system: scored(MEASURES[:1], own.values[:, :1]) for system, own in SCORES.items()}
     expected = [
         compare({system: first[system] for system in pair}, pair[0]).comparisons[0].corrected_p
         for pair in (("RM3 tuned", "RM3 with MRF"), ("stack", "stack without MRF"))
@@ -60,7 +67,7 @@ def test_what_folds_chose() -> None:
 
 
 def test_diversity_is_shown_beside_relevance() -> None:
-    diverse = {"stack": Scores(QIDS, (parse_measure("alpha-nDCG@10"),), np.full((10, 1), 0.5))}
+    diverse = {"stack": scored((parse_measure("alpha-nDCG@10"),), np.full((10, 1), 0.5))}
     table = diversity_table(SCORES, diverse)
     assert table.header == ("", "AP", "P@10", "alpha-nDCG@10")
     assert table.rows == [("stack", *map(float, SCORES["stack"].means), 0.5)]
