@@ -23,15 +23,15 @@ from greylag.experiments.report import Section
 from greylag.experiments.stack_diversity import Diversifiers, Diversify
 from greylag.experiments.stack_systems import TREES, Collected, Fold, learn
 from greylag.experiments.stack_tables import (
-    choice_tables,
+    choice_table,
     diversity_table,
+    feature_table,
     names,
     part_table,
-    recall_table,
     system_tables,
 )
 from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, means, merge_scores
+from greylag.experiments.tables import Table, means, means_table, merge_scores
 from greylag.features.spec import Pool, parse_feature, place_files
 from greylag.fusion import GivenRun, Union
 from greylag.index.positional import PositionalIndex
@@ -42,7 +42,16 @@ from greylag.ranking import Query, Run
 from greylag.trec import read_run, read_subtopic_qrels
 
 TIMED = 20  # queries
-_TESTS = "p is that of the two-sided paired t-test over queries, with Holm's correction over the table."
+_TESTS = """\
+The first rows are first stages and their union, which all other systems rerank. The stack is the mean of RM3, tuned, and
+of a committee of greedy selections over all features; coordinate ascent and LambdaMART learn from the same ones. Fusion
+is of BM25, RM3, MRF-FS (with expansion and without), and manifold ranking after each. p is that of the two-sided paired
+t-test over queries, with Holm's correction over the table."""
+_PARTS = """\
+A part is a group of features. It is added to RM3 alone, and taken away from the stack; both are learned anew in every
+fold. Without expansion, there is no manifold ranking after RM3 either, and BM25 takes the place of RM3."""
+_CANDIDATES = "The share of relevant documents that first stages find: reranking cannot find others."
+_DIVERSITY = "Diversifiers reorder the top of the stack's ranking. Their weights are chosen on training queries."
 _TIMES = "As measured in this run. All other results are the same in every run."
 _ABSENT = "LightGBM is not installed, so that there is no LambdaMART: pip install 'greylag[lambdamart]'\n"
 CANDIDATES = "candidates"
@@ -163,18 +172,23 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     }
     recall = {system: evaluate(runs[system], qrels, RECALL) for system in (*opened.first, CANDIDATES)}
     diverse = {} if diversifiers is None else diversifiers.scores(runs)
-    tables = [*system_tables(scores), part_table(scores), *choice_tables(folds), recall_table(recall)]
-    tables += [diversity_table(scores, diverse)] if diverse else []
     times = time_query(opened, folds[0], context)
+    sections = [
+        Section("Systems", _TESTS, system_tables(scores)),
+        Section("Parts", _PARTS, [part_table(scores), feature_table(folds), choice_table(folds)]),
+        Section("Candidates", _CANDIDATES, [means_table("Recall", means(recall))]),
+        *([Section("Diversity", _DIVERSITY, [diversity_table(scores, diverse)])] if diverse else []),
+        Section("Time and memory", _TIMES, [times]),
+    ]
     return Outcome(
         scores=merge_scores([means(scores), means(diverse)]),
         results={
             **to_dict(scores), "recall": means(recall), "features": [names(fold) for fold in folds],
             "chosen": [fold.chosen for fold in folds],
         },
-        tables=[*tables, times, *([] if TREES in scores else [_ABSENT])],
+        tables=[*(table for part in sections for table in part.tables), *([] if TREES in scores else [_ABSENT])],
         title=f"The stack and its parts: {settings.name}",
-        sections=[Section("Systems", _TESTS, tables), Section("Time and memory", _TIMES, [times])],
+        sections=sections,
         runs={file_name(system): Run(ranked.rankings, file_name(system)) for system, ranked in runs.items()},
         models={f"stack/fold-{number}": fold.model for number, fold in enumerate(folds, 1)},
         seconds=context.seconds,

@@ -59,31 +59,29 @@ def part_table(scores: Mapping[str, Scores]) -> Table:
     return Table(caption, ("part", "RM3 and it", "change", "corrected p", "without it", "change", "corrected p"), rows)
 
 
-def choice_tables(folds: Sequence[Fold]) -> list[Table]:
-    """What each fold chose on its training queries, and how often each feature was chosen."""
-    columns = ("k1", "b", "mu", "fb_docs", "fb_terms")
-    more = list(folds[0].chosen)
-    rows = [
-        (str(number), *(f"{getattr(fold.tuned.parameters, name):g}" for name in columns),
-         f"{fold.tuned.original_weight:g}", *(f"{fold.chosen[name]:g}" for name in more), str(len(fold.model.features)))
-        for number, fold in enumerate(folds, 1)
-    ]  # fmt: skip
+def choice_table(folds: Sequence[Fold]) -> Table:
+    """What each fold chose on its training queries."""
+    found: dict[str, list[float]] = {
+        name: [getattr(fold.tuned.parameters, name) for fold in folds]
+        for name in ("k1", "b", "mu", "fb_docs", "fb_terms")
+    }
+    found["original_weight"] = [fold.tuned.original_weight for fold in folds]
+    found |= {name: [fold.chosen[name] for fold in folds] for name in folds[0].chosen}
+    found["features of the stack"] = [len(fold.model.features) for fold in folds]
+    rows = [(name, *(f"{value:g}" for value in values)) for name, values in found.items()]
+    return Table("Chosen on training queries", ("", *(f"fold {number}" for number in range(1, len(folds) + 1))), rows)
+
+
+def feature_table(folds: Sequence[Fold]) -> Table:
+    """How many folds chose each feature of the stack."""
     counts = Counter(name for fold in folds for name in names(fold))
-    return [
-        Table("Chosen on training queries", ("fold", *columns, "original_weight", *more, "features"), rows),
-        Table(f"Features of the stack in {len(folds)} folds", ("feature", "folds"), counts.most_common()),
-    ]
+    return Table(f"Features of the stack in {len(folds)} folds", ("feature", "folds"), counts.most_common())
 
 
 def diversity_table(scores: Mapping[str, Scores], diverse: Mapping[str, Scores]) -> Table:
     """Relevance beside diversity: what a diversifier gains in one and costs in the other."""
     relevance = {system: scores[system] for system in diverse}
     return means_table("Relevance and diversity", merge_scores([means(relevance), means(diverse)]))
-
-
-def recall_table(recall: Mapping[str, Scores]) -> Table:
-    """The recall of first stages and of their union."""
-    return means_table("Recall of candidates", means(recall))
 
 
 def _objective(scores: Scores) -> Scores:

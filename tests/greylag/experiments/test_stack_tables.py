@@ -7,7 +7,14 @@ import pytest
 
 from greylag.evaluation import Measure, Scores, compare, parse_measure
 from greylag.experiments.stack_systems import Fold
-from greylag.experiments.stack_tables import choice_tables, diversity_table, names, part_table, system_tables
+from greylag.experiments.stack_tables import (
+    choice_table,
+    diversity_table,
+    feature_table,
+    names,
+    part_table,
+    system_tables,
+)
 from greylag.features import FeatureParameters, parse_feature
 from greylag.ltr import LinearModel
 from greylag.ltr.stack import Tuned
@@ -20,7 +27,7 @@ RNG = np.random.default_rng(5)
 
 def scored(measures: tuple[Measure, ...], values: np.ndarray) -> Scores:
     """Scores of all queries."""
-    return Scores(QIDS, measures, values, missing=(), unjudged=())
+    return Scores(measures, QIDS, values, missing=(), unjudged=())
 
 
 SCORES = {system: scored(MEASURES, RNG.random((10, 2))) for system in SYSTEMS}
@@ -60,10 +67,14 @@ def test_what_parts_add_and_take_away() -> None:
 
 def test_what_folds_chose() -> None:
     folds = [Fold(TUNED, MODEL, chosen={"alpha": 0.3}), Fold(TUNED, MODEL, chosen={"alpha": 0.9})]
-    chosen, features = choice_tables(folds)
-    assert chosen.header == ("fold", "k1", "b", "mu", "fb_docs", "fb_terms", "original_weight", "alpha", "features")
-    assert chosen.rows[1] == ("2", "1.2", "0.4", "1000", "5", "10", "0.25", "0.9", "3")
-    assert features.rows == [("rm3>>manifold@minmax", 2), ("bm25", 2), ("score", 2)]
+    table = choice_table(folds)
+    assert table.header == ("", "fold 1", "fold 2")
+    assert table.rows[0] == ("k1", "1.2", "1.2")
+    assert table.rows[3] == ("fb_docs", "5", "5")
+    assert table.rows[5:] == [
+        ("original_weight", "0.25", "0.25"), ("alpha", "0.3", "0.9"), ("features of the stack", "3", "3"),
+    ]  # fmt: skip
+    assert feature_table(folds).rows == [("rm3>>manifold@minmax", 2), ("bm25", 2), ("score", 2)]
 
 
 def test_diversity_is_shown_beside_relevance() -> None:
