@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import tracemalloc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -38,14 +39,15 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID, StackCandidates, StackRecipe
+from greylag.parallel import parallel_map
 from greylag.ranking import Query, Run
 from greylag.trec import read_run, read_subtopic_qrels
 
 TIMED = 20  # queries
 _TESTS = """\
-The first rows are first stages and their union, which all other systems rerank. The stack is the mean of RM3, tuned, and
+The first rows are first stages and their union, which all other systems rerank. The stack is the mean of tuned RM3 and
 of a committee of greedy selections over all features; coordinate ascent and LambdaMART learn from the same ones. Fusion
-is of BM25, RM3, MRF-FS (with expansion and without), and manifold ranking after each. p is that of the two-sided paired
+is of BM25, RM3, MRF-FS with and without expansion, and manifold ranking after each. p is that of the two-sided paired
 t-test over queries, with Holm's correction over the table."""
 _PARTS = """\
 A part is a group of features. It is added to RM3 alone, and taken away from the stack; both are learned anew in every
@@ -157,14 +159,12 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     shared = Collected(candidates, training.alphas, training.restarts)
     diversifiers = make_diversifiers(settings, collection.index)
     tests = split_folds([ranking.qid for ranking in judged], training.folds, training.seed)
+    work = partial(learn_fold, diversifiers=diversifiers)
     folds = []
-    for number, test in enumerate(tests, 1):
-        with context.timed(f"learning, fold {number}"):
-            own = [ranking.qid for ranking in judged if ranking.qid not in test]
-            folds.append(learn(shared, own))
-            if diversifiers is not None:
-                diversifiers.add(folds[-1], own)
-        context.progress(f"fold {number}: {', '.join(names(folds[-1]))}")
+    with context.timed("learning"):
+        for fold in parallel_map(work, tests, shared, what="folds", n_jobs=context.n_jobs, coarse=True):
+            folds.append(fold)
+            context.progress(f"fold {len(folds)}: {', '.join(names(fold))}")
     runs = {**opened.first, CANDIDATES: opened.candidates}
     runs |= {system: gather(folds, tests, system) for system in folds[0].rankings}
     scores = {
@@ -180,13 +180,14 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         *([Section("Diversity", _DIVERSITY, [diversity_table(scores, diverse)])] if diverse else []),
         Section("Time and memory", _TIMES, [times]),
     ]
+    tables = [part for section in sections for part in section.parts if isinstance(part, Table)]
     return Outcome(
         scores=merge_scores([means(scores), means(diverse)]),
         results={
             **to_dict(scores), "recall": means(recall), "features": [names(fold) for fold in folds],
             "chosen": [fold.chosen for fold in folds],
         },
-        tables=[*(table for part in sections for table in part.tables), *([] if TREES in scores else [_ABSENT])],
+        tables=[*tables, *([] if TREES in scores else [_ABSENT])],
         title=f"The stack and its parts: {settings.name}",
         sections=sections,
         runs={file_name(system): Run(ranked.rankings, file_name(system)) for system, ranked in runs.items()},
@@ -194,6 +195,16 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         seconds=context.seconds,
         provenance={"fingerprint": collection.index.fingerprint},
     )  # fmt: skip
+
+
+def learn_fold(test: Sequence[str], shared: Collected, *, diversifiers: Diversifiers | None) -> Fold:
+    """What is learned without the queries `test`, and their rankings."""
+    training = [ranking.qid for ranking in shared.candidates.rankings if ranking.qid not in test]
+    fold = learn(shared, training)
+    if diversifiers is not None:
+        diversifiers.add(fold, training)
+    tested = {system: {qid: own[qid] for qid in test} for system, own in fold.rankings.items()}
+    return replace(fold, rankings=tested)
 
 
 def make_diversifiers(settings: Settings, index: PositionalIndex) -> Diversifiers | None:

@@ -49,8 +49,8 @@ class Collected:
     restarts: int
 
     @property
-    def n_jobs(self) -> int:
-        """The number of threads."""
+    def n_jobs(self) -> int | None:
+        """The number of workers."""
         return self.candidates.n_jobs
 
 
@@ -120,7 +120,9 @@ def ablations(groups: Mapping[str, Sequence[str]], tuned: Tuned) -> dict[str, li
     return found
 
 
-def fitted(data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int) -> FloatArray:
+def fitted(
+    data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int | None
+) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
     useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
     found = learner.fit(useful, n_jobs=n_jobs)

@@ -64,7 +64,7 @@ class GreedyCommittee:
         """The learner of a member."""
         return GreedySelection(self.objective, max_features=self.max_features)
 
-    def fit(self, data: RankingData, *, n_jobs: int = 1) -> Selection:
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn the members on `data`, and their mean; the result does not depend on `n_jobs`.
 
         The features are in the order of the spread that they give the scores, largest first.

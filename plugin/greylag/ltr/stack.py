@@ -29,6 +29,7 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.rm3 import PARTS, RM3
 from greylag.ltr.training import selected_model, useful_features
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
+from greylag.parallel import rebuilt
 from greylag.ranking import FloatArray, Ranking
 
 T = TypeVar("T")
@@ -153,15 +154,19 @@ class StackCandidates:
         Those whose query has a relevant document are used, without documents outside the index.
     qrels : mapping of qid to docid to grade
     index : PositionalIndex
-    n_jobs : int, default 1
+    n_jobs : int, optional
+        Number of workers; results do not depend on it.
     """
 
     recipe: StackRecipe
     rankings: Sequence[Ranking]
     qrels: Qrels
     index: PositionalIndex
-    n_jobs: int = 1
+    n_jobs: int | None = None
     _kept: dict[object, Any] = field(init=False, repr=False, default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
 
     def tune(self, qids: Sequence[str]) -> Tuned:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
@@ -192,7 +197,7 @@ class StackCandidates:
         features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
         others = tuple(feature for feature in features if feature not in pool.specs)
         data = RankingData.from_rankings(
-            self.rankings, self.qrels, FeatureExtractor(self.index, others, tuned.parameters)
+            self.rankings, self.qrels, FeatureExtractor(self.index, others, tuned.parameters), n_jobs=self.n_jobs
         )
         joined = replace(
             data, specs=(*pool.specs, *others), features=np.concatenate([pool.features, data.features], axis=1)
@@ -208,7 +213,7 @@ class StackCandidates:
         def extract(own: FeatureParameters) -> RankingData:
             return self._once((baseline.name, own), lambda: counted.data(own))
 
-        return tune_on_data(baseline, settings, extract, qids, self.recipe.measure, n_jobs=self.n_jobs).parameters
+        return tune_on_data(baseline, settings, extract, qids, self.recipe.measure, n_jobs=1).parameters
 
     def _feedback(self, own: FeatureParameters) -> RankingData:
         """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
@@ -262,7 +267,12 @@ def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
 
 
 def fit_stack(
-    recipe: StackRecipe, tuned: Tuned, training: RankingData, provenance: Mapping[str, Any], *, n_jobs: int = 1
+    recipe: StackRecipe,
+    tuned: Tuned,
+    training: RankingData,
+    provenance: Mapping[str, Any],
+    *,
+    n_jobs: int | None = None,
 ) -> LinearModel:
     """The model of the recipe's committee."""
     useful, set_aside = useful_features(training)
