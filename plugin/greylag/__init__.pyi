@@ -48,6 +48,7 @@ from .index import PositionalIndex as PositionalIndex
 from .interop import RankedPassage as RankedPassage
 from .interop import rerank as rerank
 from .ltr import RM3 as RM3
+from .ltr import BaselineTuning as BaselineTuning
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
 from .ltr import EstimatorRanker as EstimatorRanker
@@ -107,6 +108,7 @@ __all__ = [
     "MMR",
     "RM3",
     "ArrayVectors",
+    "BaselineTuning",
     "CandidateMaker",
     "CollectionError",
     "CoordinateAscent",

@@ -74,6 +74,7 @@ def valid(made: Path) -> dict[str, list[str]]:
         "search": [index, few, "--out=out", "--hits=10", "--jobs=1"],
         "features": [index, topics, run, "--out=out", "--features=FI/term/LM"],
         "train": [index, topics, run, qrels, "--out=out", "--features=FI/term/LM", "--jobs=1"],
+        "tune": [index, topics, run, qrels, "--out=out", "--grid=k1=0.9", "--grid=b=0.4", "--jobs=1"],
         "rerank": [index, topics, run, "--out=out", "--method=manifold", "--jobs=1"],
         "train-diversity": [index, topics, run, subtopics, "--out=out", "--k=2", "--depth=10"],
         "diversify": [index, run, "--out=out", "--k=2", "--jobs=1"],

@@ -25,6 +25,7 @@ COMMANDS = {
     "search": "Search with BM25 or query likelihood.",
     "features": "Compute the features of a run's documents.",
     "train": "Learn a linear ranking model.",
+    "tune": "Tune a baseline on judged topics, and write it as a model.",
     "fuse": "Fuse runs without learning.",
     "rerank": "Rerank a run with a learned model or by manifold ranking.",
     "train-diversity": "Learn to diversify from subtopic judgements.",
@@ -55,7 +56,7 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command = _app()
+        command = _app(add_completion=False)
         command.command(cmd_name)(flatten(getattr(import_module(f"greylag.cli.{name}"), name)))
         return typer.main.get_command(command)
 
@@ -66,7 +67,7 @@ class _Commands(TyperGroup):
 
 
 def _app(**options: Any) -> typer.Typer:
-    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options)
+    return typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, **options)
 
 
 app = _app(cls=_Commands)

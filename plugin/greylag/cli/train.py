@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from greylag.cli.groups import OnlyFor, given
+from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics, check_features
-from greylag.cli.outputs import check_output
 from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, evaluate, table
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.features.weighting import FeatureParameters
@@ -78,6 +77,7 @@ def train(
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON).")],
     learning: LearnerOptions,
     options: FeatureOptions,
+    held_out: HeldOut,
     reading: Reading,
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: BM25 and QL).")
@@ -92,12 +92,6 @@ def train(
             "--preset", help="stack: tune RM3, and select from it, MRF features, manifold ranking and --features."
         ),
     ] = None,
-    folds: Annotated[
-        int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
-    ] = None,
-    out_run: Annotated[
-        Path | None, typer.Option("--out-run", help="Run to write: each topic ranked by the model of its fold.")
-    ] = None,
     jobs: Jobs = -1,
 ) -> None:
     """Learn a linear model of features (by default, those of the full pool), and write it as JSON.
@@ -105,12 +99,9 @@ def train(
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and those rankings are scored against the run that they rerank.
     """
-    if (folds is None) != (out_run is None):
-        raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
-    if out_run is not None:
-        check_output(out_run, [path for path in (out, topics, qrels, run, index) if path is not None])
+    held_out.check([out, topics, qrels, run, index])
     if preset is not None:
-        if preselect is not None or folds is not None:
+        if preselect is not None or held_out.folds is not None:
             raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
         recipe = learning.make_recipe(options)
         check_features(out, recipe.more)
@@ -129,25 +120,21 @@ def train(
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), specs, parameters)
     data = training.training_data(rankings.rankings, judgements, extractor)
     provenance: dict[str, Any] = {}
-    if folds is not None and out_run is not None:
-        held_out = cross_validate(
+    if held_out.folds is not None and held_out.out_run is not None:
+        found = cross_validate(
             rankings,
             judgements,
             extractor,
             learner,
             preselection=preselection,
-            folds=folds,
+            folds=held_out.folds,
             n_jobs=jobs,
             tag=next_tag(rankings.tag, "held-out"),
             data=data,
             progress=typer.echo,
         ).run
-        measure = str(Objective.parse(learner.objective))
-        runs = {"first stage": rankings, "held out": held_out}
-        scores = {name: evaluate(own, judgements, [measure]) for name, own in runs.items()}
-        typer.echo(f"\n{table(scores, compare(scores, 'first stage'))}")
-        provenance["held_out"] = {"folds": folds, **scores["held out"].by_measure}
-        write_run(held_out, out_run)
+        provenance |= validated(rankings, found, judgements, str(Objective.parse(learner.objective)), held_out.folds)
+        write_run(found, held_out.out_run)
     if preselection is not None:
         provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
         data = preselection.select(data)

@@ -32,18 +32,20 @@ from .training import selected_model as selected_model
 from .training import train as train
 from .training import training_data as training_data
 from .training import useful_features as useful_features
+from .tuned_baselines import BaselineTuning as BaselineTuning
+from .tuned_baselines import tune as tune
 from .tuning import Choice as Choice
 from .tuning import Grid as Grid
 from .tuning import Tuned as Tuned
 from .tuning import after_each_round as after_each_round
 from .tuning import choose_learner as choose_learner
 from .tuning import parameter_grid as parameter_grid
-from .tuning import tune as tune
 from .tuning import tune_on_data as tune_on_data
 
 __all__ = [
     "RM3",
     "Baseline",
+    "BaselineTuning",
     "Choice",
     "CliqueShare",
     "CoordinateAscent",

@@ -82,6 +82,9 @@ class LinearModel:
         lines = [self._outline()]
         if "learner" in origin:
             lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
+        if "baseline" in origin:
+            tuned, score = ", ".join(origin["tuned"]), f"{self.objective} {origin['training_score']:.4f} in training"
+            lines.append(f"{origin['baseline']} with {tuned} tuned on {len(origin['queries'])} queries, {score}")
         if self.collection:
             documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
             lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")

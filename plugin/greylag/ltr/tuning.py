@@ -5,7 +5,7 @@ Every function sees training queries only, so that calling it within each fold g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -13,22 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.features.weighting import FeatureParameters
-from greylag.index.positional import PositionalIndex
 from greylag.ltr.baselines import Baseline
-from greylag.ltr.counted import CountedRankings
 from greylag.ltr.cross_validation import split_folds
-from greylag.ltr.data import Qrels, RankingData, linear_scores
+from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
-from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.parallel import parallel_map
-from greylag.ranking import FloatArray, Ranking, Run
-
-_DEFAULTS = FeatureParameters()
+from greylag.ranking import FloatArray
 
 Grid = Mapping[str, Sequence[Any]]
 """The values to try for each feature parameter, by its name in `FeatureParameters`."""
@@ -47,71 +41,6 @@ def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) ->
             raise ParameterError(f"the grid has no values for {name}: it has {', '.join(grid) or 'none'}")
     values = product(*(grid[name] for name in names))
     return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
-
-
-def tune(
-    baseline: Baseline,
-    grid: Grid,
-    rankings: Run | Iterable[Ranking],
-    qrels: Qrels,
-    index: PositionalIndex,
-    objective: Objective | str = "AP",
-    *,
-    base: FeatureParameters = _DEFAULTS,
-    n_jobs: int | None = None,
-) -> LinearModel:
-    """Tune a baseline on training queries over a grid of feature parameters, and learn its weights if it has any.
-
-    Parameters
-    ----------
-    baseline : Baseline
-        Such as `greylag.ltr.baselines.BM25`.
-    grid : mapping of str to sequence
-        The values to try for each of the parameters ``baseline.tuned``; others are ignored.
-    rankings : Run or iterable of Ranking
-        The first stage for the training queries.
-    qrels : mapping of qid to docid to grade
-        Only queries with a relevant document are used.
-    index : PositionalIndex
-    objective : Objective or str, default "AP"
-        The measure to maximise.
-    base : FeatureParameters, default ``FeatureParameters()``
-        The parameters that are not tuned.
-    n_jobs : int, optional
-        Number of workers, each trying other parameters; the model does not depend on it.
-
-    Returns
-    -------
-    LinearModel
-        The first of the best models. Its provenance has the training score.
-
-    Raises
-    ------
-    ParameterError
-        If the grid lacks a tuned parameter, or no query has a relevant document.
-
-    Examples
-    --------
-    >>> grid = {"k1": (0.6, 0.9, 1.2), "b": (0.2, 0.4, 0.6)}
-    >>> model = tune(baselines.BM25, grid, bm25_run, qrels, index, "nDCG@10")  # doctest: +SKIP
-    >>> MRFRanker(model, index).run(bm25_run)  # doctest: +SKIP
-    """
-    used, objective = tuple(rankings.rankings if isinstance(rankings, Run) else rankings), Objective.parse(objective)
-    extract = CountedRankings(used, qrels, index, baseline.features).data
-    settings, qids = parameter_grid(grid, baseline.tuned, base), [ranking.qid for ranking in used]
-    best = tune_on_data(baseline, settings, extract, qids, objective, n_jobs=n_jobs)
-    provenance = {
-        "greylag": __version__,
-        "baseline": baseline.name,
-        "tuned": list(baseline.tuned),
-        "trained": baseline.trained,
-        "training_score": best.training_score,
-        "queries": qids,
-    }
-    model = LinearModel(
-        baseline.features, best.weights, best.parameters, objective=str(objective), provenance=provenance
-    )
-    return model.for_collection(index)
 
 
 @dataclass(frozen=True)

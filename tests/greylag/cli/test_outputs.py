@@ -17,6 +17,7 @@ OPTIONS = {
     "search": ["--index", "i", "--topics", "IN"],
     "features": ["--index", "i", "--topics", "t", "--run", "IN", "--features", "FI/term/LM"],
     "train": ["--index", "i", "--topics", "t", "--qrels", "IN"],
+    "tune": ["--index", "i", "--topics", "t", "--qrels", "IN"],
     "rerank": ["--index", "i", "--topics", "t", "--run", "r", "--model", "IN"],
     "train-diversity": ["--index", "i", "--topics", "t", "--run", "r", "--qrels", "q", "--titles", "IN"],
     "diversify": ["--index", "i", "--run", "IN"],

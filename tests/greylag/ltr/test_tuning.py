@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
 from greylag.features.weighting import FeatureParameters
-from greylag.ltr.baselines import BM25, RM3, SDM, Baseline
+from greylag.ltr.baselines import BM25, SDM, Baseline
 from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.objectives import Objective
-from greylag.ltr.tuning import after_each_round, choose_learner, held_out_means, parameter_grid, tune, tune_on_data
-from greylag.ranking import Run
-from tests.greylag.ltr.phrases import collection, rankings
+from greylag.ltr.tuning import after_each_round, choose_learner, held_out_means, parameter_grid, tune_on_data
 from tests.greylag.ltr.randomdata import random_data
 
 AP = Objective("AP")
@@ -98,25 +95,6 @@ def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
     assert choice.learner == replace(learners[best], max_features=features + 1)
     alone = held_out_means(data, learners[1], measure, folds=3, seed=7, n_jobs=2)
     np.testing.assert_array_equal(alone, choice.held_out[1])
-
-
-@pytest.mark.parametrize("baseline", [BM25, RM3])
-def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
-    index = collection()
-    ranked, qrels = rankings(index)
-    grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
-    model = tune(baseline, grid, ranked, qrels, index, "nDCG@5", base=FeatureParameters(mu=9.0))
-    objective, scores = Objective("nDCG", 5), {}
-    for parameters in parameter_grid(grid, baseline.tuned, FeatureParameters(mu=9.0)):
-        data = RankingData.from_rankings(ranked, qrels, FeatureExtractor(index, baseline.features, parameters))
-        scores[parameters] = baseline.fit(data, objective)
-    best = max(scores, key=lambda parameters: scores[parameters][1])
-    assert model.parameters == best
-    assert (model.weights, model.provenance["training_score"]) == scores[best]
-    assert (model.features, model.objective, model.fingerprint) == (baseline.features, "nDCG@5", index.fingerprint)
-    assert (
-        tune(baseline, grid, Run(tuple(ranked)), qrels, index, objective, base=best, n_jobs=2).weights == model.weights
-    )
 
 
 def test_a_grid_without_a_tuned_parameter() -> None:
