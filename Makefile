@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-with
 TEST_STAMP := $(VENV)/.made-with-tests
+DOCS_STAMP := $(VENV)/.made-with-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 SECONDS ?= 600
 
-.PHONY: demo test fuzz lint bench clean venv test-venv
+.PHONY: demo test docs fuzz lint bench clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -17,6 +18,11 @@ demo: venv
 test: test-venv
 	@echo 'Running the tests: about 10 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# A link, an anchor or a name that leads nowhere is an error.
+docs: docs-venv
+	@$(BIN)/mkdocs build --quiet --strict --config-file plugin/mkdocs.yml
+	@echo 'Open build/docs/index.html in a browser'
 
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv
@@ -56,4 +62,11 @@ test-venv: venv
 	if [ "$$(cat $(TEST_STAMP) 2>/dev/null)" != "$$want" ]; then \
 	  $(call quietly,Installing what only the tests need,$(PIP) -r tests/requirements.txt -r tests/interop-requirements.txt) && \
 	  printf '%s' "$$want" > $(TEST_STAMP); \
+	fi
+
+docs-venv: venv
+	@want="$$(cat plugin/docs/requirements.txt)"; \
+	if [ "$$(cat $(DOCS_STAMP) 2>/dev/null)" != "$$want" ]; then \
+	  $(call quietly,Installing what only the documentation needs,$(PIP) -r plugin/docs/requirements.txt) && \
+	  printf '%s' "$$want" > $(DOCS_STAMP); \
 	fi

@@ -1,21 +1,22 @@
-"""The documentation's code blocks, run: those of the README and of every page."""
+"""The documentation's code blocks, run: those of the README, of every page and of the notebook."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import greylag
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "plugin" / "docs"
 DEMO = Path(greylag.__file__).parent / "demo"
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    """The code blocks of a page in a language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def lay_out(folder: Path) -> None:
@@ -24,3 +25,31 @@ def lay_out(folder: Path) -> None:
         shutil.copy(DEMO / name, folder)
     docids = [json.loads(line)["id"] for line in (folder / "docs.jsonl").read_text().splitlines()]
     (folder / "pagerank.tsv").write_text("".join(f"{docid}\t{1 / n}\n" for n, docid in enumerate(docids[:600], 1)))
+
+
+def run_page(page: Path) -> str:
+    """Run a page's blocks in order in the working folder, and return what its commands printed.
+
+    Blocks of Python share their names. Each line of a block of commands is a command of the shell that must succeed.
+    The lines of a block of text must be among those that the commands before it printed, or the lines of their files.
+    """
+    names: dict[str, Any] = {"__name__": "page"}
+    printed = ""
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            exec(compile(code, page.name, "exec"), names)
+        elif language == "sh":
+            printed += "".join(_run(line) for line in code.splitlines())
+        elif printed:
+            missing = set(code.splitlines()) - {*printed.splitlines(), ""}
+            assert not missing, f"{page}: not printed: {missing}"
+    return printed
+
+
+def _run(line: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        line, shell=True, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path}
+    )
+    assert done.returncode == 0, (line, done.stderr)
+    return done.stdout

@@ -12,17 +12,23 @@ from greylag.cli.options import Jobs
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
 from greylag.experiments.runner import run_study
+from greylag.experiments.shipped import shipped_file, shipped_files
 from greylag.experiments.study import STUDIES, deviations, load, settings_of
 
 
 def experiment(
-    config: Annotated[Path | None, typer.Argument(help="Experiment file (YAML).")] = None,
+    config: Annotated[
+        Path | None, typer.Argument(help="Experiment file (YAML), or the name of one that comes with greylag.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Output folder (default runs/NAME).")] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 1 unless the scores are those that the file expects.")
     ] = False,
     init: Annotated[
-        str | None, typer.Option("--init", metavar="STUDY", help="Print an experiment file to start from.")
+        str | None,
+        typer.Option(
+            "--init", metavar="NAME", help="Print an experiment file to start from: of a study, or one of greylag's."
+        ),
     ] = None,
     schema: Annotated[
         str | None, typer.Option("--schema", metavar="STUDY", help="Print the JSON Schema of a study's files.")
@@ -34,13 +40,14 @@ def experiment(
     For a collection of your own: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
     """
     if init is not None:
-        typer.echo(template.template(init, settings_of(init)), nl=False)
+        typer.echo(starting_point(init), nl=False)
         return
     if schema is not None:
         typer.echo(json.dumps(template.schema(schema, settings_of(schema)), indent=1))
         return
     if config is None:
         raise ParameterError(f"give an experiment file, or --init with one of {', '.join(STUDIES)}")
+    config = config if config.exists() or config.name != str(config) else shipped_file(config.name)
     study, settings = load(config)
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
@@ -53,3 +60,17 @@ def experiment(
         if differing:
             raise typer.Exit(1)
         typer.echo("all scores are as expected")
+
+
+def starting_point(name: str) -> str:
+    """A commented experiment file of a study, or the file of this name that comes with greylag.
+
+    Raises
+    ------
+    ParameterError
+        If there is neither.
+    """
+    stem = name.removesuffix(".yaml")
+    if name not in STUDIES and stem in shipped_files():
+        return shipped_file(stem).read_text(encoding="utf-8")
+    return template.template(name, settings_of(name))

@@ -91,3 +91,14 @@ def test_what_does_not_fit_the_topics_is_refused_before_any_work(
     (tmp_path / "x.yaml").write_text(text)
     assert re.search(reason, refused("experiment", tmp_path / "x.yaml", "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_files_that_come_with_greylag(
+    command: Command, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GREYLAG_DATA", str(tmp_path))
+    config = DEMO.parents[2] / "configs" / "cacm.yaml"
+    assert command("experiment", "--init", "cacm") == (0, config.read_text(), "")
+    assert f"{tmp_path / 'cacm' / 'topics.cacm.txt'}" in refused("experiment", "cacm.yaml")
+    assert "did you mean 'cacm'?" in refused("experiment", "cacn.yaml")

@@ -53,7 +53,7 @@ def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: lis
     code, told, err = command("tune", *words, *more, "--out", tmp_path / "rm3.json")
     assert (code, err) == (0, "")
     assert re.search(r"with k1 \S+, b 0\.\d, fb_docs (5|10), fb_terms 5\n", told)
-    assert "fb_docs is at an end of its values, 5 to 10: try others with --grid\n" in told
+    assert "fb_docs is at an end of its values, 5 to 10: try more with --grid\n" in told
     assert "fb_terms is at" not in told
 
 

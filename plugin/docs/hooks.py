@@ -1,0 +1,177 @@
+"""Pages of the documentation that are made from the code: public names, commands, experiment files, studies.
+
+MkDocs calls `on_files`. `pages` needs nothing but greylag, so that tests can look at what it makes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from inspect import cleandoc, isclass, isfunction
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from greylag.experiments import template
+from greylag.experiments.config import part_of
+from greylag.experiments.study import STUDIES, settings_of
+
+PLUGIN = Path(__file__).parents[1]
+ROOT = PLUGIN.parent
+API, EXPERIMENTS, STUDY_PAGES = "reference/api", "reference/experiments", "studies"
+PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
+_HIDDEN = {"data_folder", "own_folder"}
+_COMMANDS = """\
+# Commands
+
+Every command has `--help`. `python -m greylag` is the same as `greylag`. A mistake in the input gives one line and exit
+code 2; an interrupt gives 130. `greylag --install-completion` completes commands and options in your shell.
+"""
+_EXPERIMENTS = """\
+# Experiment files
+
+`greylag experiment FILE` runs the study that a YAML file describes. `greylag experiment --init STUDY` prints a
+commented file to start from, and `--schema STUDY` its JSON Schema for editors. All that can be checked is checked before
+work starts; a misspelt key is refused with a suggestion. A finished study is not run again unless its settings, input
+files or the code have changed.
+
+A path is relative to `data`, which the environment variable `GREYLAG_DATA` overrides. A path that begins with a dot is
+relative to the file itself.
+
+The files that come with greylag run by their names: `greylag experiment cacm.yaml` runs one, and
+`greylag experiment --init cacm` prints it.
+"""
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages (an event of MkDocs)."""
+    from mkdocs.structure.files import File
+
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its path below the documentation's folder."""
+    return {
+        **{f"{API}/{package}.md": package_page(package) for package in PACKAGES},
+        "reference/commands.md": commands_page(),
+        f"{EXPERIMENTS}/index.md": experiments_page(),
+        **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in STUDIES},
+        **dict(study_results()),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+    }
+
+
+@cache
+def public_names(package: str) -> dict[str, str]:
+    """The public names of a package, in alphabetical order, with the modules that define them."""
+    stub = ast.parse((PLUGIN.joinpath(*package.split(".")) / "__init__.pyi").read_text(encoding="utf-8"))
+    found = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            module = f"{package}.{node.module}" if node.module else package
+            for alias in node.names:
+                own = module not in PACKAGES or module == package  # such as `from . import baselines`
+                found[alias.name] = module if own else public_names(module)[alias.name]
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def package_page(package: str) -> str:
+    """A package's public names: a table of those that have a page elsewhere, and the documentation of the others."""
+    elsewhere, own = [], []
+    for name, home in public_names(package).items():
+        owner = ".".join(home.split(".")[:2])
+        if package == "greylag" and owner in PACKAGES:
+            elsewhere.append(f"| [`{name}`][{home}.{name}] | {_first_line(package, name)} |")
+        else:
+            own.append(f"::: {home}.{name}\n")
+    table = ["| name | |", "|---|---|", *elsewhere, ""] if elsewhere else []
+    documented = cleandoc(import_module(package).__doc__ or "")
+    return "\n".join([f"# {package}\n", f"{documented}\n", *table, *own])
+
+
+def _first_line(package: str, name: str) -> str:
+    value = getattr(import_module(package), name)
+    documented = isclass(value) or isfunction(value) or type(value).__name__ == "module"
+    return _cell(cleandoc(value.__doc__ or "").split("\n\n")[0]) if documented else ""
+
+
+def commands_page() -> str:
+    """Every command of the command line with its options."""
+    import typer
+
+    from greylag.cli import COMMANDS, app
+
+    group: Any = typer.main.get_command(app)
+    parts = [_COMMANDS]
+    for name in COMMANDS:
+        command = group.get_command(None, name)
+        parts += [f"## greylag {name}\n", f"{cleandoc(command.help)}\n", "| option | default | |", "|---|---|---|"]
+        for option in command.params:
+            if option.name != "help":
+                flag = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
+                default = option.default if isinstance(option.default, str | int | float | Path) else None
+                shown = "required" if option.required else "" if default in (None, False) else f"`{default}`"
+                parts.append(f"| `{flag}` | {shown} | {_cell(getattr(option, 'help', '') or '')} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def experiments_page() -> str:
+    """The studies and what their files have in common."""
+    rows = [f"| [`{study}`]({study}.md) | {_cell(_summary(settings_of(study)))} |" for study in STUDIES]
+    return "\n".join([_EXPERIMENTS, "| study | |", "|---|---|", *rows, ""])
+
+
+def study_page(study: str) -> str:
+    """Every key of a study's files."""
+    form = settings_of(study)
+    head = [f"# Study `{study}`\n", f"{_summary(form)}\n", f"    greylag experiment --init {study} > mine.yaml\n"]
+    return "\n".join([*head, *_keys(form), *_parts(form)])
+
+
+def _parts(form: type[BaseModel], place: str = "") -> Iterator[str]:
+    for name, field in form.model_fields.items():
+        if part := part_of(field):
+            yield f"## `{place}{name}`\n"
+            yield f"{_summary(part)}\n"
+            yield from _keys(part)
+            yield from _parts(part, f"{place}{name}.")
+
+
+def _keys(form: type[BaseModel]) -> Iterator[str]:
+    texts = template.descriptions(form)
+    yield "| key | default | |"
+    yield "|---|---|---|"
+    for name, field in form.model_fields.items():
+        if name in _HIDDEN:
+            continue
+        text = f"A mapping: see [`{name}`](#{name})." if part_of(field) else texts.get(name, "")
+        default = field.get_default(call_default_factory=True)
+        plain = json.dumps(default) if not isinstance(default, BaseModel) and not field.is_required() else ""
+        shown = "required" if field.is_required() else f"`{plain}`" if plain else ""
+        yield f"| `{name}` | {shown} | {_cell(text)} |"
+    yield ""
+
+
+def study_results() -> Iterator[tuple[str, str]]:
+    """The pages on what studies found, from the READMEs beside their code."""
+    yield f"{STUDY_PAGES}/index.md", (PLUGIN / "greylag_papers" / "README.md").read_text(encoding="utf-8")
+    yield f"{STUDY_PAGES}/configs.md", (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
+    for readme in sorted(PLUGIN.glob("greylag_papers/*/README.md")):
+        yield f"{STUDY_PAGES}/{readme.parent.name}.md", readme.read_text(encoding="utf-8")
+
+
+def _summary(form: type[BaseModel]) -> str:
+    return cleandoc(form.__doc__ or "").split("\n\n")[0]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("``", "`")

@@ -1,0 +1,52 @@
+"""The experiment files that come with greylag: those of a checkout's ``configs``, or of an installed wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from greylag.errors import ParameterError
+from greylag.experiments.config import did_you_mean
+
+INSTALLED = "share/greylag/configs/"
+"""Where a wheel has them, below the prefix."""
+
+
+def shipped_files() -> dict[str, Path]:
+    """The experiment files by name, without ``.yaml``, in alphabetical order."""
+    return dict(sorted((path.stem, path) for path in _candidates()))
+
+
+def shipped_file(name: str) -> Path:
+    """An experiment file that comes with greylag.
+
+    Parameters
+    ----------
+    name : str
+        With or without ``.yaml``.
+
+    Raises
+    ------
+    ParameterError
+        If there is none of this name.
+    """
+    files, stem = shipped_files(), name.removesuffix(".yaml")
+    if stem not in files:
+        raise ParameterError(
+            f"there is no file {name!r:.60}, and none of that name comes with greylag{did_you_mean(stem, files)}: "
+            f"{', '.join(files) or 'none does in this installation'}"
+        )
+    return files[stem]
+
+
+def _candidates() -> Iterator[Path]:
+    checkout = Path(__file__).parents[3] / "configs"
+    if checkout.is_dir():
+        yield from checkout.glob("*.yaml")
+        return
+    try:
+        files = distribution("greylag").files or []
+    except PackageNotFoundError:
+        return
+    yield from (Path(str(file.locate())).resolve() for file in files if INSTALLED in file.as_posix())

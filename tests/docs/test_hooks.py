@@ -1,0 +1,72 @@
+"""The pages that are made from the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from greylag.cli import COMMANDS
+from greylag.experiments.config import part_of
+from greylag.experiments.study import STUDIES, settings_of
+from tests.docs import DOCS
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(hooks: ModuleType) -> dict[str, str]:
+    made: dict[str, str] = hooks.pages()
+    return made
+
+
+def test_all_pages_are_in_the_navigation(pages: dict[str, str]) -> None:
+    written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    navigation = yaml.safe_load((DOCS.parent / "mkdocs.yml").read_text())["nav"]
+    assert set(re.findall(r"[\w./-]+\.md", str(navigation))) == written | pages.keys()
+    assert not written & pages.keys()
+
+
+def keys(form: type[BaseModel]) -> list[str]:
+    own = [name for name in form.model_fields if name not in {"data_folder", "own_folder"}]
+    parts = filter(None, (part_of(form.model_fields[name]) for name in own))
+    return own + [key for part in parts for key in keys(part)]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_key_of_every_study_is_described(study: str, pages: dict[str, str]) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", pages[f"reference/experiments/{study}.md"], re.MULTILINE)
+    assert sorted(key for key, _, _ in rows) == sorted(keys(settings_of(study)))
+    assert [key for key, _, text in rows if not text] == []
+
+
+def test_every_command_and_option_is_described(pages: dict[str, str]) -> None:
+    page = pages["reference/commands.md"]
+    assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
+    assert "| `--out-run` |  | Run to write: each topic ranked by the model of its fold. |" in page
+    assert "| `--qrels` | required | Relevance judgements to tune on. |" in page
+    assert [row for row in re.findall(r"^\| `.*$", page, re.MULTILINE) if row.endswith("|  |")] == []
+
+
+def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str]) -> None:
+    for package in hooks.PACKAGES:
+        page = pages[f"reference/api/{package}.md"]
+        for name, home in hooks.public_names(package).items():
+            assert f"::: {home}.{name}\n" in page or f"[`{name}`][{home}.{name}]" in page
+            assert hasattr(import_module(home), name)
+    everywhere = "\n".join(pages.values())
+    for path in re.findall(r"\]\[(greylag\.[\w.]+)\]", everywhere):
+        assert everywhere.count(f"::: {path}\n") == 1, path

@@ -1,0 +1,66 @@
+"""Every page's blocks run, in a folder with the demonstration collection, its index and BM25's run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
+
+PAGES = {
+    str(page.relative_to(DOCS).with_suffix("")): page
+    for page in sorted(DOCS.rglob("*.md"))
+    if page.parent.name != "interop" and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
+}
+INDEX = "tutorials/own-collection", "tutorials/pyserini"
+"""The pages that make the index themselves."""
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an index and BM25's run."""
+    folder = tmp_path_factory.mktemp("indexed")
+    shutil.copy(DEMO / "topics.tsv", folder)
+    for words in (
+        ["index", str(DEMO / "docs.jsonl"), "--out", "index"],
+        ["search", "--index", "index", "--topics", "topics.tsv", "--out", "bm25.run"],
+    ):
+        subprocess.run([sys.executable, "-m", "greylag", *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay_out(tmp_path)
+    if name not in INDEX:
+        shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
+    run_page(PAGES[name])
+
+
+def test_the_notebook(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
+    lay_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) > 4
+    exec(compile("\n".join(cells), "notebook.ipynb", "exec"), {"__name__": "notebook"})
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
+
+
+def test_messages_on_the_page_of_errors_are_those_of_the_code() -> None:
+    source = " ".join(path.read_text() for path in sorted((ROOT / "plugin" / "greylag").rglob("*.py")))
+    source = re.sub(r'"\s*f?"', "", source)  # texts that are continued on the next line
+    rows = re.findall(r"^\| `([^`]+)`", (DOCS / "reference" / "errors.md").read_text(), re.MULTILINE)
+    messages = [row for row in rows if not row.endswith("Error")]
+    assert len(messages) > 10
+    for message in messages:
+        for part in filter(None, (part.strip(" ,;") for part in message.split("…"))):
+            assert part in source, part
