@@ -35,7 +35,7 @@ _EXPERIMENTS = """\
 # Experiment files
 
 `greylag experiment FILE` runs the study that a YAML file describes. `greylag experiment --init STUDY` prints a
-commented file to start from, and `--schema STUDY` its JSON Schema for editors. All that can be checked is checked before
+commented file to start from, and `--schema STUDY` its JSON Schema for editors. What can be checked is checked before
 work starts; a misspelt key is refused with a suggestion. A finished study is not run again unless its settings, input
 files or the code have changed.
 

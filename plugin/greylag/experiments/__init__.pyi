@@ -18,6 +18,7 @@ from .figures import plain_text as plain_text
 from .pipeline_report import models_table as models_table
 from .queries import QueryChanges as QueryChanges
 from .queries import query_changes as query_changes
+from .queries import reasons as reasons
 from .report import Section as Section
 from .report import write_report as write_report
 from .runner import Finished as Finished
@@ -72,6 +73,7 @@ __all__ = [
     "plain_text",
     "query_changes",
     "readable_by",
+    "reasons",
     "run_study",
     "write_report",
 ]

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from greylag.evaluation import Scores, Significance, compare
 from greylag.experiments.collection import OpenCollection
-from greylag.experiments.queries import QueryChanges, Why, query_changes
+from greylag.experiments.queries import QueryChanges, query_changes, reasons
 from greylag.experiments.report import Section
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import CrossValidation
-from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
-from greylag.ranking import Run
 
 SHOWN = 10  # documents of a ranking
 
@@ -101,18 +96,6 @@ def changes(scores: Mapping[str, Scores], collection: OpenCollection, validated:
     """The first stage and the reranked run, query by query."""
     first, run = collection.first, validated.run
     caption = f"Queries before ({first.tag}) and after reranking ({run.tag})"
-    why = reasons(first, validated, collection.index)
-    return query_changes(caption, first, run, scores, collection.qrels, top=SHOWN, why=why)
-
-
-def reasons(first: Run, validated: CrossValidation, index: PositionalIndex) -> Why:
-    """A function that explains the scores of documents of a query by the model of the query's fold."""
     models = {qid: model for model, fold in zip(validated.models, validated.folds, strict=True) for qid in fold}
-
-    def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
-        shown = list(dict.fromkeys([*before, *after]))
-        found = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
-        average = np.mean([[share.contribution for share in found[docid].features] for docid in before], axis=0)
-        return [found[docid].summary(average.tolist()) for docid in after]
-
-    return why
+    why = reasons(first, models, collection.index)
+    return query_changes(caption, first, run, scores, collection.qrels, top=SHOWN, why=why)

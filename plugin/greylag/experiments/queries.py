@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from greylag.evaluation import Scores
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.explanation import explain_documents
+from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
@@ -136,3 +141,26 @@ def _from(rank: int, other: int | None) -> str:
     if other is None:
         return "was not ranked"
     return "" if other == rank else f"{'up' if other > rank else 'down'} from {other}"
+
+
+def reasons(first: Run, models: Mapping[str, LinearModel], index: PositionalIndex) -> Why:
+    """A function that explains, by linear models, why documents are where they are.
+
+    A reason names the features by which the document's score differs most from the average of the top documents before.
+
+    Parameters
+    ----------
+    first : Run
+        The run that the models rerank.
+    models : mapping of qid to LinearModel
+        The model that ranked each query.
+    index : PositionalIndex
+    """
+
+    def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
+        shown = list(dict.fromkeys([*before, *after]))
+        found = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
+        average = np.mean([[share.contribution for share in found[docid].features] for docid in before], axis=0)
+        return [found[docid].summary(average.tolist()) for docid in after]
+
+    return why

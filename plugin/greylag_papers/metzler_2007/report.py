@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greylag import Run
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure
-from greylag.experiments import Figure, Panel, Section, Table, draw_figure, line_figure, models_table, plain_text
+from greylag.experiments import (
+    Figure,
+    Panel,
+    QueryChanges,
+    Section,
+    Table,
+    draw_figure,
+    line_figure,
+    models_table,
+    plain_text,
+    query_changes,
+    reasons,
+)
 from greylag.features import named_pool
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.learning import (
@@ -50,15 +63,21 @@ _FEATURES = """\
 For each fold, the position of a feature in the order of selection and its weight. A cell is empty if the fold's model
 does not use the feature. Coordinate ascent has no order. Weights apply to unscaled features, so weights of different
 features cannot be compared."""
-ROOM_FOR_NAMES = 100  # queries; more names would overlap on the axis
+_QUERIES = f"""\
+Open a query to see the top documents of both rankings. Relevant documents are highlighted. The last column says why a
+document is where it is: the features of {SELECTED} by which its score differs most from the average of the top documents
+by {BM25.name}, and in brackets the cliques of the document that contribute most to them."""
+NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 
 
-def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
+def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
     """The sections of the report.
 
     Parameters
     ----------
     findings : Findings
+    runs : mapping of system to Run
+        On all test queries.
     seconds : mapping of step to float
     """
     return [
@@ -66,7 +85,7 @@ def sections(findings: Findings, seconds: Mapping[str, float]) -> list[Section]:
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", f"{_CURVES}\n\n{overfitting(findings)}", [curves_figure(findings)]),
         Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
-        Section("Queries", "", [queries_figure(findings)]),
+        Section("Queries", _QUERIES, [changes(findings, runs), queries_figure(findings)]),
         Section(
             "Parameters",
             f"{_PARAMETERS}\n\n{grid_ends(findings)}",
@@ -206,25 +225,44 @@ def curves_figure(findings: Findings) -> Figure:
     return line_figure(caption, "number of features", f"mean {objective}", panels)
 
 
+def changes(findings: Findings, runs: Mapping[str, Run]) -> QueryChanges:
+    """Tuned BM25 and the selected features, query by query."""
+    scores = {runs[system].tag: findings.scores[system] for system in (BM25.name, SELECTED)}
+    selected = zip(findings.folds, findings.models[SELECTED], strict=True)
+    models = {qid: model for fold, model in selected for qid in fold.test}
+    opened = findings.experiment.collection
+    return query_changes(
+        f"Queries by tuned {BM25.name} and by {SELECTED}",
+        runs[BM25.name],
+        runs[SELECTED],
+        scores,
+        opened.qrels,
+        why=reasons(opened.first, models, opened.index),
+    )
+
+
 def queries_figure(findings: Findings) -> Figure:
-    """The difference of each query from BM25 by the objective, with the names of queries if there is room."""
+    """The difference of each query from BM25 by the objective, in as many rows as the names of queries need."""
     objective = findings.experiment.settings.training.objective
+    systems = SELECTED, EXPANDED
+    rows = -(-len(findings.scores[SELECTED].qids) // NAMES_IN_A_ROW)
 
     def draw(canvas: Canvas) -> None:
-        panels = canvas.subplots(2, 1, sharey=True)
-        for panel, system in zip(panels, (SELECTED, EXPANDED), strict=True):
+        panels = canvas.subplots(rows * len(systems), 1, sharey=True, squeeze=False)[:, 0]
+        for number, panel in enumerate(panels):
+            system = systems[number // rows]
             differences = findings.scores[system].values[:, 0] - findings.scores[BM25.name].values[:, 0]
-            order = np.argsort(-differences, kind="stable")
+            order = np.array_split(np.argsort(-differences, kind="stable"), rows)[number % rows]
             names = [plain_text(findings.scores[system].qids[place]) for place in order]
             panel.bar(np.arange(len(order)), differences[order], width=0.9)
             panel.axhline(0, color="black", linewidth=0.6)
-            panel.set(title=system, ylabel=f"difference in {objective}", xlim=(-1, len(names)))
-            shown = len(names) if len(names) <= ROOM_FOR_NAMES else 0
-            panel.set_xticks(np.arange(shown), names[:shown], rotation=90, fontsize=min(7.0, 500 / len(names)))
-        panels[1].set_xlabel("query")
+            part = f" ({number % rows + 1} of {rows})" if rows > 1 else ""
+            panel.set(title=f"{system}{part}", ylabel=f"difference in {objective}", xlim=(-1, len(names)))
+            panel.set_xticks(np.arange(len(names)), names, rotation=90, fontsize=7.0)
+        panels[-1].set_xlabel("query")
 
     caption = f"{objective} of each judged query minus that of tuned {BM25.name}, in decreasing order for each system"
-    return draw_figure(caption, draw, width=8.5, height=5.5)
+    return draw_figure(caption, draw, width=8.5, height=2.75 * rows * len(systems))
 
 
 def grid_ends(findings: Findings) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from greylag.trec import read_run
 from tests.greylag.experiments.samples import Page
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done
 
@@ -17,7 +20,7 @@ def test_the_report_is_self_contained(done: Done, page: Page) -> None:
     links = [value or "" for _, name, value in page.attributes if name in ("src", "href", "xlink:href")]
     assert all(link.startswith("#") for link in links)
     assert len(page.texts["svg"]) == 2
-    assert not {"script", "link", "img"} & {*page.texts, *(tag for tag, *_ in page.attributes)}
+    assert not {"link", "img"} & {*page.texts, *(tag for tag, *_ in page.attributes)}
     for system in SYSTEMS:
         assert f"{done.finished.scores[system]['AP']:.4f}" in page.text
     significant = sum(c["corrected_p"] < 0.05 for c in done.results["comparisons"])
@@ -64,6 +67,19 @@ def test_tables_show_the_models(done: Done, page: Page) -> None:
             assert any(row[0] == str(feature) and row[number] == cell for row in page.rows if len(row) == 4)
     at_end = sum(model.parameters.k1 in (0.9, 1.6) for model in models("bm25"))  # k1 has these two values, b has one
     assert f"; k1 of BM25 in {at_end} of 3 folds; mu of SDM" in page.text
+
+
+def test_queries_are_shown_side_by_side_with_reasons(done: Done, page: Page) -> None:
+    text = (done.out / "report.html").read_text()
+    assert "Queries by tuned BM25 and by MRF-FS" in page.text
+    reasons = [row[-1] for row in page.rows if len(row) == 5 and "/" in row[-1]]
+    assert len(reasons) == 10 * 24
+    features = {str(feature) for model in done.models("mrf-fs") for feature in model.features}
+    named = {found for reason in reasons for found in re.findall(r"[+-][\d.e+-]+ (\S+?)(?:;|$| \()", reason)}
+    assert named
+    assert named <= features
+    for system in ("bm25", "mrf-fs"):
+        assert f">{read_run(done.out / f'{system}.run')['3'].docids[0]}<" in text
 
 
 def test_times_add_up(page: Page) -> None:
