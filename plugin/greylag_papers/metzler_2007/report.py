@@ -65,8 +65,8 @@ does not use the feature. Coordinate ascent has no order. Weights apply to unsca
 features cannot be compared."""
 _QUERIES = f"""\
 Open a query to see the top documents of both rankings. Relevant documents are highlighted. The last column says why a
-document is where it is: the features of {SELECTED} by which its score differs most from the average of the top documents
-by {BM25.name}, and in brackets the cliques of the document that contribute most to them."""
+document is where it is: the features of {SELECTED} by which its score differs most from the average of the top
+documents by {BM25.name}, and in brackets the cliques of the document that contribute most to them."""
 NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 
 
