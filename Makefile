@@ -21,8 +21,8 @@ test: test-venv
 
 # A link, an anchor or a name that leads nowhere is an error.
 docs: docs-venv
-	@$(BIN)/mkdocs build --quiet --strict --config-file plugin/mkdocs.yml
-	@echo 'Open build/docs/index.html in a browser'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file plugin/mkdocs.yml
+	@echo 'Open build/docs/index.html in a browser, or, to search, run: $(BIN)/python -m http.server --directory build/docs'
 
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv

@@ -91,10 +91,17 @@ def package_page(package: str) -> str:
         if package == "greylag" and owner in PACKAGES:
             elsewhere.append(f"| [`{name}`][{home}.{name}] | {_first_line(package, name)} |")
         else:
-            own.append(f"::: {home}.{name}\n")
+            own.append(f"::: {home}.{name}\n{_without_others(package, name)}")
     table = ["| name | |", "|---|---|", *elsewhere, ""] if elsewhere else []
     documented = cleandoc(import_module(package).__doc__ or "")
     return "\n".join([f"# {package}\n", f"{documented}\n", *table, *own])
+
+
+def _without_others(package: str, name: str) -> str:
+    """For a public module: an option that leaves out its names that are public themselves."""
+    module = f"{package}.{name}"
+    hidden = [f"!^{other}$" for other, home in public_names(package).items() if home == module]
+    return f"    options:\n      filters: {json.dumps(['!^_', *hidden])}\n" if hidden else ""
 
 
 def _first_line(package: str, name: str) -> str:

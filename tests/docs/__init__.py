@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import greylag
 
@@ -33,11 +33,12 @@ def run_page(page: Path) -> str:
     Blocks of Python share their names. Each line of a block of commands is a command of the shell that must succeed.
     The lines of a block of text must be among those that the commands before it printed, or the lines of their files.
     """
-    names: dict[str, Any] = {"__name__": "page"}
+    module = ModuleType("page")
+    sys.modules[module.__name__] = module  # dataclasses look their module up
     printed = ""
     for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
-            exec(compile(code, page.name, "exec"), names)
+            exec(compile(code, page.name, "exec"), vars(module))
         elif language == "sh":
             printed += "".join(_run(line) for line in code.splitlines())
         elif printed:

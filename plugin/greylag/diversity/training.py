@@ -15,7 +15,7 @@ from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, Run
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
 from greylag.structured.ensemble import Ensemble
@@ -29,7 +29,7 @@ _log = logging.getLogger("greylag")
 
 
 def training_examples(
-    rankings: Iterable[Ranking],
+    rankings: Run | Iterable[Ranking],
     qrels: SubtopicQrels,
     make: CandidateMaker,
     *,
@@ -42,7 +42,7 @@ def training_examples(
 
     Parameters
     ----------
-    rankings : iterable of Ranking
+    rankings : Run or iterable of Ranking
         The rankings to learn from.
     qrels : mapping
         Grades by qid, subtopic and docid.
@@ -63,7 +63,7 @@ def training_examples(
     """
     examples: dict[str, Example] = {}
     without = []
-    for ranking in rankings:
+    for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
         candidates = ranking.select(make.index.knows(ranking.docids)).head(depth)
         truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}), candidates_only=True)
         if truth.coverage.nnz:

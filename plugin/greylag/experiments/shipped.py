@@ -33,9 +33,9 @@ def shipped_file(name: str) -> Path:
     """
     files, stem = shipped_files(), name.removesuffix(".yaml")
     if stem not in files:
+        known = did_you_mean(stem, files) or f": {', '.join(files) or 'none does in this installation'}"
         raise ParameterError(
-            f"there is no file {name!r:.60}, and none of that name comes with greylag{did_you_mean(stem, files)}: "
-            f"{', '.join(files) or 'none does in this installation'}"
+            f"{name!r:.60} cannot be read: there is no such file, and none of that name comes with greylag{known}"
         )
     return files[stem]
 

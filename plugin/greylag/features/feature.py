@@ -183,9 +183,9 @@ def _union(left: Any, right: Any) -> FeatureUnion:
 
 
 def _features(operand: Any) -> tuple[Feature, ...] | None:
-    """The features of one side of ``**``; None if it is neither a feature nor a stage or function."""
-    if isinstance(operand, FeatureUnion):
-        return tuple(operand)
+    """The features of one side of ``**``; None if it is neither features nor a stage or function."""
+    if isinstance(operand, tuple) and all(isinstance(feature, Feature) for feature in operand):
+        return operand
     if isinstance(operand, Feature):
         return (operand,)
     if callable(operand):

@@ -16,6 +16,7 @@ from greylag.features.prior import Prior
 from greylag.features.ranked import ReciprocalRank, RunScore, Score
 from greylag.features.stages import StageScore, StageStep
 from greylag.features.weighting import WEIGHTINGS
+from greylag.wrong_inputs import shown
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
@@ -193,9 +194,13 @@ def parse_features(text: str) -> tuple[Feature, ...]:
 
 
 def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Return `features` as a tuple; raises `ParameterError` if it is empty or has a duplicate."""
+    """Return `features` as a tuple; raises `ParameterError` if it is empty or has a duplicate or anything else."""
     if not features:
         raise ParameterError("no features are given")
+    for feature in features:
+        if not isinstance(feature, Feature):
+            how = "read texts with parse_features('FI/term/LM,SD/ordered/LM-O-4')"
+            raise ParameterError(f"{shown(feature)} is not a feature: {how}")
     if len(set(features)) < len(features):
         twice = next(feature for feature in features if list(features).count(feature) > 1)
         raise ParameterError(f"feature {twice} is given twice")
@@ -234,16 +239,23 @@ EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCT
 """The expansion features, one for each weighting."""
 
 
-def candidate_pool(dependences: Iterable[Literal["SD", "FD"]] = ("SD", "FD")) -> tuple[FeatureSpec, ...]:
+def candidate_pool(dependences: Pool | Iterable[Literal["SD", "FD"]] = "full") -> tuple[FeatureSpec, ...]:
     """The candidate features of Metzler (2007, section 5): every combination of weighting, clique set and window.
 
     {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}.
 
     Parameters
     ----------
-    dependences : iterable of "SD" and "FD", default both
-        Dependence models of the clique sets of several terms. One gives 28 features, both give 54.
+    dependences : "sd", "fd", "full" or iterable of "SD" and "FD", default "full"
+        Dependence models of the clique sets of several terms; "full" is both. One gives 28 features, both give 54.
+
+    Raises
+    ------
+    ParameterError
+        If there is no pool of this name.
     """
+    if isinstance(dependences, str):
+        return named_pool(dependences)
     windows = [(cliques, window) for cliques, windows in POOL_WINDOWS.items() for window in windows]
     return (
         *(FeatureSpec("FI", "term", function) for function in FUNCTIONS),

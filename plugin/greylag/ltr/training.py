@@ -14,17 +14,18 @@ from greylag.features.feature import Feature
 from greylag.ltr.data import Qrels, RankingData, distinct_features
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel
-from greylag.ranking import Ranking
+from greylag.ranking import Ranking, Run
 
 _log = logging.getLogger("greylag")
 
 
 def training_data(
-    rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
+    rankings: Run | Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
 ) -> RankingData:
     """Extract training data with a progress bar; see `RankingData.from_rankings`."""
-    data = RankingData.from_rankings(rankings, qrels, extractor, n_jobs=n_jobs)
-    limited = sum(extractor.limits(ranking.query) for ranking in rankings)
+    used = rankings.rankings if isinstance(rankings, Run) else rankings
+    data = RankingData.from_rankings(used, qrels, extractor, n_jobs=n_jobs)
+    limited = sum(extractor.limits(ranking.query) for ranking in used)
     if limited:
         largest = extractor.parameters.max_clique
         _log.info("cliques of FD are limited to %d terms; queries with more terms: %d", largest, limited)

@@ -38,7 +38,17 @@ class Features(Part):
 
 
 class Grid(Part):
-    """The values of each field of `FeatureParameters` that training queries choose from."""
+    """The values of each field of `FeatureParameters` that training queries choose from.
+
+    Parameters
+    ----------
+    mu : tuple of float
+        Dirichlet prior of LM.
+    k1, b : tuple of float
+        Term frequency saturation and length normalisation of BM25.
+    fb_docs, fb_terms : tuple of int
+        Numbers of feedback documents and of expansion terms.
+    """
 
     mu: Values = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
     k1: Values = (0.6, 0.9, 1.2, 1.6, 2.2)

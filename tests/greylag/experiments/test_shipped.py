@@ -18,8 +18,10 @@ def test_the_files_of_a_checkout() -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(ParameterError, match=r"no file 'cacn.yaml', .*; did you mean 'cacm'\?: .*cranfield"):
+    with pytest.raises(ParameterError, match=r"'cacn.yaml' cannot be read: .* greylag; did you mean 'cacm'\?$"):
         shipped.shipped_file("cacn.yaml")
+    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: ambient.choice, .*, cacm"):
+        shipped.shipped_file("x")
 
 
 def test_the_files_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
