@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache
 from typing import Any
 
 from greylag import __version__
@@ -163,8 +162,8 @@ class BaselineTuning:
         ]
 
     def _extractors(self, rankings: tuple[Ranking, ...], qrels: Qrels, index: PositionalIndex) -> list[Extract]:
-        """For each step, a function from parameters to data; it weighs once for all folds."""
-        return [cache(CountedRankings(rankings, qrels, index, step.features).data) for step in self._steps]
+        """For each step, a function from parameters to data, which counts once for all folds."""
+        return [CountedRankings(rankings, qrels, index, step.features).data for step in self._steps]
 
     def _fit(
         self,
