@@ -24,11 +24,9 @@ from greylag.ranking import Ranking, Run
 _DEFAULTS = FeatureParameters()
 Extract = Callable[[FeatureParameters], RankingData]
 
-GRID: Mapping[str, Sequence[Any]] = {
-    "mu": (10, 25, 50, 100, 250, 500, 1000, 2500, 5000),
-    **{name: STACK_GRID[name] for name in ("k1", "b", "fb_docs", "fb_terms")},
-}
+GRID: Mapping[str, Sequence[Any]] = {name: STACK_GRID[name] for name in ("mu", "k1", "b", "fb_docs", "fb_terms")}
 """The values to try for each parameter."""
+_LIMITS = ("b", 0.0), ("b", 1.0), ("k1", 0.0)
 
 
 @dataclass(frozen=True)
@@ -155,10 +153,11 @@ class BaselineTuning:
     def at_ends(self, model: LinearModel) -> list[str]:
         """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
         values = {name: self.grid[name] for step in self._steps for name in step.tuned}
+        chosen = {name: getattr(model.parameters, name) for name in values}
         return [
             name
             for name, own in values.items()
-            if len(own) > 1 and getattr(model.parameters, name) in (min(own), max(own))
+            if len(own) > 1 and chosen[name] in (min(own), max(own)) and (name, chosen[name]) not in _LIMITS
         ]
 
     def _extractors(self, rankings: tuple[Ranking, ...], qrels: Qrels, index: PositionalIndex) -> list[Extract]:
