@@ -39,9 +39,10 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID, StackCandidates, StackRecipe
+from greylag.lucene.lucene_index import SearchModel
 from greylag.parallel import parallel_map
 from greylag.ranking import Query, Run
-from greylag.trec import read_run, read_subtopic_qrels
+from greylag.trec import Qrels, read_run, read_subtopic_qrels
 
 TIMED = 20  # queries
 _TESTS = """\
@@ -52,12 +53,15 @@ t-test over queries, with Holm's correction over the table."""
 _PARTS = """\
 A part is a group of features. It is added to RM3 alone, and taken away from the stack; both are learned anew in every
 fold. Without expansion, there is no manifold ranking after RM3 either, and BM25 takes the place of RM3."""
-_CANDIDATES = "The share of relevant documents that first stages find: reranking cannot find others."
+_CANDIDATES = """\
+The share of relevant documents that first stages find among their top documents: reranking cannot find others. All have
+the same number of documents; a union is cut off after fusing the ranks (RRF)."""
 _DIVERSITY = "Diversifiers reorder the top of the stack's ranking. Their weights are chosen on training queries."
 _TIMES = "As measured in this run. All other results are the same in every run."
 _ABSENT = "LightGBM is not installed, so that there is no LambdaMART: pip install 'greylag[lambdamart]'\n"
 CANDIDATES = "candidates"
-NAMES = {"bm25": "BM25", "ql": "QL"}
+NAMES: Mapping[SearchModel, str] = {"bm25": "BM25", "ql": "QL", "bm25+rm3": "BM25+RM3"}
+UNIONS = (("BM25", "QL"), ("BM25", "BM25+RM3"), ("BM25", "QL", "BM25+RM3"))
 RECALL = ("R@100", "R@200", "R@1000")
 Tunable = Literal["k1", "b", "mu", "fb_docs", "fb_terms", "original_weight"]
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
@@ -100,17 +104,17 @@ class Settings(CollectionSettings):
 
     Parameters
     ----------
-    models : tuple of "bm25" and "ql", default both
-        The first stages.
+    models : tuple of "bm25", "ql" and "bm25+rm3", default BM25 and BM25+RM3
+        The first stages whose union is reranked.
     runs : tuple of str, default ()
-        Given runs that are first stages, too; paths below the data folder.
+        Given runs that are in the union, too; paths below the data folder.
     training : Training
     diversify : Diversify or None, default None
     measures : tuple of str, default ("P@10", "nDCG@10")
         Measures that runs are scored by, in addition to the objective.
     """
 
-    models: Annotated[tuple[Literal["bm25", "ql"], ...], Field(min_length=1)] = ("bm25", "ql")
+    models: Annotated[tuple[Literal["bm25", "ql", "bm25+rm3"], ...], Field(min_length=1)] = ("bm25", "bm25+rm3")
     runs: tuple[str, ...] = ()
     training: Training = Training()
     diversify: Diversify | None = None
@@ -142,12 +146,30 @@ def open_candidates(settings: Settings, context: Context) -> Opened:
     opened = open_collection(settings, context)
     stage = settings.first_stage
     first = {
-        NAMES[model]: stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
-        for model in settings.models
+        name: stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
+        for model, name in NAMES.items()
     }
     first |= {name: read_run(settings.path(name), opened.topics) for name in settings.runs}
-    union = Union(tuple(map(GivenRun, first.values())), k=stage.hits)
-    return Opened(opened, first, union.run(opened.topics, tag="candidates"))
+    used = [first[name] for name in (*(NAMES[model] for model in settings.models), *settings.runs)]
+    return Opened(opened, first, unite(used, opened, stage.hits, CANDIDATES))
+
+
+def unite(runs: Sequence[Run], collection: OpenCollection, k: int, tag: str) -> Run:
+    """The top k documents of a union."""
+    return Union(tuple(map(GivenRun, runs)), k=k).run(collection.topics, tag=tag)
+
+
+def recall_table(settings: Settings, opened: Opened, qrels: Qrels) -> Table:
+    """The recall of each first stage, of unions, and of the candidates."""
+    runs = dict(opened.first)
+    runs |= {
+        f"union of {', '.join(parts)}": unite(
+            [opened.first[name] for name in parts], opened.collection, settings.first_stage.hits, "union"
+        )
+        for parts in UNIONS
+    }
+    runs[CANDIDATES] = opened.candidates
+    return means_table("Recall", means({name: evaluate(run, qrels, RECALL) for name, run in runs.items()}))
 
 
 def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
@@ -170,13 +192,12 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     scores = {
         system: evaluate(ranked, qrels, [training.objective, *settings.measures]) for system, ranked in runs.items()
     }
-    recall = {system: evaluate(runs[system], qrels, RECALL) for system in (*opened.first, CANDIDATES)}
     diverse = {} if diversifiers is None else diversifiers.scores(runs)
     times = time_query(opened, folds[0], context)
     sections = [
         Section("Systems", _TESTS, system_tables(scores)),
         Section("Parts", _PARTS, [part_table(scores), feature_table(folds), choice_table(folds)]),
-        Section("Candidates", _CANDIDATES, [means_table("Recall", means(recall))]),
+        Section("Candidates", _CANDIDATES, [recall_table(settings, opened, qrels)]),
         *([Section("Diversity", _DIVERSITY, [diversity_table(scores, diverse)])] if diverse else []),
         Section("Time and memory", _TIMES, [times]),
     ]
@@ -184,7 +205,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     return Outcome(
         scores=merge_scores([means(scores), means(diverse)]),
         results={
-            **to_dict(scores), "recall": means(recall), "features": [names(fold) for fold in folds],
+            **to_dict(scores), "features": [names(fold) for fold in folds],
             "chosen": [fold.chosen for fold in folds],
         },
         tables=[*tables, *([] if TREES in scores else [_ABSENT])],
