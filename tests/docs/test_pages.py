@@ -64,3 +64,15 @@ def test_messages_on_the_page_of_errors_are_those_of_the_code() -> None:
     for message in messages:
         for part in filter(None, (part.strip(" ,;") for part in message.split("…"))):
             assert part in source, part
+
+
+def test_output_that_is_not_printed_and_commands_that_fail_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\necho one\necho two\n```\n\n```text\ntwo\n```\n")
+    assert run_page(page) == "one\ntwo\n"
+    page.write_text("```sh\necho one\n```\n\n```text\none\nthree\n```\n")
+    with pytest.raises(AssertionError, match="not printed: {'three'}"):
+        run_page(page)
+    page.write_text("```sh\nfalse\n```\n")
+    with pytest.raises(AssertionError, match="false"):
+        run_page(page)
