@@ -49,6 +49,12 @@ def experiment(
         raise ParameterError(f"give an experiment file, or --init with one of {', '.join(STUDIES)}")
     config = config if config.exists() or config.name != str(config) else shipped_file(config.name)
     study, settings = load(config)
+    if not settings.data_folder.is_dir():
+        raise FormatError(
+            config,
+            None,
+            f"data: there is no folder {settings.data_folder}; set GREYLAG_DATA to that of the collections",
+        )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
     finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=jobs, progress=typer.echo)

@@ -101,4 +101,6 @@ def test_files_that_come_with_greylag(
     config = DEMO.parents[2] / "configs" / "cacm.yaml"
     assert command("experiment", "--init", "cacm") == (0, config.read_text(), "")
     assert f"{tmp_path / 'cacm' / 'topics.cacm.txt'}" in refused("experiment", "cacm.yaml")
+    monkeypatch.setenv("GREYLAG_DATA", str(tmp_path / "none"))
+    assert f"there is no folder {tmp_path / 'none'}; set GREYLAG_DATA" in refused("experiment", "cacm.yaml")
     assert "did you mean 'cacm'?" in refused("experiment", "cacn.yaml")
