@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import Lenient
+from greylag.cli.options import Lenient, read_judgements
 from greylag.cli.training_topics import warn_of_training_topics
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.significance import Test
 from greylag.ranking import Run
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels
+from greylag.trec import read_run, read_subtopic_qrels
 
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
@@ -24,7 +24,12 @@ SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 def evaluate(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
-    qrels: Annotated[Path, typer.Option("--qrels", help="Relevance or subtopic judgements.")],
+    qrels: Annotated[
+        Path,
+        typer.Option(
+            "--qrels", help="Relevance or subtopic judgements; for relevance, also a name of Pyserini, or irds:NAME."
+        ),
+    ],
     measures: Annotated[
         list[str] | None,
         typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
@@ -81,4 +86,4 @@ def _scorer(
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    return partial(evaluation.evaluate, qrels=read_qrels(path, lenient=lenient), measures=measures)
+    return partial(evaluation.evaluate, qrels=read_judgements(path, lenient=lenient), measures=measures)

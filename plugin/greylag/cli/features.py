@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from greylag.cli.options import FeatureOptions, Index, InputRun, Reading, Topics, check_features
+from greylag.cli.options import FeatureOptions, Index, InputRun, Reading, Topics, check_features, read_judgements
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.letor import write_features
-from greylag.trec import read_qrels
 
 
 def features(
@@ -23,7 +22,9 @@ def features(
     out: Annotated[Path, typer.Option("--out", help="File to write: LETOR text, or NumPy if it ends in .npz.")],
     options: FeatureOptions,
     reading: Reading,
-    qrels: Annotated[Path | None, typer.Option("--qrels", help="Relevance judgements, for the grades.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="Relevance judgements (a file or name), for the grades.")
+    ] = None,
 ) -> None:
     """Write the features of a run's documents as LETOR text or NumPy arrays."""
     if options.features is None and options.pool is None:
@@ -31,7 +32,7 @@ def features(
     check_features(out, options.specs)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
     rankings = reading.run(run, topics).rankings
-    judgements = None if qrels is None else read_qrels(qrels, lenient=reading.lenient)
+    judgements = None if qrels is None else read_judgements(qrels, lenient=reading.lenient)
     shown = tqdm(rankings, desc="features", unit="query", disable=None)
     names = [str(spec) for spec in extractor.specs]
     write_features(out, names, ((ranking, extractor(ranking)) for ranking in shown), judgements)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +11,10 @@ import typer
 from joblib import effective_n_jobs
 
 from greylag.cli.options import Jobs
+from greylag.errors import ParameterError
+from greylag.folders import scratch_folder
 from greylag.index.positional import PositionalIndex
+from greylag.interop import texts_from_ir_datasets
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import stamp_documents
 
@@ -19,7 +24,7 @@ def index(
         Path,
         typer.Argument(
             help="File or folder of documents, plain, gzipped or in tar archives. "
-            "Hidden files and READMEs of a folder are not indexed; those of an archive are."
+            "Hidden files and READMEs of a folder are not indexed; those of an archive are. Or irds:NAME."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the index; must not exist yet.")],
@@ -34,13 +39,21 @@ def index(
 
     If it was interrupted, the same command completes what is missing.
     """
-    n = build_index(
-        docs,
-        out,
-        collection=collection,
-        threads=effective_n_jobs(jobs),
-        origin=stamp_documents(docs, collection),
-        overwrite=overwrite,
-    )
+    build = partial(build_index, out=out, threads=effective_n_jobs(jobs), overwrite=overwrite)
+    if str(docs).startswith("irds:"):
+        if collection is not None:
+            raise ParameterError("--collection is for files, not for irds: names")
+        with scratch_folder() as folder:
+            n = build(write_documents(str(docs), folder / "docs.jsonl"), origin=str(docs))
+    else:
+        n = build(docs, collection=collection, origin=stamp_documents(docs, collection))
     positional = PositionalIndex.from_lucene(out)
     typer.echo(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
+
+
+def write_documents(name: str, path: Path) -> Path:
+    """Write the documents of a data set of ir_datasets as JSON lines."""
+    with path.open("w", encoding="utf-8") as file:
+        for docid, text in texts_from_ir_datasets(name):
+            file.write(json.dumps({"id": docid, "contents": text}) + "\n")
+    return path

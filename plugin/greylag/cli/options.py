@@ -27,9 +27,9 @@ def _check_jobs(jobs: int) -> int:
 
 
 def _index_folder(path: Path) -> Path:
-    from greylag.interop import prebuilt_index
+    from greylag.lucene import prebuilt_index
 
-    return path if path.exists() else prebuilt_index(path)
+    return prebuilt_index(path)
 
 
 Index = Annotated[
@@ -55,6 +55,14 @@ Jobs = Annotated[
 ]
 
 
+def read_judgements(path: Path, *, lenient: bool) -> Qrels:
+    """Relevance judgements of a file or name."""
+    from greylag.interop import named_qrels
+
+    named = None if path.exists() else named_qrels(path)
+    return read_qrels(path, lenient=lenient) if named is None else named
+
+
 @dataclass(frozen=True)
 class Reading:
     """How topics and runs are read."""
@@ -75,7 +83,7 @@ class Reading:
 
     def qrels(self, path: Path, run: Run) -> Qrels:
         """Relevance judgements, of at least one of a run's queries."""
-        qrels = read_qrels(path, lenient=self.lenient)
+        qrels = read_judgements(path, lenient=self.lenient)
         if not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)

@@ -73,7 +73,10 @@ class LearnerOptions:
 def train(
     index: Index,
     topics: Topics,
-    qrels: Annotated[Path, typer.Option("--qrels", help="Relevance judgements to learn from.")],
+    qrels: Annotated[
+        Path,
+        typer.Option("--qrels", help="Relevance judgements to learn from: a file, a name of Pyserini, or irds:NAME."),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON).")],
     learning: LearnerOptions,
     options: FeatureOptions,

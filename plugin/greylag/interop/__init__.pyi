@@ -10,8 +10,8 @@ from .ir_datasets import texts_from_ir_datasets as texts_from_ir_datasets
 from .ir_datasets import topics_from_ir_datasets as topics_from_ir_datasets
 from .langchain import langchain_compressor as langchain_compressor
 from .llama_index import llama_index_postprocessor as llama_index_postprocessor
+from .named import named_qrels as named_qrels
 from .named import named_topics as named_topics
-from .named import prebuilt_index as prebuilt_index
 from .passages import RankedPassage as RankedPassage
 from .passages import rerank as rerank
 from .pyserini import Hit as Hit
@@ -39,8 +39,8 @@ __all__ = [
     "from_pyterrier",
     "langchain_compressor",
     "llama_index_postprocessor",
+    "named_qrels",
     "named_topics",
-    "prebuilt_index",
     "qrels_from_frame",
     "qrels_from_ir_datasets",
     "qrels_from_pyserini",

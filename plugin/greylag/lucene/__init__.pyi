@@ -7,6 +7,7 @@ from .lucene_index import LuceneIndex as LuceneIndex
 from .lucene_index import QueryLikelihood as QueryLikelihood
 from .lucene_index import RM3Search as RM3Search
 from .lucene_index import Statistics as Statistics
+from .prebuilt import prebuilt_index as prebuilt_index
 
 __all__ = [
     "BM25",
@@ -17,5 +18,6 @@ __all__ = [
     "Statistics",
     "build_index",
     "diagnose",
+    "prebuilt_index",
     "start_jvm",
 ]

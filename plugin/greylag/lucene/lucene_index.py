@@ -23,6 +23,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.lucene import rm3, transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.lucene.opening import BUILD, check_integrity, commit_fingerprint, open_reader
+from greylag.lucene.prebuilt import prebuilt_index
 from greylag.ranking import Query, Ranking, Source
 
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
@@ -47,7 +48,8 @@ class LuceneIndex:
     Parameters
     ----------
     path : str or Path
-        The index folder.
+        The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage", which Pyserini
+        downloads.
 
     Attributes
     ----------
@@ -57,11 +59,11 @@ class LuceneIndex:
     Raises
     ------
     CollectionError
-        If the folder contains no Lucene index.
+        If the folder contains no Lucene index, or a prebuilt index cannot be downloaded.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = prebuilt_index(path)
         self.fingerprint = commit_fingerprint(self.path)
         self._analyzer: Any = None
         self._of_searcher = False

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag import PositionalIndex
+from greylag import PositionalIndex, read_run
 from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.interop.data_set import registered
 
 
 def test_the_index_has_positions_whatever_the_number_of_threads(command: Command, made: Path, tmp_path: Path) -> None:
@@ -58,3 +59,25 @@ def test_documents_that_have_changed(command: Command, refused: Refused, tmp_pat
         assert command(*words, "--overwrite")[:2] == (0, f"{out}: 1 documents, 1 tokens, 1 terms\n")
         assert PositionalIndex.from_lucene(out).docid(0) == str(number)
         assert len(list((tmp_path / "index.greylag").iterdir())) == 1
+
+
+def test_a_data_set_of_ir_datasets_from_documents_to_scores(
+    command: Command, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ir_datasets", reason="needs ir_datasets")
+    registered(tmp_path, monkeypatch)
+    name, index, run = "irds:greylag-test", tmp_path / "index", tmp_path / "bm25.run"
+    code, out, _ = command("index", name, "--out", index)
+    assert (code, out) == (0, f"{index}: 2 documents, 4 tokens, 4 terms\n")
+    assert command("index", name, "--out", index)[:2] == (0, out)
+    assert command("search", "--index", index, "--topics", name, "--out", run) == (0, "", "")
+    assert read_run(run)["1"].docids == ("d1",)
+    assert read_run(run)["2"].docids == ("d2",)
+    code, out, _ = command("evaluate", run, "--qrels", name, "--measure", "AP")
+    assert (code, "1.0000" in out) == (0, True)
+    letor = tmp_path / "features.txt"
+    words = ["features", "--index", index, "--topics", name, "--run", run, "--features", "score", "--qrels", name]
+    assert command(*words, "--out", letor)[0] == 0
+    assert [line[0] for line in letor.read_text().splitlines() if not line.startswith("#")] == ["2", "1"]
+    assert "--collection is for files" in refused("index", name, "--out", index, "--collection", "JsonCollection")
+    assert "has no data set 'nothing'" in refused("index", "irds:nothing", "--out", tmp_path / "other")

@@ -10,42 +10,13 @@ import pytest
 
 from greylag import start_jvm
 from greylag.errors import CollectionError
-from greylag.interop import named_topics, prebuilt_index
+from greylag.interop import named_qrels, named_topics
 
 
 def pyserini(module: str) -> Any:
     """A module of Pyserini, on the JVM that greylag starts."""
     start_jvm()
     return import_module(f"pyserini.{module}")
-
-
-def test_an_index_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    util = pyserini("util")
-
-    def download(name: str, verbose: bool) -> str:
-        print("downloading")
-        return str(tmp_path / name)
-
-    monkeypatch.setattr(util, "download_prebuilt_index", download)
-    monkeypatch.chdir(tmp_path)
-    assert prebuilt_index("msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
-    assert capsys.readouterr().out == ""
-    assert prebuilt_index("no-such-index") == Path("no-such-index")
-    assert prebuilt_index(tmp_path / "msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
-    Path("msmarco-v1-passage").mkdir()
-    assert prebuilt_index("msmarco-v1-passage") == Path("msmarco-v1-passage")
-
-
-def test_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    util = pyserini("util")
-
-    def fail(name: str, verbose: bool) -> str:
-        raise ValueError("Unable to download prebuilt index at any known URLs.\nmore")
-
-    monkeypatch.setattr(util, "download_prebuilt_index", fail)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CollectionError, match=r"index msmarco-v1-passage cannot be downloaded .* network\?$"):
-        prebuilt_index("msmarco-v1-passage")
 
 
 def test_topics_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -61,3 +32,35 @@ def test_topics_of_ir_datasets() -> None:
     pytest.importorskip("ir_datasets", reason="needs ir_datasets")
     with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
         named_topics("irds:no-such-data")
+
+
+def test_qrels_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
+    search, file = pyserini("search"), tmp_path / "qrels.dl19"
+    monkeypatch.setattr(search, "get_qrels_file", lambda name: str(file))
+    monkeypatch.chdir(tmp_path)
+    file.write_text("19 0 007 2\n19 0 008 0\n")
+    assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
+    assert named_qrels("no-such-qrels") is None
+    assert named_qrels("qrels.txt") is None
+    file.write_text("")
+    with pytest.raises(CollectionError, match="judgements dl19-passage, is empty: delete it"):
+        named_qrels("dl19-passage")
+
+
+def test_qrels_without_a_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    search = pyserini("search")
+
+    def fail(name: str) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(search, "get_qrels_file", fail)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CollectionError, match=r"judgements dl19-passage cannot be downloaded \(no route.* network\?$"):
+        named_qrels("dl19-passage")
+
+
+def test_qrels_of_ir_datasets() -> None:
+    pytest.importorskip("ir_datasets", reason="needs ir_datasets")
+    with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
+        named_qrels("irds:no-such-data")
