@@ -22,5 +22,5 @@ def demo(
     typer.echo(f"\n{finished.summary}")
     typer.echo(f"Open {(out / 'report.html').resolve().as_uri()} in a browser to see what each query gained, and why.")
     typer.echo(f"All runs, models and scores are in {out}; models/fold-1.json there is a learned model.")
-    typer.echo("Next, on your own collection: greylag index, search, tune, train, evaluate; or all of it from one file:")
+    typer.echo("Next, on your own collection: greylag index, search, tune, train, evaluate; or all from one file:")
     typer.echo("greylag experiment --init pipeline > mine.yaml")
