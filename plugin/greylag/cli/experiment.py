@@ -51,10 +51,9 @@ def experiment(
     config = config if config.exists() or config.name != str(config) else shipped_file(config.name)
     study, settings = load(config)
     if not settings.data_folder.is_dir():
+        folder = os.path.normpath(settings.data_folder)
         raise FormatError(
-            config,
-            None,
-            f"data: there is no folder {settings.data_folder}; set GREYLAG_DATA to that of the collections",
+            config, None, f"data: there is no folder {folder}; set GREYLAG_DATA to that of the collections"
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
