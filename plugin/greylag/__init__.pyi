@@ -90,11 +90,13 @@ from .selection import MMRFeatureSelection as MMRFeatureSelection
 from .structured import Coulomb as Coulomb
 from .structured import CuttingPlane as CuttingPlane
 from .structured import MultipleChoice as MultipleChoice
+from .trec import open_run as open_run
 from .trec import read_qrels as read_qrels
 from .trec import read_run as read_run
 from .trec import read_subtopic_qrels as read_subtopic_qrels
 from .trec import read_topics as read_topics
 from .trec import write_qrels as write_qrels
+from .trec import write_rankings as write_rankings
 from .trec import write_run as write_run
 from .vectors import ArrayVectors as ArrayVectors
 from .vectors import FaissVectors as FaissVectors
@@ -184,6 +186,7 @@ __all__ = [
     "fuse_runs",
     "greedy_picks",
     "manifold_ranking",
+    "open_run",
     "parallel_map",
     "parse_features",
     "parse_measure",
@@ -205,5 +208,6 @@ __all__ = [
     "unit_range",
     "write_features",
     "write_qrels",
+    "write_rankings",
     "write_run",
 ]

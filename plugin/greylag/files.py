@@ -19,6 +19,7 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -129,7 +130,15 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The content of a file; gzip is detected by content and decompressed.
+    """The content of a file, from `read_blocks`; raises `FormatError` also if it does not fit in memory."""
+    try:
+        return b"".join(read_blocks(path))
+    except MemoryError:
+        raise FormatError(path, None, "does not fit in memory; split it") from None
+
+
+def read_blocks(path: str | Path) -> Iterator[bytes]:
+    """The content of a file in blocks of 1 MB; gzip is detected by content and decompressed.
 
     Raises
     ------
@@ -144,17 +153,26 @@ def read_bytes(path: str | Path) -> bytes:
                 raise FormatError(path, None, "is a device; give a file or a pipe")
             if file.peek(2).startswith(GZIP_MAGIC):
                 content: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=file))
-                return b"".join(limited(path, content, MAX_STREAM if size is None else gzip_limit(size)))
-            return b"".join(limited(path, file, MAX_STREAM)) if size is None else file.read()
+                yield from limited(path, content, MAX_STREAM if size is None else gzip_limit(size))
+            elif size is None:
+                yield from limited(path, file, MAX_STREAM)
+            else:
+                yield from iter(partial(file.read, _BLOCK), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
     except FormatError:  # of `limited`
         raise
-    except MemoryError:
-        raise FormatError(path, None, "does not fit in memory; split it") from None
     except (OSError, ValueError) as error:  # a path with NUL is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether the path is a regular file, which can be read twice."""
+    try:
+        return _kind(path) == stat.S_IFREG
+    except (OSError, ValueError):  # a path with NUL is a ValueError
+        return False
 
 
 def gzip_limit(size: int) -> int:

@@ -129,7 +129,9 @@ def main() -> None:
     finally:
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
-        print("greylag: interrupted", file=sys.stderr)
+        from greylag.work_log import interruptions
+
+        print("; ".join(["greylag: interrupted", *interruptions]), file=sys.stderr)
     sys.exit(code)
 
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag
+from greylag.cli.options import Index, InputRun, OutputRun, Reading, Tag
 from greylag.cli.outputs import check_output
+from greylag.cli.running import Resumable
 from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.diversity.aspects import read_aspects
 from greylag.diversity.cssvm import CSSVM
@@ -22,7 +23,7 @@ from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Stage
-from greylag.trec import write_run
+from greylag.trec import write_members, write_rankings
 
 _LEARNED = ("svmdiv", "cssvm")
 
@@ -96,8 +97,8 @@ def diversify(
     ] = None,
     *,
     reading: Reading,
+    running: Resumable,
     tag: Tag = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Reorder the top of a run so that it covers more.
 
@@ -105,7 +106,7 @@ def diversify(
     writes one run, div.run, by reciprocal rank fusion.
     """
     stage = method.stage(index, lenient=reading.lenient)
-    rankings = reading.run(run, topics)
+    rankings = reading.open_run(run, topics)
     ensemble = stage if isinstance(stage, CSSVM) and not method.fuse else None
     paths = [_numbered(out, number) for number in range(1, len(ensemble.model.members) + 1)] if ensemble else []
     for path in paths:
@@ -115,12 +116,10 @@ def diversify(
         made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
     tag = tag or made_up
     if ensemble:
-        runs = ensemble.member_runs(rankings, n_jobs=jobs, tag=tag)
-        for path, member_run in zip(paths, runs, strict=True):
-            write_run(member_run, path)
+        write_members(ensemble.member_rankings, rankings, paths, tag=tag, n_jobs=running.jobs)
         typer.echo(" ".join(map(str, paths)))
     else:
-        write_run(stage.run(rankings, n_jobs=jobs, tag=tag), out)
+        write_rankings(stage, rankings, out, tag=tag, n_jobs=running.jobs)
 
 
 def _numbered(path: Path, number: int) -> Path:

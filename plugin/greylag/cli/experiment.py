@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import Jobs
+from greylag.cli.running import Running
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
 from greylag.experiments.runner import run_study
@@ -18,6 +18,7 @@ from greylag.experiments.study import STUDIES, deviations, load, settings_of
 
 
 def experiment(
+    running: Running,
     config: Annotated[
         Path | None, typer.Argument(help="Experiment file (YAML), or the name of one that comes with greylag.")
     ] = None,
@@ -34,7 +35,6 @@ def experiment(
     schema: Annotated[
         str | None, typer.Option("--schema", metavar="STUDY", help="Print the JSON Schema of a study's files.")
     ] = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Run the study that an experiment file describes, from documents and topics to scores and a report.
 
@@ -57,7 +57,7 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=jobs, progress=typer.echo)
+    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=running.jobs, progress=typer.echo)
     typer.echo(f"\n{finished.summary}", nl=False)
     if check:
         differing = deviations(finished.scores, settings.expected)

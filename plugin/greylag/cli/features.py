@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from greylag.cli.options import FeatureOptions, Index, InputRun, Reading, Topics, check_features, read_judgements
+from greylag.cli.running import Resumable
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.letor import write_features
+from greylag.parallel import parallel_map
+from greylag.ranking import FloatArray, Ranking
+from greylag.trec import QueryLines
 
 
 def features(
@@ -22,6 +26,7 @@ def features(
     out: Annotated[Path, typer.Option("--out", help="File to write: LETOR text, or NumPy if it ends in .npz.")],
     options: FeatureOptions,
     reading: Reading,
+    running: Resumable,
     qrels: Annotated[
         Path | None, typer.Option("--qrels", help="Relevance judgements (a file or name), for the grades.")
     ] = None,
@@ -31,8 +36,14 @@ def features(
         raise ParameterError("give --features, --pool or both")
     check_features(out, options.specs)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
-    rankings = reading.run(run, topics).rankings
+    rankings = reading.open_run(run, topics)
     judgements = None if qrels is None else read_judgements(qrels, lenient=reading.lenient)
-    shown = tqdm(rankings, desc="features", unit="query", disable=None)
-    names = [str(spec) for spec in extractor.specs]
-    write_features(out, names, ((ranking, extractor(ranking)) for ranking in shown), judgements)
+    rows = parallel_map(
+        partial(_features, extractor), rankings.rankings, what="features", n_jobs=running.jobs, total=len(rankings)
+    )
+    write_features(out, [str(spec) for spec in extractor.specs], rows, judgements)
+
+
+def _features(extractor: FeatureExtractor, item: Ranking | QueryLines) -> tuple[Ranking, FloatArray]:
+    ranking = item if isinstance(item, Ranking) else item.ranking()
+    return ranking, extractor(ranking)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from greylag.cli.outputs import check_options
+from greylag.cli.running import Running
 from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -79,11 +81,16 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def flat(**values: Any) -> None:
         check_options(values)
+        given_values = dict(values)
         made = {
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**values, **made)
+        with ExitStack() as stack:
+            for group in made.values():
+                if isinstance(group, Running):
+                    stack.enter_context(group.begin(command, given_values))
+            command(**values, **made)
 
     parameters.sort(key=lambda parameter: parameter.default is not parameter.empty)
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

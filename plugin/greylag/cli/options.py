@@ -15,7 +15,7 @@ from greylag.features.feature import Feature
 from greylag.features.spec import Pool, feature_files, named_pool, parse_features, unique_features
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ranking import Run
-from greylag.trec import Qrels, read_qrels, read_run, read_topics
+from greylag.trec import Qrels, RunFile, open_run, read_qrels, read_run, read_topics
 
 MAX_JOBS = 1024
 
@@ -81,7 +81,11 @@ class Reading:
         """A run, with the texts of its queries if topics are given."""
         return read_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
-    def qrels(self, path: Path, run: Run) -> Qrels:
+    def open_run(self, path: Path, topics: Path | None) -> Run | RunFile:
+        """A run that may be larger than memory, with the texts of its queries if topics are given."""
+        return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
+
+    def qrels(self, path: Path, run: Run | RunFile) -> Qrels:
         """Relevance judgements, of at least one of a run's queries."""
         qrels = read_judgements(path, lenient=self.lenient)
         if not any(qid in qrels for qid in run):

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, InputRun, Jobs, OutputRun, Reading, Tag, Topics, check_features
+from greylag.cli.options import Index, InputRun, OutputRun, Reading, Tag, Topics, check_features
+from greylag.cli.running import Resumable
 from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -18,7 +19,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.manifold.graph import Graph
 from greylag.manifold.stage import Confidence, ManifoldRanker
 from greylag.ranking import Run, Stage
-from greylag.trec import write_run
+from greylag.trec import RunFile, write_rankings
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class MethodOptions:
         Path | None, OnlyFor("manifold", "--feedback", "Start from judged documents, too.", metavar="QRELS")
     ] = None
 
-    def stage(self, index: Path, run: Run, reading: Reading) -> Stage:
+    def stage(self, index: Path, run: Run | RunFile, reading: Reading) -> Stage:
         """The stage that reranks `run`."""
         options = given(self, "--method", self.method)
         if self.method == "mrf":
@@ -63,14 +64,14 @@ def rerank(
     out: OutputRun,
     method: MethodOptions,
     reading: Reading,
+    running: Resumable,
     tag: Tag = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Rerank a run with a learned model or by manifold ranking."""
-    rankings = reading.run(run, topics)
+    rankings = reading.open_run(run, topics)
     stage = method.stage(index, rankings, reading)
     made_up = next_tag(rankings.tag, method.method)
     if isinstance(stage, MRFRanker):
         check_features(out, stage.model.features)
         made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
-    write_run(stage.run(rankings, n_jobs=jobs, tag=tag or made_up), out)
+    write_rankings(stage, rankings, out, tag=tag or made_up, n_jobs=running.jobs)

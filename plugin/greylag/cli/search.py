@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, Jobs, OutputRun, Reading, Tag, Topics
+from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics
+from greylag.cli.running import Resumable
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
 from greylag.ranking import Source
-from greylag.trec import write_run
+from greylag.trec import write_rankings
 
 MODELS: dict[str, Callable[..., BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}
 EXPANDED = ("bm25+rm3", "ql+rm3")
@@ -56,11 +57,10 @@ def search(
     out: OutputRun,
     model: ModelOptions,
     reading: Reading,
+    running: Resumable,
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
     tag: Tag = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Search with BM25 or query likelihood, with or without RM3, and write a run."""
     queries = reading.topics(topics)
-    run = model.source(LuceneIndex(index), hits).run(queries, n_jobs=jobs, tag=tag or model.model)
-    write_run(run, out)
+    write_rankings(model.source(LuceneIndex(index), hits), queries, out, tag=tag or model.model, n_jobs=running.jobs)

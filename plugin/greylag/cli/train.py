@@ -11,7 +11,8 @@ import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.held_out import HeldOut, validated
-from greylag.cli.options import FeatureOptions, Index, Jobs, Reading, Topics, check_features
+from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
+from greylag.cli.running import Resumable
 from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
@@ -82,6 +83,7 @@ def train(
     options: FeatureOptions,
     held_out: HeldOut,
     reading: Reading,
+    running: Resumable,
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: BM25 and QL).")
     ] = None,
@@ -95,7 +97,6 @@ def train(
             "--preset", help="stack: tune RM3, and select from it, MRF features, manifold ranking and --features."
         ),
     ] = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Learn a linear model of features (by default, those of the full pool), and write it as JSON.
 
@@ -108,20 +109,23 @@ def train(
             raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
         recipe = learning.make_recipe(options)
         check_features(out, recipe.more)
-        rankings = candidates(index, reading.topics(topics), jobs) if run is None else reading.run(run, topics)
+        rankings = candidates(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
         judgements = reading.qrels(qrels, rankings)
-        save(train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=jobs), out)
+        save(
+            train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=running.jobs),
+            out,
+        )
         return
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner, specs, parameters = learning.make(), options.specs, options.parameters
     check_features(out, specs)
     if run is None:
-        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=jobs, tag="bm25")
+        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=running.jobs, tag="bm25")
     else:
         rankings = reading.run(run, topics)
     judgements = reading.qrels(qrels, rankings)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), specs, parameters)
-    data = training.training_data(rankings.rankings, judgements, extractor)
+    data = training.training_data(rankings.rankings, judgements, extractor, n_jobs=running.jobs)
     provenance: dict[str, Any] = {}
     if held_out.folds is not None and held_out.out_run is not None:
         found = cross_validate(
@@ -131,7 +135,7 @@ def train(
             learner,
             preselection=preselection,
             folds=held_out.folds,
-            n_jobs=jobs,
+            n_jobs=running.jobs,
             tag=next_tag(rankings.tag, "held-out"),
             data=data,
             progress=typer.echo,
@@ -141,7 +145,7 @@ def train(
     if preselection is not None:
         provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
         data = preselection.select(data)
-    save(training.train(data, learner, n_jobs=jobs, provenance=provenance), out)
+    save(training.train(data, learner, n_jobs=running.jobs, provenance=provenance), out)
 
 
 def candidates(index: Path, queries: dict[str, str], jobs: int) -> Run:

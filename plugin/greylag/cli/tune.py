@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from greylag.cli.held_out import HeldOut, validated
-from greylag.cli.options import Index, Jobs, Reading, Topics
+from greylag.cli.options import Index, Reading, Topics
+from greylag.cli.running import Resumable
 from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -35,6 +36,7 @@ def tune(
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
     held_out: HeldOut,
     reading: Reading,
+    running: Resumable,
     run: Annotated[Path | None, typer.Option("--run", help="TREC run to rerank; by default BM25.")] = None,
     model: Annotated[
         Literal["bm25", "ql", "sdm", "rm3"],
@@ -48,7 +50,6 @@ def tune(
         list[str] | None,
         typer.Option("--grid", help="Values to try of mu, k1, b, fb_docs or fb_terms: k1=0.6,0.9,1.2. Repeatable."),
     ] = None,
-    jobs: Jobs = -1,
 ) -> None:
     """Tune a baseline on judged topics, and write it as a model.
 
@@ -61,7 +62,7 @@ def tune(
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
     tuning = BaselineTuning(baseline, objective=measure, grid=values, before=tuple(before))
     if run is None:
-        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=jobs, tag="bm25")
+        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=running.jobs, tag="bm25")
     else:
         rankings = reading.run(run, topics)
     judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
@@ -69,11 +70,11 @@ def tune(
     if held_out.folds is not None and held_out.out_run is not None:
         tag = next_tag(rankings.tag, f"tuned-{model}")
         found = tuning.cross_validate(
-            rankings, judgements, positions, folds=held_out.folds, n_jobs=jobs, tag=tag, progress=typer.echo
+            rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=typer.echo
         ).run
         scores = validated(rankings, found, judgements, str(tuning.objective), held_out.folds)
         write_run(found, held_out.out_run)
-    tuned = tuning.fit(rankings, judgements, positions, n_jobs=jobs)
+    tuned = tuning.fit(rankings, judgements, positions, n_jobs=running.jobs)
     replace(tuned, provenance={**tuned.provenance, **scores}).save(out)
     typer.echo(tuning.summary(tuned))
     for name in tuning.at_ends(tuned):

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation import parse_measure
-from greylag.features.spec import feature_files, parse_feature
+from greylag.features.spec import feature_files, parse_features
 from greylag.files import read_bytes
 from greylag.ltr.objectives import Objective
 
@@ -104,8 +104,15 @@ class Experiment(Settings):
 
     def paths(self) -> Iterator[Path]:
         """What the text fields, and the files of features among them, would be as paths. Most of them name no file."""
-        for text in _texts(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"})):
-            yield from map(self.path, [text, *_files_of_feature(text)])
+        yield from map(
+            self.path, named_files(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"}))
+        )
+
+
+def named_files(value: Any) -> Iterator[str]:
+    """The texts in a value of JSON, and the files of those that are features. Most of them name no file."""
+    for text in _texts(value):
+        yield from [text, *_files_of_features(text)]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -116,10 +123,10 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _files_of_feature(text: str) -> list[str]:
-    """The files that a feature is read from, such as that of ``run:FILE``; none if the text is not a feature."""
+def _files_of_features(text: str) -> list[str]:
+    """The files that features are read from, such as that of ``run:FILE``; none if the text is not of features."""
     try:
-        return feature_files([parse_feature(text)])
+        return feature_files(parse_features(text))
     except GreylagError:
         return []
 

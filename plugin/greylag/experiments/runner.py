@@ -194,10 +194,22 @@ def dependencies(settings: Experiment) -> str:
     depends = {
         "settings": settings.model_dump(mode="json"),
         "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],
-        "code": _code(),
+        "code": code(),
         "versions": versions(),
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code() -> str:
+    """A digest of the source of greylag and greylag_papers."""
+    digest = hashlib.sha256()
+    for package in ("greylag", "greylag_papers"):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _read_finished(out: Path) -> dict[str, Any]:
@@ -217,15 +229,3 @@ def _inputs(settings: Experiment) -> Iterator[Path]:
             yield path
             if path.suffix in {".yaml", ".yml"}:
                 yield from _inputs(load(path)[1])
-
-
-@cache
-def _code() -> str:
-    """A digest of the source of greylag and greylag_papers."""
-    digest = hashlib.sha256()
-    for package in ("greylag", "greylag_papers"):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -8,7 +8,7 @@ order of the rankings. Thus measures of a `Run` equal those that trec_eval compu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         query is not in `topics` (skipped), no document is left, or `greylag.files.read_text` refuses the file.
     """
     with Faults(path, lenient) as faults:
-        tag, queries = _scores_by_query(path, topics, faults)
+        tag, queries = _scores_by_query(read_rows(path, COLUMNS, faults), topics, faults)
     if not any(queries.values()):
         raise FormatError(path, None, "no query has a document; is this the right run for these topics?")
     texts = topics or {}
@@ -81,7 +81,7 @@ def write_run(run: Run, path: str | Path) -> None:
     """
     check_names("tag", [run.tag])
     check_names("query", run)
-    text = "".join(line for ranking in run.rankings for line in _lines(ranking, run.tag))
+    text = "".join(line for ranking in run.rankings for line in run_lines(ranking, run.tag))
     if not text:
         raise ParameterError(f"run {run.tag!r} has no documents, so {path} would be empty; check its queries and index")
     write_text(path, text)
@@ -124,14 +124,30 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     return numbers
 
 
+def run_ranking(rows: Iterable[tuple[int, list[bytes]]], query: str, faults: Faults) -> Ranking:
+    """The ranking in the lines of one query, as pairs of the line's number and its columns."""
+    with faults:
+        _, queries = _scores_by_query(rows, None, faults)
+    ((qid, scores),) = queries.items()
+    return _ranking(qid, query, scores)
+
+
+def run_lines(ranking: Ranking, tag: str) -> Iterator[str]:
+    """The lines of a ranking in a run file."""
+    check_names("document", ranking.docids)
+    scores = strictly_decreasing(ranking.scores).astype("U").tolist()
+    for rank, (docid, score) in enumerate(zip(ranking.docids, scores, strict=True), 1):
+        yield f"{ranking.qid} Q0 {docid} {rank} {score} {tag}\n"
+
+
 def _scores_by_query(
-    path: str | Path, topics: Mapping[str, str] | None, faults: Faults
+    rows: Iterable[tuple[int, list[bytes]]], topics: Mapping[str, str] | None, faults: Faults
 ) -> tuple[str, dict[str, dict[str, float]]]:
     """The tag of the first line, and scores by qid and docid in the order of the lines."""
     run_tag, current, last = "", b"", math.inf
     queries: dict[str, dict[str, float]] = {}
     scores: dict[str, float] = {}
-    for line, (qid, _, name, rank, text, tag) in read_rows(path, COLUMNS, faults):
+    for line, (qid, _, name, rank, text, tag) in rows:
         if qid != current:
             run_tag = run_tag or tag.decode()
             current, last = qid, math.inf
@@ -180,10 +196,3 @@ def _ranking(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
         order = sorted(range(len(docids)), key=lambda i: (values[i], docids[i]), reverse=True)
         docids, values = tuple(docids[i] for i in order), values[order]
     return Ranking(qid, query, docids, values.astype(np.float64))
-
-
-def _lines(ranking: Ranking, tag: str) -> Iterator[str]:
-    check_names("document", ranking.docids)
-    scores = strictly_decreasing(ranking.scores).astype("U").tolist()
-    for rank, (docid, score) in enumerate(zip(ranking.docids, scores, strict=True), 1):
-        yield f"{ranking.qid} Q0 {docid} {rank} {score} {tag}\n"

@@ -1,0 +1,137 @@
+"""Where long commands run, and how they go on after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from greylag.cli.options import Jobs
+from greylag.errors import DependencyError, ParameterError
+
+CONNECTING = 10
+"""Seconds to wait for a cluster."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where the work of a command is done."""
+
+    jobs: Jobs = -1
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT. Results do not change."
+        ),
+    ] = None
+
+    @contextmanager
+    def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> Iterator[None]:
+        """Surround a command that was given these values."""
+        with ExitStack() as stack:
+            if self.scheduler is not None:
+                stack.enter_context(cluster(self.scheduler))
+            yield
+
+
+@dataclass(frozen=True)
+class Resumable(Running):
+    """Where the work of a command is done; what is done is kept beside its output until the command ends."""
+
+    @contextmanager
+    def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> Iterator[None]:
+        """Surround a command that was given these values, one of which is ``out``."""
+        from greylag.files import is_file
+        from greylag.work_log import beside, resuming
+
+        with ExitStack() as stack:
+            stack.enter_context(super().begin(command, values))
+            depends = dependencies(command.__name__, values)
+            out = values["out"]
+            if depends is not None and (is_file(out) or not os.path.lexists(out)):
+                stack.enter_context(resuming(beside(out), depends))
+            yield
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[None]:
+    """Work on the Dask cluster at this address.
+
+    Raises
+    ------
+    DependencyError
+        If Dask is not installed.
+    ParameterError
+        If there is no scheduler at the address.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise DependencyError("--scheduler needs Dask: pip install 'greylag[dask]'") from None
+    from joblib import parallel_config
+
+    try:
+        client = Client(address, timeout=CONNECTING, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error) or type(error).__name__
+        raise ParameterError(
+            f"no Dask scheduler at {address} ({reason}): start one with `dask scheduler`, and give its address"
+        ) from None
+    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTING):
+        yield
+
+
+def dependencies(command: str, values: Mapping[str, Any]) -> Callable[[], str] | None:
+    """A function that gives a digest of all that a command's results depend on; None if an input cannot be read twice.
+
+    These are the options, the input files (size and time of change), and the versions of the software.
+    """
+    settings = {name: _plain(value) for name, value in values.items() if name not in ("jobs", "scheduler")}
+    inputs = [value for name, value in settings.items() if name not in ("out", "out_run")]
+    stamps = list(_stamps(inputs))
+    if any(stamp is None for stamp in stamps):
+        return None
+
+    def digest() -> str:
+        from greylag.experiments.ir_metadata import versions
+        from greylag.experiments.runner import code
+
+        content = [command, settings, stamps, code(), versions()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
+
+    return digest
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
+    """The files that options, features and models name, with their states; None for one that cannot be read twice."""
+    from greylag.experiments.config import file_stamps, named_files
+    from greylag.files import parse_json, read_bytes
+
+    waiting, seen = list(values), set()
+    while waiting:
+        for name in named_files(waiting.pop()):
+            path = Path(name)
+            if name in seen or not path.exists():
+                continue
+            seen.add(name)
+            if path.is_dir():
+                yield name, [file_stamps(file) for file in sorted(path.glob("segments_*"))]
+            elif not path.is_file():
+                yield None
+            else:
+                yield name, file_stamps(path)
+                if path.suffix == ".json":  # a model, which names files of features
+                    waiting.append(parse_json(read_bytes(path)))
