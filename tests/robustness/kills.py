@@ -17,7 +17,7 @@ from tests.robustness.machine import Counts, rounds, snapshot
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
 WITH_INDEX = ("--index", "index", "--topics", TOPICS, "--jobs", "1")
-_TEMPORARY = re.compile(r"\.greylag-([0-9a-f]{32}|lock|part|old)$")
+_TEMPORARY = re.compile(r"\.greylag-([0-9a-f]{32}|lock|part|old|work)$")
 # What is prepared, what is killed, and the output.
 COMMANDS: dict[str, tuple[list[str], list[str], str]] = {
     "index": ([], ["index", DOCS, "--out", "index"], "index"),

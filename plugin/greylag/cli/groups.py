@@ -7,8 +7,9 @@ fields.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import ExitStack
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -16,11 +17,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from greylag.cli.outputs import check_options
-from greylag.cli.running import Running
 from greylag.errors import ParameterError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+class Surroundings(ABC):
+    """A group of options that says what surrounds a command."""
+
+    @abstractmethod
+    def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Surround a command that was given these values."""
 
 
 class OnlyFor:
@@ -88,7 +96,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
         }
         with ExitStack() as stack:
             for group in made.values():
-                if isinstance(group, Running):
+                if isinstance(group, Surroundings):
                     stack.enter_context(group.begin(command, given_values))
             command(**values, **made)
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
 from greylag.errors import DependencyError, ParameterError
 
@@ -21,7 +22,7 @@ CONNECTING = 10
 
 
 @dataclass(frozen=True)
-class Running:
+class Running(Surroundings):
     """Where the work of a command is done."""
 
     jobs: Jobs = -1
