@@ -30,8 +30,8 @@ def lay_out(folder: Path) -> None:
 def run_page(page: Path) -> str:
     """Run a page's blocks in order in the working folder, and return what its commands printed.
 
-    Blocks of Python share their names. Each line of a block of commands is a command of the shell that must succeed.
-    The lines of a block of text must be among those that the commands before it printed, or the lines of their files.
+    Blocks of Python share their names. Each line of a block of commands, with those that continue it, is a command of
+    the shell that must succeed. The lines of a block of text must be among those that the commands before it printed.
     """
     module = ModuleType("page")
     sys.modules[module.__name__] = module  # dataclasses look their module up
@@ -40,7 +40,7 @@ def run_page(page: Path) -> str:
         if language == "python":
             exec(compile(code, page.name, "exec"), vars(module))
         elif language == "sh":
-            printed += "".join(_run(line) for line in code.splitlines())
+            printed += "".join(_run(line) for line in code.replace("\\\n", " ").splitlines())
         elif printed:
             missing = set(code.splitlines()) - {*printed.splitlines(), ""}
             assert not missing, f"{page}: not printed: {missing}"
