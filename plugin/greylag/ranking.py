@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from greylag import unknown
 from greylag.errors import ParameterError
+from greylag.notebook import html_table
 from greylag.parallel import parallel_map, rebuilt
 from greylag.wrong_inputs import remedy, shown
 
@@ -94,6 +95,10 @@ class Ranking:
         return same and np.array_equal(self.scores, other.scores)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        ranked = zip(range(1, len(self) + 1), self.docids, self.scores.tolist(), strict=True)
+        return html_table(f"query {self.qid}: {self.query}", ("rank", "docid", "score"), ranked, len(self))
 
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
@@ -199,6 +204,10 @@ class Run(Mapping[str, Ranking]):
 
     def __len__(self) -> int:
         return len(self.rankings)
+
+    def _repr_html_(self) -> str:
+        rows = ((r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings)
+        return html_table(f"run {self.tag}", ("qid", "query", "documents", "first"), rows, len(self))
 
 
 Input_contra = TypeVar("Input_contra", contravariant=True)

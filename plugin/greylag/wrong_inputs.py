@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
+
+from greylag.errors import ParameterError
+
+PYSERINI = "greylag.interop.qrels_from_pyserini"
 
 
 def shown(value: Any) -> str:
@@ -38,3 +43,27 @@ def remedy(value: Any) -> str:
         ),
     )
     return next((f"read {how}" for is_one, how in kinds if is_one), "")
+
+
+def check_qrels(qrels: Any) -> None:
+    """Check that judgements are a mapping of qid to docid to grade.
+
+    Raises
+    ------
+    ParameterError
+        If they are anything else, such as a frame, or with integer identifiers or grades that are strings.
+    """
+    if not isinstance(qrels, Mapping):
+        how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
+        raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")
+    for qid, grades in qrels.items():
+        if not isinstance(qid, str):
+            raise ParameterError(f"judgements have the query {shown(qid)}: identifiers are strings; see {PYSERINI}")
+        if not isinstance(grades, Mapping):
+            raise ParameterError(f"what is judged for query {qid} is {shown(grades)}, not a mapping of docid to grade")
+        for docid, grade in grades.items():
+            if not isinstance(docid, str) or not isinstance(grade, int | Integral):
+                raise ParameterError(
+                    f"query {qid} judges document {shown(docid)} as {shown(grade)}: docids are strings and grades "
+                    f"integers; see {PYSERINI}"
+                )

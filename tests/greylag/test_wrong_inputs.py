@@ -11,7 +11,8 @@ import pytest
 
 from greylag import MMR, LinearModel, MRFRanker, PositionalIndex, evaluate
 from greylag.errors import ParameterError
-from greylag.features import parse_features
+from greylag.features import FeatureExtractor, parse_features
+from greylag.ltr import RankingData, training_data
 from greylag.ranking import Query, Ranking, Run, Source
 from greylag.wrong_inputs import remedy, shown
 
@@ -20,6 +21,13 @@ STAGE = MRFRanker(LinearModel(parse_features("FI/term/BM25"), weights=(1.0,)), I
 RUN = Run((Ranking("1", "cat", ("a",), np.ones(1)),))
 BATCH = {"1": [SimpleNamespace(docid="a", score=1.0)]}
 TOPICS = {301: {"title": "cat", "description": "cats"}}
+
+
+EXTRACTOR = FeatureExtractor(INDEX, parse_features("FI/term/BM25"))
+
+
+class Frame:
+    columns = ("qid", "docno")
 
 
 class First(Source):
@@ -55,6 +63,13 @@ class IrQuery(NamedTuple):
         ),
         (lambda: evaluate(RUN, {1: {"a": 1}}, ["AP"]), "have the query int 1: .*qrels_from_pyserini"),
         (lambda: evaluate(RUN, {"1": {7: 1}}, ["AP"]), "query 1 judges document int 7 as int 1: docids are"),
+        (lambda: training_data(BATCH, {}, EXTRACTOR), "cannot train on dict .*: read hits with .*run_from_pyserini"),
+        (lambda: training_data([BATCH["1"]], {}, EXTRACTOR), "cannot train on list .*: read hits with"),
+        (lambda: training_data({"1": "cat"}, {}, EXTRACTOR), "cannot train on dict .*: pass a Run or rankings"),
+        (lambda: training_data(Frame(), {}, EXTRACTOR), "cannot train on Frame.*: read frames with"),
+        (lambda: training_data(RUN, {"1": {"a": "1"}}, EXTRACTOR), "query 1 judges document str 'a' as str '1'"),
+        (lambda: training_data(RUN, Frame(), EXTRACTOR), "judgements are a Frame: read frames with"),
+        (lambda: RankingData.from_rankings(RUN, {1: {}}, EXTRACTOR), "have the query int 1: .*qrels_from_pyserini"),
         (lambda: evaluate(RUN, {"1": ["a"]}, ["AP"]), r"what is judged for query 1 is list \['a'\]"),
     ],
 )

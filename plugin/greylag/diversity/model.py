@@ -15,6 +15,7 @@ from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection, model_content, read_weight, write_model
+from greylag.notebook import html_text
 
 SCHEMA = 3
 KIND = "greylag diversity model"
@@ -67,6 +68,9 @@ class DiversityModel:
 
     def __repr__(self) -> str:
         return f"<{self._outline()}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.summary())
 
     def _outline(self) -> str:
         members = len(self.weights)

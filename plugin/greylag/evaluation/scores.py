@@ -15,11 +15,10 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
+from greylag.notebook import html_table
 from greylag.ranking import BoolArray, FloatArray, Run
 from greylag.trec import Qrels, SubtopicQrels
-from greylag.wrong_inputs import remedy, shown
-
-PYSERINI = "greylag.interop.qrels_from_pyserini"
+from greylag.wrong_inputs import check_qrels, remedy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +60,10 @@ class Scores:
     def by_measure(self) -> dict[str, float]:
         """The mean over queries by name of measure, in the order of `measures`."""
         return dict(zip(map(str, self.measures), self.means.tolist(), strict=True))
+
+    def _repr_html_(self) -> str:
+        caption = f"means over {len(self.qids)} queries"
+        return html_table(caption, ("measure", "mean"), self.by_measure.items(), len(self.measures))
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:
@@ -150,20 +153,7 @@ def _check_inputs(run: Any, qrels: Any) -> None:
     if not isinstance(run, Run):
         how = remedy(run) or "pass a Run, such as read_run returns"
         raise ParameterError(f"cannot score a {type(run).__name__}: {how}")
-    if not isinstance(qrels, Mapping):
-        how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
-        raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")
-    for qid, grades in qrels.items():
-        if not isinstance(qid, str):
-            raise ParameterError(f"judgements have the query {shown(qid)}: identifiers are strings; see {PYSERINI}")
-        if not isinstance(grades, Mapping):
-            raise ParameterError(f"what is judged for query {qid} is {shown(grades)}, not a mapping of docid to grade")
-        for docid, grade in grades.items():
-            if not isinstance(docid, str) or not isinstance(grade, int | np.integer):
-                raise ParameterError(
-                    f"query {qid} judges document {shown(docid)} as {shown(grade)}: docids are strings and grades "
-                    f"integers; see {PYSERINI}"
-                )
+    check_qrels(qrels)
 
 
 def _covered_and_pool(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from greylag.errors import CollectionError
@@ -35,10 +34,8 @@ def named_topics(path: str | Path, *, field: str = "title") -> dict[str, str] | 
         return topics_from_ir_datasets(name, field=None if field == "title" else field)
     if not may_be_name(path):
         return None
-    search = pyserini_module("search")
-    if name not in sys.modules["pyserini.search._base"].topics_mapping:
-        return None
-    return topics_from_pyserini(fetched(lambda: search.get_topics(name), f"topics {name}"), field=field)
+    found = fetched(lambda: pyserini_module("search").get_topics(name), f"topics {name}", unknown="Not Found")
+    return None if found is None else topics_from_pyserini(found, field=field)
 
 
 def named_qrels(path: str | Path) -> Qrels | None:
@@ -64,10 +61,12 @@ def named_qrels(path: str | Path) -> Qrels | None:
         return qrels_from_ir_datasets(name)
     if not may_be_name(path):
         return None
-    search = pyserini_module("search")
-    if name not in sys.modules["pyserini.search._base"].qrels_mapping:
+    found = fetched(
+        lambda: pyserini_module("search").get_qrels_file(name), f"judgements {name}", unknown="no qrels file"
+    )
+    if found is None:
         return None
-    file = Path(fetched(lambda: search.get_qrels_file(name), f"judgements {name}"))
+    file = Path(found)
     if not file.stat().st_size:  # Pyserini leaves an empty file behind if a download fails, and takes it next time
         raise CollectionError(f"{file}, Pyserini's judgements {name}, is empty: delete it, and download it again")
     return read_qrels(file)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor, Origin
 from greylag.features.feature import Feature
 from greylag.parallel import parallel_map
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.wrong_inputs import check_qrels, remedy, shown
 
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -144,16 +146,28 @@ def judged_rankings(rankings: Iterable[Ranking], qrels: Qrels, extractor: Featur
     Raises
     ------
     ParameterError
-        If no query is left.
+        If `rankings` or `qrels` are something else, or no query is left.
     """
+    check_qrels(qrels)
     used = tuple(
         ranking.select(extractor.knows(ranking.docids))
-        for ranking in rankings
+        for ranking in _only_rankings(rankings)
         if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
     )
     if not used:
         raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
     return used
+
+
+def _only_rankings(given: Any) -> tuple[Ranking, ...]:
+    if isinstance(given, Run):
+        return given.rankings
+    many = isinstance(given, Iterable) and not isinstance(given, Mapping | str) and not hasattr(given, "columns")
+    items = tuple(given) if many else (given,)
+    for item in items:
+        if not isinstance(item, Ranking):
+            raise ParameterError(f"cannot train on {shown(item)}: {remedy(item) or 'pass a Run or rankings'}")
+    return items
 
 
 def positive_grades(judgements: Mapping[str, int]) -> IntArray:

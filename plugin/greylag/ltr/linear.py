@@ -17,6 +17,7 @@ from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import model_content, read_weight, write_model
+from greylag.notebook import html_text
 
 SCHEMA = 1
 KIND = "greylag linear model"
@@ -71,6 +72,9 @@ class LinearModel:
 
     def __repr__(self) -> str:
         return f"<{self._outline()}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.summary())
 
     def _outline(self) -> str:
         learned = f", {self.objective} {self.training_scores[-1]:.4f} in training" if self.training_scores else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +14,12 @@ from greylag.errors import GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.opening import BUILD
+
+_PYSERINI_FIRST = """
+from pyserini.pyclass import autoclass
+autoclass("io.anserini.index.Constants")
+print(autoclass("java.lang.System").getProperty("java.version"))
+"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,10 @@ def diagnose(index: str | Path | None = None, *probes: tuple[str, Callable[[], s
         _check("Java", _java, INSTALL_JAVA),
         _check("Pyserini", _pyserini, INSTALL_PYSERINI),
     ]
-    later: list[tuple[str, Callable[[], str], str]] = [("JVM", _jvm, INSTALL_PYSERINI)]
+    later: list[tuple[str, Callable[[], str], str]] = [
+        ("JVM", _jvm, INSTALL_PYSERINI),
+        ("import", _import, ""),
+    ]
     if index is not None:
         later += [
             ("index", lambda: _index(index), BUILD),
@@ -105,6 +116,24 @@ def _jvm() -> str:
     java = java_class("java.lang.System").getProperty("java.version")
     lucene = java_class("org.apache.lucene.util.Version").LATEST.toString()
     return f"Java {java} with a heap of at most {heap} MB, Lucene {lucene}"
+
+
+def _import() -> str:
+    """What happens if Pyserini is imported first: it starts the Java that it finds, which may be another one.
+
+    That is no fault, as greylag can start Java first.
+    """
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", _PYSERINI_FIRST], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"not tried ({error})"
+    if ended.returncode == 0:
+        return f"Pyserini, imported first, starts Java {ended.stdout.split()[-1]}"
+    lines = [line for line in (ended.stdout + ended.stderr).splitlines() if "Exception: " in line or "Error: " in line]
+    why = lines[-1].strip() if lines else f"exit code {ended.returncode}"
+    return f"call greylag.start_jvm() before importing Pyserini, which fails with the Java that it finds ({why:.200})"
 
 
 def _index(path: str | Path) -> str:

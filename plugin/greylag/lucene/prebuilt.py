@@ -1,6 +1,6 @@
 """What Pyserini has under a name: prebuilt indexes here, topics and judgements in `greylag.interop`.
 
-Only the parts of Pyserini are imported that need neither torch nor a network.
+Only parts of Pyserini are imported that do not need torch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from greylag.errors import CollectionError, DependencyError
+from greylag.errors import CollectionError, DependencyError, GreylagError
 from greylag.lucene.jvm import INSTALL_PYSERINI, start_jvm
 
 _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
@@ -24,16 +24,19 @@ def prebuilt_index(path: str | Path) -> Path:
     Raises
     ------
     CollectionError
-        If Pyserini has such an index but cannot download it.
+        If Pyserini has such an index but cannot download it, or cannot tell without a network.
     DependencyError
         If `path` may be such a name but Pyserini is not usable.
     """
     if not may_be_name(path):
         return Path(path)
-    name, util = str(path), pyserini_module("util")
-    if name not in util.TF_INDEX_INFO:
-        return Path(path)
-    return Path(fetched(lambda: util.download_prebuilt_index(name, verbose=False), f"index {name}"))
+
+    def fetch() -> str | None:
+        util = pyserini_module("util")
+        known = str(path) in util.TF_INDEX_INFO
+        return str(util.download_prebuilt_index(str(path), verbose=False)) if known else None
+
+    return Path(fetched(fetch, f"index {path}") or path)
 
 
 def may_be_name(path: str | Path) -> bool:
@@ -57,17 +60,32 @@ def pyserini_module(name: str) -> Any:
         raise DependencyError(f"pyserini.{name} is not usable here ({error}): {INSTALL_PYSERINI}") from error
 
 
-def fetched(fetch: Callable[[], Any], what: str) -> Any:
+def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:
     """What Pyserini fetches; its messages go to standard error.
+
+    Parameters
+    ----------
+    fetch : callable
+        It imports what it needs of Pyserini, as newer versions need a network for this, too.
+    what : str
+        What it is, such as "index msmarco-v1-passage".
+    unknown : str, optional
+        A part of the message by which Pyserini says that it has nothing of this name; the result is None then.
 
     Raises
     ------
     CollectionError
-        If anything goes wrong, in one line.
+        If anything else goes wrong, in one line.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return fetch()
+    except GreylagError:
+        raise
     except Exception as error:  # of Java, of the network, or of the archive
+        if unknown is not None and unknown in str(error):
+            return None
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CollectionError(f"Pyserini's {what} cannot be downloaded ({reason}): is there a network?") from error
+        raise CollectionError(
+            f"there is no such file, and Pyserini's {what} cannot be downloaded ({reason}): is there a network?"
+        ) from error

@@ -10,7 +10,8 @@ def test_checks_and_exit_codes(command: Command, made: Path, tmp_path: Path) -> 
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
-        ["ok", name] for name in ("versions", "Java", "Pyserini", "JVM", "index", "positions", "integrity", "export")
+        ["ok", name]
+        for name in ("versions", "Java", "Pyserini", "JVM", "import", "index", "positions", "integrity", "export")
     ]
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1

