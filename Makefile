@@ -33,8 +33,9 @@ lint: venv
 	$(BIN)/ruff format --check plugin tests
 	$(BIN)/mypy
 
+# Speed: make bench TOPICS="spine start", and make bench FULL=1 for the sizes of large collections, which takes hours
 bench: venv
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks $(TOPICS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo

@@ -30,7 +30,7 @@ LEVELS = [
     {"compilation"},
     {"locks"},
     {"files"},
-    {"folders"},
+    {"folders", "json_files"},
     {"work_log"},
     {"trec"},
     {"evaluation"},

@@ -34,7 +34,6 @@ from .features import StageScore as StageScore
 from .features import Supplied as Supplied
 from .features import candidate_pool as candidate_pool
 from .features import parse_features as parse_features
-from .files import read_json_lines as read_json_lines
 from .fusion import GivenRun as GivenRun
 from .fusion import Union as Union
 from .fusion import comb_mnz as comb_mnz
@@ -47,6 +46,7 @@ from .greedy import greedy_picks as greedy_picks
 from .index import PositionalIndex as PositionalIndex
 from .interop import RankedPassage as RankedPassage
 from .interop import rerank as rerank
+from .json_files import read_json_lines as read_json_lines
 from .ltr import RM3 as RM3
 from .ltr import BaselineTuning as BaselineTuning
 from .ltr import CoordinateAscent as CoordinateAscent

@@ -9,7 +9,6 @@ import codecs
 import errno
 import gzip
 import io
-import json
 import logging
 import math
 import os
@@ -20,6 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -116,16 +116,59 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
         If `read_bytes` refuses the file, or it contains a NUL byte or only white space; in strict reading also if it
         has a byte-order mark, is not UTF-8 (lenient: read as Latin-1), or has CR LF line ends.
     """
-    content = _as_utf8(read_bytes(path), faults)
+    content = _clean(read_bytes(path), faults, 0)
+    if not content.strip():
+        raise FormatError(path, None, "is empty; check how it was written")
+    return content
+
+
+def read_text_blocks(path: str | Path, faults: Faults, size: int) -> Iterator[bytes]:
+    """The content of `read_text` in blocks of whole lines, for files that are larger than memory.
+
+    Lenient reading gives one block, since what is to be repaired may depend on the whole file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    faults : Faults
+        Records repairable faults.
+    size : int
+        About the size of a block, in bytes.
+
+    Raises
+    ------
+    FormatError
+        As in `read_text`, when the block is reached.
+    """
+    if faults.lenient:
+        yield read_text(path, faults)
+        return
+    before, parts, total, blank = 0, list[bytes](), 0, True
+    for part in chain(read_blocks(path), [b""]):
+        parts.append(part)
+        total, blank = total + len(part), blank and (not part or part.isspace())
+        if part and (total < size or blank or b"\n" not in part):
+            continue
+        if blank:
+            raise FormatError(path, None, "is empty; check how it was written")
+        block = b"".join(parts)
+        end = block.rindex(b"\n") + 1 if part else len(block)
+        if end:
+            yield _clean(block[:end], faults, before)
+        before, parts, total = before + block.count(b"\n", 0, end), [block[end:]], len(block) - end
+
+
+def _clean(content: bytes, faults: Faults, before: int) -> bytes:
+    """A part of a file as UTF-8 with LF line ends; `before` is the number of lines before it."""
+    content = _as_utf8(content, faults, before)
     if (ends := content.count(b"\r\n")) > 0:
-        first = content.count(b"\n", 0, content.index(b"\r\n")) + 1
+        first = before + content.count(b"\n", 0, content.index(b"\r\n")) + 1
         faults.repair(first, "the line ends in CR LF", "reads it as LF", ends)
         content = content.replace(b"\r\n", b"\n")
     if b"\0" in content:
-        line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise FormatError(path, line, "contains a NUL byte, so it is not text or is damaged; write it again")
-    if not content.strip():
-        raise FormatError(path, None, "is empty; check how it was written")
+        line = before + content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise FormatError(faults.path, line, "contains a NUL byte, so it is not text or is damaged; write it again")
     return content
 
 
@@ -192,16 +235,18 @@ def limited(path: str | Path, file: IO[bytes], limit: int) -> Iterator[bytes]:
         yield block
 
 
-def _as_utf8(content: bytes, faults: Faults) -> bytes:
-    mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), b"")
+def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
+    mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), b"") if before == 0 else b""
     if mark:
         faults.repair(1, "the file starts with a byte-order mark", "removes it")
         content = content.removeprefix(mark)
+    elif content.isascii():
+        return content
     codec = BYTE_ORDER_MARKS.get(mark, "utf-8")
     try:
         text = content.decode(codec)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = before + content.count(b"\n", 0, error.start) + 1
         faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "reads the file as Latin-1")
         text = content.decode("latin-1")
     return text.encode()
@@ -239,55 +284,6 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
             faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
-
-
-def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Read JSON lines: one object per line. Blank lines are skipped.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, which may be gzipped.
-    lenient : bool or None, default None
-        Whether to repair the faults of `read_text` instead of raising.
-
-    Yields
-    ------
-    tuple of int and dict
-        The line number, from 1, and the object.
-
-    Raises
-    ------
-    FormatError
-        As in `read_text`; if a line is not a JSON object.
-    """
-    with Faults(path, lenient) as faults:
-        content = read_text(path, faults)
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if line.strip():
-            try:
-                record = parse_json(line.decode())
-            except json.JSONDecodeError as error:
-                reason = f"not a JSON object: {error.msg} at column {error.colno}"
-                raise FormatError(path, number, reason) from None
-            except (ValueError, RecursionError) as error:  # a huge number, deep nesting
-                raise FormatError(path, number, f"not a JSON object: {error}") from None
-            if not isinstance(record, dict):
-                raise FormatError(path, number, f"not a JSON object: {type(record).__name__}")
-            yield number, record
-
-
-def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text; `ValueError` if it is not JSON or an object has a key twice."""
-    return json.loads(text, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r:.60}; keep one of them")
-    return found
 
 
 def parse_number(text: bytes) -> float:

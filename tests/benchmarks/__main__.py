@@ -1,4 +1,7 @@
-"""Run the benchmarks: ``python -m tests.benchmarks [TOPIC ...]``; a table on the terminal, JSON in runs/bench.json."""
+"""Run the benchmarks: ``python -m tests.benchmarks [TOPIC ...]``; a table on the terminal, JSON in runs/bench.json.
+
+With FULL=1 in the environment, at the sizes of large collections, which takes hours.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[3] / "shared" / "data"))
+FULL = bool(os.environ.get("FULL"))
+"""Whether to measure at sizes that take longer than a quarter of an hour in all."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec
-from greylag.files import read_json_lines
 from greylag.index import PositionalIndex, QueryForm
+from greylag.json_files import read_json_lines
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run

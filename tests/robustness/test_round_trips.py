@@ -18,7 +18,7 @@ from greylag.errors import ParameterError
 from greylag.experiments.config import read_yaml
 from greylag.features.prior import Prior
 from greylag.features.spec import candidate_pool
-from greylag.files import read_json_lines
+from greylag.json_files import read_json_lines
 from greylag.ltr.letor import read_features, write_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run

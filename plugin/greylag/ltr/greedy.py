@@ -103,18 +103,23 @@ def best_steps(
 ) -> list[Optimum]:
     """`line_search` along each direction; directions that cannot hold the best of all optima may have -infinity.
 
-    All directions are surveyed first. The highest value that one of them reaches then rules out buckets of the others.
+    All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as a
+    whole or in parts.
     """
     surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
     floor = max((found.reached for found in surveys), default=-np.inf)
+    order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
     while True:
-        optima: list[Optimum] = parallel(
-            delayed(line_search)(problem, scores, direction, first=found, floor=floor)
-            for direction, found in zip(directions, surveys, strict=True)
-        )
-        best = max((optimum.value for optimum in optima), default=-np.inf)
+        optima: dict[int, Optimum] = {}
+        for some in (order[:1], order[1:]):
+            limit = max([floor, *(optimum.value for optimum in optima.values())])
+            found = parallel(
+                delayed(line_search)(problem, scores, directions[i], first=surveys[i], floor=limit) for i in some
+            )
+            optima |= zip(some, found, strict=True)
+        best = max((optimum.value for optimum in optima.values()), default=-np.inf)
         if best >= floor - EQUAL:
-            return optima
+            return [optima[i] for i in range(len(directions))]
         floor = best  # what was reached was reached on an interval that is too narrow for a step
 
 

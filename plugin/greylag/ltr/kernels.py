@@ -198,6 +198,7 @@ def survey(
     cells, crossing, apart = np.empty(longest, np.uint32), np.empty(longest, np.float32), np.empty(longest, np.float32)
     x, slope = (crossing, crossing.view(np.int32)), (apart, apart.view(np.int32))
     others, fellows = np.zeros(SLOTS, np.int32), np.zeros(SLOTS, np.int32)
+    places, reach, values = np.empty((5, buckets + 1), np.int32), np.ones((2, buckets + 1)), np.empty((2, buckets + 1))
     for q in range(0, len(weights), stride):
         first, end = offsets[q], offsets[q + 1]
         relevant, own_gains = relevant_offsets[q + 1] - relevant_offsets[q], gains[first:end]
@@ -207,29 +208,60 @@ def survey(
             _count(cell[:relevant], slots, fellows)
             _count(cell[relevant:], slots, others)
             above, count = _at_the_left(others, fellows, buckets, slots, cell, rows[first:end], relevant, a)
-            reach = 1.0
             if code == ERR:
-                reach = _pass_relevant(cell, slots, own_gains[:relevant], a, ease, factor)
-            value = term(code, divisor[above + count], own_gains[a], count, reach)
-            start += weights[q] * value
-            for b in range(buckets):
-                falls, rises, behind, past = others[2 * b], others[2 * b + 1], fellows[2 * b], fellows[2 * b + 1]
-                swaps = falls + rises + behind + past
-                if swaps == 0:
-                    continue
-                number[b] += swaps
-                high = highest_term(
-                    code, divisor, own_gains[a], above - rises, count - past, count + behind, reach * ease[b]
-                )
-                slack[b] += weights[q] * max(high - value, 0.0)
-                above, count, reach = above + falls - rises, count + behind - past, reach * factor[b]
-                after = term(code, divisor[above + count], own_gains[a], count, reach)
-                change[b] += weights[q] * (after - value)
-                value = after
-            others[:], fellows[:] = 0, 0
-            if code == ERR:
+                reach[0, 0] = _pass_relevant(cell, slots, own_gains[:relevant], a, ease, factor)
+                for b in range(buckets):
+                    reach[0, b + 1], reach[1, b] = reach[0, b] * factor[b], reach[0, b] * ease[b]
                 ease[:], factor[:] = 1.0, 1.0
+            if divisor[_follow(others, fellows, above, count, places, number)] < np.inf:
+                _terms(code, divisor, own_gains[a], places, reach, values)
+                start += weights[q] * values[0, 0]
+                for b in range(buckets):
+                    slack[b] += weights[q] * max(values[1, b] - values[0, b], 0.0)
+                    change[b] += weights[q] * (values[0, b + 1] - values[0, b])
+            others[:], fellows[:] = 0, 0
     return start, change, slack, number
+
+
+@_jit
+def _follow(others: Any, fellows: Any, above: int, count: int, places: Any, number: IntArray) -> int:
+    """Follow a relevant document through the buckets; the highest rank that it may reach in one of them.
+
+    Parameters
+    ----------
+    others, fellows : int32 arrays
+        Its pairs with non-relevant and with relevant documents, by slot.
+    above, count : int
+        Non-relevant documents above it at x = -infinity, and relevant ones down to it.
+    places : int32 array, shape (5, B + 1)
+        Is set to both numbers at the left end of each bucket, to the fewest of both within it, and to the most relevant
+        documents down to it.
+    number : int array, shape (B,)
+        The swaps of each bucket are added to it.
+    """
+    here, down_to, highest = np.int32(above), np.int32(count), np.int32(above + count)
+    for b in range(len(number)):
+        falls, rises, behind, past = others[2 * b], others[2 * b + 1], fellows[2 * b], fellows[2 * b + 1]
+        number[b] += falls + rises + behind + past
+        fewest, least, most = here - rises, down_to - past, down_to + behind
+        places[0, b], places[1, b], places[2, b], places[3, b], places[4, b] = here, down_to, fewest, least, most
+        highest = min(highest, np.int32(fewest + least))
+        here, down_to = np.int32(fewest + falls), np.int32(most - past)
+    places[:, -1] = here
+    places[1, -1], places[3, -1], places[4, -1] = down_to, down_to, down_to
+    return int(highest)
+
+
+@_jit
+def _terms(code: int, divisor: FloatArray, gain: float, places: Any, reach: FloatArray, values: FloatArray) -> None:
+    """H at the left end of each bucket, and its upper bound within: `values`, shape (2, B + 1).
+
+    `places` is what `_follow` sets, and `reach` has Q at the left ends, and the highest within.
+    """
+    above, count, fewest, least, most = places[0], places[1], places[2], places[3], places[4]
+    for b in range(len(above)):
+        values[0, b] = term(code, divisor[np.uint32(above[b] + count[b])], gain, count[b], reach[0, b])
+        values[1, b] = highest_term(code, divisor, gain, fewest[b], least[b], most[b], reach[1, b])
 
 
 @_jit

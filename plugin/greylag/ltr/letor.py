@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, check_names, open_atomically, parse_number, read_text
+from greylag.files import Faults, check_names, open_atomically, parse_number, read_text_blocks
+from greylag.ltr import letor_lines
 from greylag.ltr.data import Qrels, RankingData, positive_grades
-from greylag.ranking import FloatArray, Ranking
+from greylag.ltr.letor_lines import COMMENT, GRADE, KIND, MAX_NUMBER, ODD, QID, QID_END
+from greylag.ranking import FloatArray, IntArray, Ranking
 
 
 def write_features(
@@ -85,17 +89,20 @@ def _write_npz(
         )
 
 
-class _Line(NamedTuple):
-    grade: int
-    qid: str
-    docid: str
-    values: dict[int, float]
+class _Block(NamedTuple):
+    """What some lines say: queries with their numbers of documents; grades, docids and values of documents."""
+
+    names: dict[int, str]
+    queries: list[tuple[bytes, int]]
+    grades: IntArray
+    docids: list[str]
+    values: FloatArray
 
 
-MAX_NUMBER = 100_000
-"""The highest number of a feature: all documents have a column for it."""
+BLOCK = 1 << 26  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
 MAX_VALUES = 1 << 32
 
+_REMEDY = "sort lines by query and remove duplicates"
 _GRADE = re.compile(rb"[-+]?\d{1,9}")
 _CELL = re.compile(rb"([1-9]\d{0,8}):(\S+)")
 _NAME = re.compile(rb"([1-9]\d{0,8})=(\S+)")
@@ -122,21 +129,59 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     FormatError
         If a line is malformed, the lines of a query are not contiguous, or `read_text` rejects the file.
     """
+    blocks: list[_Block] = []
+    before = rows = 0
     with Faults(path, lenient) as faults:
-        rows = enumerate(read_text(path, faults).removesuffix(b"\n").split(b"\n"), 1)
-    numbered = [(number, line.partition(b"#")[::2]) for number, line in rows if not line.startswith(b"#")]
-    if not numbered:
+        for text in read_text_blocks(path, faults, BLOCK):
+            width = blocks[-1].values.shape[1] if blocks else 1
+            blocks.append(_parse_block(path, text, before, rows, width))
+            before += text.count(b"\n")
+            rows += len(blocks[-1].docids)
+    if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
-    lines = [_parse(path, number, *parts) for number, parts in numbered]
-    names = [_NAME.fullmatch(word) for word in numbered[0][1][1].split()[1:]]
-    return _assemble(path, {int(name[1]): name[2].decode() for name in names if name}, lines, qrels)
+    return _assemble(path, blocks, qrels)
 
 
-def _parse(path: str | Path, number: int, body: bytes, comment: bytes) -> _Line:
+def _parse_block(path: str | Path, text: bytes, before: int, rows: int, width: int) -> _Block:
+    """Parse whole lines, which come after `before` lines and `rows` documents; `width` features are expected."""
+    content = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    starts = np.concatenate([[0], ends + 1, [] if text.endswith(b"\n") else [len(text) + 1]]).astype(np.int64)
+    heads = np.zeros((len(starts) - 1, 5), dtype=np.int64)
+    values = np.zeros((len(heads), width))
+    while (highest := letor_lines.parse(content, starts, values, heads)) > values.shape[1]:
+        _check_size(path, rows + int(np.count_nonzero(heads[:, KIND] != COMMENT)), highest)
+        values = np.zeros((len(heads), highest))
+    for row in np.flatnonzero(heads[:, KIND] == ODD).tolist():
+        line = text[starts[row] : starts[row + 1] - 1]
+        heads[row, GRADE], qid, found = _parse_line(path, before + row + 1, line.partition(b"#")[0])
+        heads[row, QID] = starts[row] + line.index(b"qid:") + len(b"qid:")
+        heads[row, QID_END] = heads[row, QID] + len(qid)
+        more = max(0, max(found) - values.shape[1])
+        if more:
+            _check_size(path, rows + len(heads), max(found))
+            values = np.pad(values, ((0, 0), (0, more)))
+        values[row, np.array([*found]) - 1] = [*found.values()]
+    kept = np.flatnonzero(heads[:, KIND] != COMMENT)
+    grades, first, end, body_end, _ = heads[kept].T
+    comments = [text[i + 1 : j] for i, j in zip(body_end.tolist(), (starts[kept + 1] - 1).tolist(), strict=True)]
+    qids = groupby(text[i:j] for i, j in zip(first.tolist(), end.tolist(), strict=True))
+    numbers = (kept + before + 1).tolist()
+    return _Block(
+        names=_names(comments[0]) if comments and not rows else {},
+        queries=[(qid, len(list(lines))) for qid, lines in qids],
+        grades=grades.copy(),
+        docids=[_docid(comment, number) for comment, number in zip(comments, numbers, strict=True)],
+        values=values if len(kept) == len(values) else values[kept],
+    )
+
+
+def _parse_line(path: str | Path, number: int, body: bytes) -> tuple[int, bytes, dict[int, float]]:
+    """The grade, the query and the values of a line without comment; the rule of what is accepted."""
     grade, qid, *words = (*body.split(), b"", b"")
     cells = [_CELL.fullmatch(word) for word in words if word]
     values = {int(cell[1]): parse_number(cell[2]) for cell in cells if cell}
-    name = qid.removeprefix(b"qid:").decode()
+    name = qid.removeprefix(b"qid:")
     finite = values and all(cells) and all(map(math.isfinite, values.values()))
     if not (_GRADE.fullmatch(grade) and qid.startswith(b"qid:") and name and finite):
         form = "GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
@@ -145,33 +190,71 @@ def _parse(path: str | Path, number: int, body: bytes, comment: bytes) -> _Line:
         raise FormatError(path, number, "has a feature twice; keep one of them")
     if max(values) > MAX_NUMBER:
         raise FormatError(path, number, f"feature {max(values)}: numbers must be at most {MAX_NUMBER}; renumber them")
-    docid = comment.split()
-    if docid[:2] == [b"docid", b"="]:  # as in the LETOR collections
-        docid = docid[2:]
-    return _Line(int(grade), name, docid[0].decode() if docid else str(number), values)
+    return int(grade), name, values
 
 
-def _assemble(path: str | Path, names: dict[int, str], lines: list[_Line], qrels: Qrels | None) -> RankingData:
-    width = max(*(max(line.values) for line in lines), *(number for number in names if number <= MAX_NUMBER), 1)
-    if len(lines) * width > MAX_VALUES:
-        size = f"{len(lines)} documents with {width} features"
+def _docid(comment: bytes, number: int) -> str:
+    words = comment.split(None, 3)
+    if words[:2] == [b"docid", b"="]:  # as in the LETOR collections
+        words = words[2:]
+    return words[0].decode() if words else str(number)
+
+
+def _names(comment: bytes) -> dict[int, str]:
+    names = [_NAME.fullmatch(word) for word in comment.split()[1:]]
+    return {int(name[1]): name[2].decode() for name in names if name}
+
+
+def _check_size(path: str | Path, rows: int, width: int) -> None:
+    if rows * width > MAX_VALUES:
+        size = f"{rows} documents with {width} features"
         raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
-    features = np.zeros((len(lines), width))
-    graded: dict[str, dict[str, int]] = {}
-    for row, line in enumerate(lines):
-        features[row, np.array([*line.values], dtype=np.int64) - 1] = [*line.values.values()]
-        own = graded.setdefault(line.qid, {})
-        if line.docid in own or (own and lines[row - 1].qid != line.qid):
-            what = "is not contiguous" if lines[row - 1].qid != line.qid else f"has document {line.docid!r} twice"
-            raise FormatError(path, None, f"query {line.qid!r} {what}; sort lines by query and remove duplicates")
-        own[line.docid] = line.grade
-    judgements = graded if qrels is None else qrels
+
+
+def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> RankingData:
+    """The data of all blocks, which are freed one by one."""
+    names, sizes = next(block.names for block in blocks if block.docids), _sizes(path, blocks)
+    docids = tuple(chain.from_iterable(block.docids for block in blocks))
+    grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
+    relevant_grades = []
+    for qid, first, end in zip(sizes, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        own = docids[first:end]
+        if len(set(own)) < len(own):
+            twice = Counter(own).most_common(1)[0][0]
+            raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
+        judged = dict(zip(own, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
+        relevant_grades.append(positive_grades(judged))
+    features = _by_column(path, blocks, max((number for number in names if number <= MAX_NUMBER), default=1))
     return RankingData(
-        specs=tuple(names.get(number, str(number)) for number in range(1, width + 1)),
-        qids=tuple(graded),
-        offsets=np.cumsum([0, *map(len, graded.values())]),
-        docids=tuple(line.docid for line in lines),
+        specs=tuple(names.get(number, str(number)) for number in range(1, features.shape[1] + 1)),
+        qids=tuple(sizes),
+        offsets=offsets,
+        docids=docids,
         features=features,
-        grades=np.array([line.grade for line in lines], dtype=np.int64),
-        relevant_grades=tuple(positive_grades(judgements.get(qid, {})) for qid in graded),
+        grades=grades,
+        relevant_grades=tuple(relevant_grades),
     )
+
+
+def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
+    """The number of lines of each query."""
+    sizes: dict[str, int] = {}
+    for name, size in chain.from_iterable(block.queries for block in blocks):
+        qid = name.decode()
+        if qid in sizes and qid != next(reversed(sizes)):
+            raise FormatError(path, None, f"query {qid!r} is not contiguous; {_REMEDY}")
+        sizes[qid] = sizes.get(qid, 0) + size
+    return sizes
+
+
+def _by_column(path: str | Path, blocks: list[_Block], width: int) -> FloatArray:
+    """The features, stored by column as line searches read them, so that there is no second copy; empties `blocks`."""
+    rows, width = sum(len(block.docids) for block in blocks), max(width, *(block.values.shape[1] for block in blocks))
+    _check_size(path, rows, width)
+    columns, first = np.empty((width, rows)), 0
+    while blocks:
+        values = blocks.pop(0).values
+        end = first + len(values)
+        columns[: values.shape[1], first:end], columns[values.shape[1] :, first:end] = values.T, 0.0
+        first = end
+    return columns.T

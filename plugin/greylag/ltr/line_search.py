@@ -32,7 +32,7 @@ from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
 BUCKETS = 120  # of a survey, at most
-DOCUMENTS = 8  # of a query for each bucket
+DOCUMENTS = 3  # of a query for each bucket
 SMALL = 1 << 15  # pairs, up to which all swaps are swept
 ROOM = 1 << 20  # swaps that are held at a time
 GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.files import gzip_limit, is_name, parse_json
+from greylag.files import gzip_limit, is_name
+from greylag.json_files import parse_json
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 

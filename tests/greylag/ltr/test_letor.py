@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from fastrank import CDataset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from greylag import files
 from greylag.errors import FormatError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
+from greylag.ltr import letor
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.letor import read_features, write_features
@@ -129,3 +134,77 @@ def test_fastrank_reads_what_was_written(tmp_path: Path) -> None:
     write_features(path, ["FI/term/LM", "FI/term/BM25"], [(ranking, features) for ranking in rankings])
     data = CDataset.open_ranksvm(str(path))
     assert (data.num_instances(), sorted(data.queries())) == (4, ["7", "8"])
+
+
+CELLS = st.lists(
+    st.tuples(
+        st.integers(1, 12),
+        st.one_of(
+            st.floats(allow_nan=False, allow_infinity=False).map(repr),
+            st.from_regex(r"[-+]?([0-9]{1,4}\.?[0-9]{0,4}|\.[0-9]{1,9})([eE][-+]?[0-9]{1,2})?", fullmatch=True),
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda cell: cell[0],
+)
+LINES = st.tuples(
+    st.sampled_from(["-1", "0", "+2", "4"]),
+    CELLS,
+    st.sampled_from([" ", "  ", "\t", " \x0b"]),
+    st.sampled_from(["", "#", "# docid = {} inc = 1", " # {} 1=a 3=b", "#{}"]),
+)
+
+
+@pytest.mark.parametrize("block", [1, 100, letor.BLOCK])
+@given(lines=st.lists(LINES, min_size=1, max_size=8), ended=st.booleans(), remark=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_reads_what_a_split_at_spaces_gives(
+    *, tmp_path: Path, block: int, lines: list[Any], ended: bool, remark: bool
+) -> None:
+    text, rows = "# remark\n" if remark else "", []
+    for number, (grade, cells, space, comment) in enumerate(lines):
+        words = [grade, f"qid:{number // 3}", *(f"{feature}:{value}" for feature, value in cells)]
+        text += space.join(words) + comment.format(f"d{number}") + "\n"
+        docid = f"d{number}" if "{" in comment else str(number + 1 + remark)
+        rows.append((int(grade), docid, {feature: float(value) for feature, value in cells}))
+    path = tmp_path / "f.txt"
+    path.write_text(text if ended else text.removesuffix("\n"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(letor, "BLOCK", block)
+        patch.setattr(files, "_BLOCK", block)
+        data = read_features(path)
+    width = data.features.shape[1]
+    expected = [[values.get(feature, 0.0) for feature in range(1, width + 1)] for _, _, values in rows]
+    assert repr(data.features.tolist()) == repr(expected)  # tells -0.0 from 0.0
+    assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(row[1] for row in rows))
+    assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
+
+
+@pytest.mark.parametrize("block", [1, 20])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n\n", ":3: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\r\n", ":2: the line ends in CR LF"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
+        ("\n \n\n \n" * 10, "is empty"),
+    ],
+)
+def test_bad_files_in_blocks(
+    *, tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letor, "BLOCK", block)
+    monkeypatch.setattr(files, "_BLOCK", block)
+    (tmp_path / "f.txt").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_features(tmp_path / "f.txt")
+
+
+def test_features_are_held_once(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("1 qid:1 1:2 2:3\n0 qid:1 1:4\n")
+    data = read_features(tmp_path / "f.txt")
+    assert np.shares_memory(data.features, data.columns)

@@ -1,0 +1,50 @@
+"""The time of a whole command on a small run, and what it consists of."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import greylag
+from tests.benchmarks.harness import Row
+
+DEMO = Path(greylag.__file__).parent / "demo"
+REPEATS = 5
+JVM = "from greylag.lucene.jvm import java_class; java_class('java.lang.Object')"
+
+
+def rows() -> Iterator[Row]:
+    """CPU seconds of processes, each the least of some; the first of each, which compiles, is not counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        index, run, model, out = (str(Path(folder, name)) for name in ("index", "run", "model", "out"))
+        given = ["--index", index, "--topics", str(DEMO / "topics.tsv")]
+        greylag_seconds("index", str(DEMO / "docs.jsonl"), "--out", index)
+        greylag_seconds("search", *given, "--out", run)
+        greylag_seconds("train", *given, "--run", run, "--qrels", str(DEMO / "qrels.txt"), "--out", model)
+        rerank = ("rerank", *given, "--run", run, "--model", model, "--out", out)
+        whole = [greylag_seconds(*rerank) for _ in range(REPEATS + 1)]
+        bare = min(process_seconds("-c", JVM) for _ in range(REPEATS))
+        yield Row("a process that starts a JVM through pyjnius", bare, "CPU s")
+        for part in ("numba", "scipy.sparse", "greylag.cli.rerank"):
+            yield Row(
+                f"a process that imports {part}", min(process_seconds("-c", f"import {part}") for _ in range(3)), "s"
+            )
+        yield Row("greylag rerank, 24 queries", min(whole[1:]), "CPU s")
+        yield Row("greylag rerank / a process that starts a JVM", min(whole[1:]) / bare, "x", "at most 1.5")
+
+
+def greylag_seconds(*arguments: str) -> float:
+    """CPU seconds of a command."""
+    return process_seconds("-m", "greylag", *arguments)
+
+
+def process_seconds(*arguments: str) -> float:
+    """CPU seconds of Python with these arguments."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
