@@ -119,7 +119,8 @@ def _plain(value: Any) -> Any:
 def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
     """The files that options, features and models name, with their states; None for one that cannot be read twice."""
     from greylag.experiments.config import file_stamps, named_files
-    from greylag.files import parse_json, read_bytes
+    from greylag.files import read_bytes
+    from greylag.json_files import parse_json
 
     waiting, seen = list(values), set()
     while waiting:

@@ -126,7 +126,7 @@ def read_number(text: Any, i: int, end: int) -> tuple[float, int]:
         if text[i] == 46:
             point = True
         else:
-            mantissa = 10 * mantissa + np.int64(text[i]) - 48
+            mantissa = 10 * mantissa + int(text[i]) - 48
             digits += mantissa > 0
             seen, fraction = seen + 1, fraction + point
             if digits > _DIGITS:
@@ -159,7 +159,7 @@ def decimal(mantissa: int, exponent: int) -> float:
     if exponent == 0:
         return nearest
     if mantissa < 2**53 and -_EXACT <= exponent <= _EXACT:
-        return nearest * _HIGH[exponent] if exponent > 0 else nearest / _HIGH[-exponent]
+        return float(nearest * _HIGH[exponent] if exponent > 0 else nearest / _HIGH[-exponent])
     if exponent > 0 or exponent <= -len(_HIGH):
         return np.nan
     high, low = _HIGH[-exponent], _LOW[-exponent]
@@ -168,7 +168,7 @@ def decimal(mantissa: int, exponent: int) -> float:
     rest = (nearest - product) - error + np.float64(mantissa - np.int64(nearest)) - quotient * low
     more, doubt = rest / high, _DOUBT * quotient
     certain = quotient + (more - doubt) == quotient + (more + doubt)
-    return quotient + more if certain else np.nan  # type: ignore[no-any-return]
+    return quotient + more if certain else np.nan
 
 
 @_jit
