@@ -72,16 +72,8 @@ def term(code: int, divisor: float, gain: float, count: int, reach: float) -> fl
 def highest_term(code: int, divisor: FloatArray, gain: float, above: int, count: int, more: int, reach: float) -> float:
     """An upper bound of H for any order of the swaps in a bucket.
 
-    Parameters
-    ----------
-    divisor : float array
-        The result of `divisors`.
-    above, count : int
-        The fewest non-relevant documents above, and the fewest relevant ones down to it.
-    more : int
-        The most relevant documents down to it.
-    reach : float
-        The highest Q.
+    It has the fewest non-relevant documents above it (`above`), the fewest and the most relevant ones down to it
+    (`count` and `more`), and the highest Q (`reach`). `divisor` is the result of `divisors`.
     """
     best = divisor[above + count]
     if code == AP:
@@ -156,14 +148,7 @@ def _count(cell: Any, slots: Any, table: Any) -> None:
 
 @_jit
 def survey(
-    code: int,
-    divisor: FloatArray,
-    lines: Any,
-    gains: FloatArray,
-    weights: FloatArray,
-    slots: Any,
-    buckets: int,
-    stride: int,
+    code: int, divisor: FloatArray, lines: Any, gains: Any, weights: Any, slots: Any, buckets: int, stride: int
 ) -> Any:
     """Measure at the left end of each bucket, and bound it within, in one pass over all pairs of every n-th query.
 
@@ -227,17 +212,9 @@ def survey(
 def _follow(others: Any, fellows: Any, above: int, count: int, places: Any, number: IntArray) -> int:
     """Follow a relevant document through the buckets; the highest rank that it may reach in one of them.
 
-    Parameters
-    ----------
-    others, fellows : int32 arrays
-        Its pairs with non-relevant and with relevant documents, by slot.
-    above, count : int
-        Non-relevant documents above it at x = -infinity, and relevant ones down to it.
-    places : int32 array, shape (5, B + 1)
-        Is set to both numbers at the left end of each bucket, to the fewest of both within it, and to the most relevant
-        documents down to it.
-    number : int array, shape (B,)
-        The swaps of each bucket are added to it.
+    At x = -infinity, it has `above` non-relevant documents above it and `count` relevant ones down to it. `places`,
+    shape (5, B + 1), is set to both numbers at the left end of each bucket, to the fewest of both within it, and to the
+    most relevant documents down to it. The swaps of each bucket are added to `number`.
     """
     here, down_to, highest = np.int32(above), np.int32(count), np.int32(above + count)
     for b in range(len(number)):
@@ -437,14 +414,7 @@ def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, x: float
 
 @_jit
 def _swap(
-    code: int,
-    divisor: FloatArray,
-    gains: FloatArray,
-    weights: FloatArray,
-    above: IntArray,
-    count: IntArray,
-    reach: FloatArray,
-    event: int,
+    code: int, divisor: Any, gains: Any, weights: Any, above: IntArray, count: IntArray, reach: Any, event: int
 ) -> float:
     """Move a relevant document past another one, as `event` says; the change of the measure."""
     r, other, up = event >> 32, ((event & LOWER_HALF) >> 1) - 1, event & 1
