@@ -32,6 +32,7 @@ from .features import RunScore as RunScore
 from .features import Score as Score
 from .features import StageScore as StageScore
 from .features import Supplied as Supplied
+from .features import VectorCosine as VectorCosine
 from .features import candidate_pool as candidate_pool
 from .features import parse_features as parse_features
 from .fusion import GivenRun as GivenRun

@@ -5,8 +5,9 @@ features gives an unknown document, in each feature, the known documents' value 
 model; a stage that diversifies or spreads scores leaves it at its rank. So an unknown document is neither favoured nor
 lost, and it never changes the order of those that are known. Learners do not see unknown documents.
 
-There is one warning a run, with the counts of all its queries. `gathered` collects what `report` is told in a block,
-and the tallies of a run's queries are merged. Outside of a block, each query is reported alone.
+There is one warning a run, with the counts of all its queries, and one for each file that lacks some of them.
+`gathered` collects what `report` is told in a block, and the tallies of a run's queries are merged. Outside of a block,
+each query is reported alone.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-Found = dict[str, dict[str, tuple[int, int, str]]]
-"""By consequence and qid: the number of unknown documents, of all documents, and an unknown one."""
+Found = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
+"""By what they are, consequence and qid: the number of such documents, of all documents, and one of them."""
 _log = logging.getLogger("greylag")
 
 
@@ -28,27 +29,27 @@ class Tally:
 
     found: Found = field(default_factory=dict)
 
-    def add(self, consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
+    def add(self, what: str, consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
         """Count the unknown ones among the `total` documents of a query."""
-        self.found.setdefault(consequence, {})[qid] = len(unknown), total, unknown[0]
+        self.found.setdefault((what, consequence), {})[qid] = len(unknown), total, unknown[0]
 
     def merge(self, found: Found) -> None:
         """Add the counts of other queries."""
-        for consequence, queries in found.items():
-            self.found.setdefault(consequence, {}).update(queries)
+        for key, queries in found.items():
+            self.found.setdefault(key, {}).update(queries)
 
     def warn(self, where: str) -> None:
-        """Log one line if there were unknown documents."""
-        if not self.found:
-            return
-        queries = max(self.found.values(), key=len)
-        qid = min(queries)
-        unknown, total, example = queries[qid]
-        _log.warning(
-            "%s: %d of %d documents of %d queries are unknown, such as %s (query %s, with %d of %d): %s",
-            where, sum(u for u, _, _ in queries.values()), sum(n for _, n, _ in queries.values()), len(queries),
-            example, qid, unknown, total, ", ".join(self.found),
-        )  # fmt: skip
+        """Log one line for unknown documents, and one for each other thing that documents are."""
+        for what in dict.fromkeys(what for what, _ in self.found):
+            own = {consequence: queries for (kind, consequence), queries in self.found.items() if kind == what}
+            queries = max(own.values(), key=len)
+            qid = min(queries)
+            unknown, total, example = queries[qid]
+            _log.warning(
+                "%s: %d of %d documents of %d queries are %s, such as %s (query %s, with %d of %d): %s",
+                where, sum(u for u, _, _ in queries.values()), sum(n for _, n, _ in queries.values()), len(queries),
+                what, example, qid, unknown, total, ", ".join(own),
+            )  # fmt: skip
 
 
 _tally: ContextVar[Tally | None] = ContextVar("unknown documents", default=None)
@@ -65,7 +66,7 @@ def gathered() -> Iterator[Tally]:
         _tally.reset(token)
 
 
-def report(consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
+def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, what: str = "unknown") -> None:
     """Tell that some of a query's documents are unknown, if any are.
 
     Parameters
@@ -78,13 +79,15 @@ def report(consequence: str, qid: str, unknown: Sequence[str], total: int) -> No
         Their docids.
     total : int
         The number of the query's documents.
+    what : str, default "unknown"
+        What they are, such as "not in dense.run".
     """
     if not unknown:
         return
     tally = _tally.get()
     if tally is None:
         tally = Tally()
-        tally.add(consequence, qid, unknown, total)
+        tally.add(what, consequence, qid, unknown, total)
         tally.warn(f"query {qid}")
     else:
-        tally.add(consequence, qid, unknown, total)
+        tally.add(what, consequence, qid, unknown, total)

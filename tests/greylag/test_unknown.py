@@ -30,6 +30,18 @@ def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
+def test_one_warning_for_each_thing_that_documents_are(caplog: pytest.LogCaptureFixture) -> None:
+    with unknown.gathered() as tally:
+        unknown.report("they stay", "q1", ["x"], 3)
+        unknown.report("they are least", "q1", ["x", "y"], 3, what="not in a.run")
+        unknown.report("they are least", "q2", ["z"], 3, what="not in a.run")
+    tally.warn("run a")
+    assert caplog.messages == [
+        "run a: 1 of 3 documents of 1 queries are unknown, such as x (query q1, with 1 of 3): they stay",
+        "run a: 3 of 6 documents of 2 queries are not in a.run, such as x (query q1, with 2 of 3): they are least",
+    ]
+
+
 def test_nothing_unknown_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     with unknown.gathered() as tally:
         unknown.report("they stay", "q", [], 3)

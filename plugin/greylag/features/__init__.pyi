@@ -12,6 +12,7 @@ from .prior import Prior as Prior
 from .ranked import ReciprocalRank as ReciprocalRank
 from .ranked import RunScore as RunScore
 from .ranked import Score as Score
+from .similarity import VectorCosine as VectorCosine
 from .spec import EXPANSION as EXPANSION
 from .spec import FeatureSpec as FeatureSpec
 from .spec import candidate_pool as candidate_pool
@@ -45,6 +46,7 @@ __all__ = [
     "StageScore",
     "StageStep",
     "Supplied",
+    "VectorCosine",
     "candidate_pool",
     "named_pool",
     "parse_feature",

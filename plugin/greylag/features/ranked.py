@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from greylag import unknown
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values, scores_of
 from greylag.features.normalisation import split_method
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 from greylag.trec import read_run
-
-_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class RunScore(Evidence):
     Parameters
     ----------
     file : str
-        A TREC run. It must have every query that is reranked; a query without documents in it has no values.
+        A TREC run. A query without documents in it has no values. One warning a run counts what the file lacks.
 
     Raises
     ------
@@ -91,10 +89,13 @@ class RunScore(Evidence):
 
         def values(ranking: Ranking) -> FloatArray:
             if ranking.qid not in run:
-                _log.warning(
-                    "query %s is not in %s: feature %s is the same for all documents", ranking.qid, self.file, self
-                )
+                same = f"feature {self} is the same for all documents"
+                unknown.report(same, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {self.file}")
                 return np.full(len(ranking), np.nan)
-            return scores_of(run[ranking.qid], ranking.docids)
+            found = scores_of(run[ranking.qid], ranking.docids)
+            lost = [ranking.docids[place] for place in np.flatnonzero(np.isnan(found))]
+            least = f"feature {self} gives them its least value"
+            unknown.report(least, ranking.qid, lost, len(ranking), what=f"not in {self.file}")
+            return found
 
         return values

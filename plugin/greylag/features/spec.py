@@ -14,6 +14,7 @@ from greylag.features.feature import Feature, Supplied
 from greylag.features.normalisation import Normalisation, Normalised, split_method
 from greylag.features.prior import Prior
 from greylag.features.ranked import ReciprocalRank, RunScore, Score
+from greylag.features.similarity import VectorCosine
 from greylag.features.stages import StageScore, StageStep
 from greylag.features.weighting import WEIGHTINGS
 from greylag.wrong_inputs import shown
@@ -163,6 +164,7 @@ KINDS: Mapping[str, Callable[[str], Feature]] = {
     "prior:": Prior.parse,
     "run:": RunScore.parse,
     "stage:": StageScore.parse,
+    "vectors:": VectorCosine.parse,
     "python:": Supplied.parse,
     PREFIX: lambda text: Product(tuple(map(parse_feature, split_factors(text)))),
 }
@@ -173,7 +175,8 @@ def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
     ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``,
-    ``python:NAME`` or ``product:(FEATURE*FEATURE)``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
+    ``vectors:(documents=FILE,queries=FILE)``, ``python:NAME`` or ``product:(FEATURE*FEATURE)``, followed by
+    ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
 
     Raises
     ------
@@ -213,6 +216,7 @@ def feature_files(features: Iterable[Feature]) -> list[str]:
     return [
         *(base.file for base in bases if isinstance(base, Prior | RunScore)),
         *(model for base in bases if isinstance(base, StageScore) for model in base.models),
+        *(file for base in bases if isinstance(base, VectorCosine) for file in (base.documents, base.queries)),
     ]
 
 
@@ -222,6 +226,8 @@ def place_files(feature: Feature, place: Callable[[str], str]) -> Feature:
     def placed(plain: Feature) -> Feature:
         if isinstance(plain, Prior | RunScore):
             return replace(plain, file=place(plain.file))
+        if isinstance(plain, VectorCosine):
+            return VectorCosine(place(plain.documents), place(plain.queries))
         if isinstance(plain, StageScore):
             return StageScore(tuple(_placed(step, place) for step in plain.steps))
         return plain
