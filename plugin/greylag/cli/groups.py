@@ -55,7 +55,7 @@ class OnlyFor:
 def given(group: DataclassInstance, flag: str, choice: str) -> dict[str, Any]:
     """The values, by name, of those options of a group that were given and are for one choice of `flag` only.
 
-    An option that is None or False was not given.
+    An option that is None, False or an empty list was not given.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def given(group: DataclassInstance, flag: str, choice: str) -> dict[str, Any]:
     for name, hint in get_type_hints(type(group), include_extras=True).items():
         value = getattr(group, name)
         (option,) = hint.__metadata__
-        if not isinstance(option, OnlyFor) or value is None or value is False:
+        if not isinstance(option, OnlyFor) or value is None or value is False or value == []:
             continue
         if choice not in option.choices:
             raise ParameterError(f"{option.flag} is for {flag} {' or '.join(option.choices)}, not for {choice}")

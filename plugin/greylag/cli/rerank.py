@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from greylag.cli.first_stage import search_first
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, InputRun, OutputRun, Reading, Tag, Topics, check_features
+from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics, check_features
 from greylag.cli.running import Resumable
 from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.errors import ParameterError
@@ -30,6 +31,12 @@ class MethodOptions:
         Literal["mrf", "manifold"], typer.Option("--method", help="Rerank with a learned model or by manifold ranking.")
     ] = "mrf"
     model: Annotated[Path | None, OnlyFor("mrf", "--model", "A model from `greylag train`.")] = None
+    file: Annotated[
+        list[str] | None,
+        OnlyFor(
+            "mrf", "--file", "Read FILE in place of the file NAME of a feature such as run:NAME.", metavar="NAME=FILE"
+        ),
+    ] = None
     transfer: Annotated[bool, OnlyFor("mrf", "--transfer", "Allow a model trained on another collection.")] = False
     depth: Annotated[int | None, OnlyFor("manifold", "--depth", "Rerank the top N documents (default 100).")] = None
     alpha: Annotated[float | None, OnlyFor("manifold", "--alpha", "How far scores spread (default 0.6).")] = None
@@ -45,13 +52,24 @@ class MethodOptions:
         Path | None, OnlyFor("manifold", "--feedback", "Start from judged documents, too.", metavar="QRELS")
     ] = None
 
-    def stage(self, index: Path, run: Run | RunFile, reading: Reading) -> Stage:
+    def load(self) -> LinearModel | None:
+        """The model, with the files that were given; None for manifold ranking."""
+        given(self, "--method", self.method)
+        if self.method == "manifold":
+            return None
+        if self.model is None:
+            raise ParameterError("--method mrf needs a --model")
+        pairs = [text.partition("=") for text in self.file or []]
+        for name, _, file in pairs:
+            if not name or not file:
+                raise ParameterError(f"--file {name} is not of the form NAME=FILE")
+        return LinearModel.load(self.model).with_files({name: file for name, _, file in pairs})
+
+    def stage(self, index: Path, model: LinearModel | None, run: Run | RunFile, reading: Reading) -> Stage:
         """The stage that reranks `run`."""
         options = given(self, "--method", self.method)
-        if self.method == "mrf":
-            if self.model is None:
-                raise ParameterError("--method mrf needs a --model")
-            return MRFRanker(LinearModel.load(self.model), PositionalIndex.from_lucene(index), transfer=self.transfer)
+        if model is not None:
+            return MRFRanker(model, PositionalIndex.from_lucene(index), transfer=self.transfer)
         if self.feedback is not None:
             options["feedback"] = reading.qrels(self.feedback, run)
         return ManifoldRanker(PositionalIndex.from_lucene(index), **options)
@@ -60,16 +78,30 @@ class MethodOptions:
 def rerank(
     index: Index,
     topics: Topics,
-    run: InputRun,
     out: OutputRun,
     method: MethodOptions,
     reading: Reading,
     running: Resumable,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="TREC run. A model trained with --preset stack needs none."),
+    ] = None,
     tag: Tag = None,
 ) -> None:
-    """Rerank a run with a learned model or by manifold ranking."""
-    rankings = reading.open_run(run, topics)
-    stage = method.stage(index, rankings, reading)
+    """Rerank a run with a learned model or by manifold ranking.
+
+    A model of `greylag train --preset stack` that was trained without a run needs none: the union of BM25 and BM25+RM3
+    is searched, as in training.
+    """
+    model = method.load()
+    rankings: Run | RunFile
+    if run is not None:
+        rankings = reading.open_run(run, topics)
+    elif model is not None and model.provenance.get("searched"):
+        rankings = search_first(index, reading.topics(topics), running.jobs, stack=True)
+    else:
+        raise ParameterError("give a --run; only a model of train --preset stack, trained without one, can do without")
+    stage = method.stage(index, model, rankings, reading)
     made_up = next_tag(rankings.tag, method.method)
     if isinstance(stage, MRFRanker):
         check_features(out, stage.model.features)

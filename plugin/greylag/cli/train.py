@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from greylag.cli.first_stage import search_first
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
@@ -18,7 +19,6 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.features.weighting import FeatureParameters
-from greylag.fusion import Union
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
 from greylag.ltr.coordinate_ascent import CoordinateAscent
@@ -29,8 +29,6 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe, train_stack
-from greylag.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Run
 from greylag.trec import write_run
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
@@ -85,7 +83,7 @@ def train(
     reading: Reading,
     running: Resumable,
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: BM25 and QL).")
+        Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: and BM25+RM3).")
     ] = None,
     preselect: Annotated[
         str | None,
@@ -107,22 +105,12 @@ def train(
     if preset is not None:
         if preselect is not None or held_out.folds is not None:
             raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
-        recipe = learning.make_recipe(options)
-        check_features(out, recipe.more)
-        rankings = candidates(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
-        judgements = reading.qrels(qrels, rankings)
-        save(
-            train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=running.jobs),
-            out,
-        )
+        train_preset(learning.make_recipe(options), index, topics, qrels, run, out, reading, running.jobs)
         return
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
     learner, specs, parameters = learning.make(), options.specs, options.parameters
     check_features(out, specs)
-    if run is None:
-        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=running.jobs, tag="bm25")
-    else:
-        rankings = reading.run(run, topics)
+    rankings = search_first(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
     judgements = reading.qrels(qrels, rankings)
     extractor = FeatureExtractor(PositionalIndex.from_lucene(index), specs, parameters)
     data = training.training_data(rankings.rankings, judgements, extractor, n_jobs=running.jobs)
@@ -148,10 +136,25 @@ def train(
     save(training.train(data, learner, n_jobs=running.jobs, provenance=provenance), out)
 
 
-def candidates(index: Path, queries: dict[str, str], jobs: int) -> Run:
-    """The union of the top 1000 documents by BM25 and by query likelihood."""
-    lucene = LuceneIndex(index)
-    return Union((lucene.bm25(), lucene.ql())).run(queries, n_jobs=jobs, tag="candidates")
+def train_preset(
+    recipe: StackRecipe,
+    index: Path,
+    topics: Path,
+    qrels: Path,
+    run: Path | None,
+    out: Path,
+    reading: Reading,
+    jobs: int,
+) -> None:
+    """Train a stack, and note whether it reranks what `search_first` finds."""
+    check_features(out, recipe.more)
+    if run is None:
+        rankings = search_first(index, reading.topics(topics), jobs, stack=True)
+    else:
+        rankings = reading.run(run, topics)
+    judgements = reading.qrels(qrels, rankings)
+    model = train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=jobs)
+    save(replace(model, provenance={**model.provenance, "searched": run is None}), out)
 
 
 def save(model: LinearModel, out: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag.errors import ModelError
+from greylag.errors import ModelError, ParameterError
 from greylag.features.derived import supply
 from greylag.features.feature import Feature, Function
-from greylag.features.spec import parse_feature
+from greylag.features.spec import feature_files, parse_feature, place_files
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -115,6 +115,31 @@ class LinearModel:
             If the model has no feature ``python:NAME`` for one of the names.
         """
         return replace(self, features=supply(self.features, functions))
+
+    def with_files(self, files: Mapping[str, str]) -> LinearModel:
+        """The same model, whose features are read from other files, such as a run of the queries at hand.
+
+        Parameters
+        ----------
+        files : mapping of str to str
+            The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
+            that name if no other file has it.
+
+        Raises
+        ------
+        ParameterError
+            If no file of the model, or more than one, has one of the names.
+        """
+        known = list(dict.fromkeys(feature_files(self.features)))
+        places: dict[str, str] = {}
+        for name, file in files.items():
+            found = [own for own in known if own == name] or [own for own in known if Path(own).name == name]
+            if len(found) != 1:
+                names = ", ".join(known) or "none"
+                raise ParameterError(f"{len(found)} of the model's files are called {name!r}; its files: {names}")
+            places[found[0]] = file
+        features = tuple(place_files(feature, lambda own: places.get(own, own)) for feature in self.features)
+        return replace(self, features=features)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically; the same model gives the same bytes."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag import ManifoldRanker, PositionalIndex, read_qrels, read_run, read_topics
+from greylag import LinearModel, ManifoldRanker, PositionalIndex, parse_feature, read_qrels, read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused, unremarked
 
 
@@ -36,6 +36,34 @@ def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: l
     for qid, ranking in read_run(made / "bm25.run", read_topics(made / "topics.tsv")).items():
         assert read_run(tuned)[qid].docids == stage(ranking).docids
     assert plain.read_text() != tuned.read_text()
+
+
+def test_features_read_from_other_files(
+    command: Command, refused: Refused, made: Path, ranked: list[object], tmp_path: Path
+) -> None:
+    old, new, model, out = (tmp_path / name for name in ("old.run", "new.run", "model.json", "out.run"))
+    old.write_text((made / "bm25.run").read_text())
+    turned = []
+    for line in (made / "bm25.run").read_text().splitlines():
+        qid, iteration, docid, rank, score, tag = line.split()
+        turned.append(f"{qid} {iteration} {docid} {rank} -{score} {tag}\n")
+    new.write_text("".join(turned))
+    LinearModel((parse_feature(f"run:{old}"),), (1.0,)).save(model)
+    words = ["rerank", *ranked, "--model", model, "--out", out]
+    assert command(*words, "--file", f"old.run={new}") == (0, "", "")
+    given = read_run(made / "bm25.run")
+    assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
+    assert "0 of the model's files are called 'x.run'; its files" in refused(*words, "--file", f"x.run={new}")
+    assert "--file old.run is not of the form NAME=FILE" in refused(*words, "--file", "old.run")
+    assert "--file is for --method mrf" in refused(
+        "rerank", *ranked, "--method", "manifold", "--out", out, "--file", "a=b"
+    )
+
+
+def test_what_needs_a_run(refused: Refused, collection: list[object], tmp_path: Path) -> None:
+    LinearModel((parse_feature("score"),), (1.0,)).save(tmp_path / "model.json")
+    for words in (["--method", "manifold"], ["--model", tmp_path / "model.json"]):
+        assert "give a --run" in refused("rerank", *collection, *words, "--out", tmp_path / "x")
 
 
 def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag.ltr import LinearModel
-from greylag.trec import read_run
+from greylag import LuceneIndex, PositionalIndex, Union
+from greylag.ltr import LinearModel, MRFRanker
+from greylag.trec import read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused
 
 
@@ -91,13 +92,22 @@ def test_the_preset_stack(
     monkeypatch.setattr("greylag.ltr.stack.GRID", grid)
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
     words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--preset", "stack"]
-    code, told, err = command("train", *words, "--max-features", 3, "--features", "score@z")
+    options = ["--max-features", 2, "--features", "score@z"]
+    code, told, err = command("train", *words, *options)
     assert (code, err) == (0, "")
     learned = LinearModel.load(model)
     assert learned.provenance["preset"] == "stack"
-    assert told.count("\n") == len(learned.features) <= 5 * 3
+    assert told.count("\n") == len(learned.features) <= 5 * 2 + 1
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
+    assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
+    assert command("train", *few[:4], *words[6:], *options)[0] == 0
+    learned = LinearModel.load(model)
+    assert command("rerank", *few[:4], "--model", model, "--out", out, "--tag", "x")[0] == 0
+    lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")
+    candidates = Union((lucene.bm25(), lucene.bm25().rm3()), k=1000).run(topics)
+    expected = MRFRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
+    assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
         (["--preselect", "mmr:4"], "takes neither --preselect nor --folds"),
         (["--mu", "20"], "chooses the features' parameters itself"),

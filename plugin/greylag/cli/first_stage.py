@@ -1,0 +1,18 @@
+"""The first stage of commands that are given no run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from greylag.fusion import Union
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Run
+
+
+def search_first(index: Path, topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
+    """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
+    bm25 = LuceneIndex(index).bm25()
+    if not stack:
+        return bm25.run(topics, n_jobs=jobs, tag="bm25")
+    return Union((bm25, bm25.rm3()), k=1000).run(topics, n_jobs=jobs, tag="candidates")
