@@ -3,9 +3,21 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from greylag import LinearModel, ManifoldRanker, PositionalIndex, parse_feature, read_qrels, read_run, read_topics
+from greylag import (
+    LinearModel,
+    ManifoldRanker,
+    PositionalIndex,
+    Ranking,
+    Run,
+    read_qrels,
+    read_run,
+    read_topics,
+    write_run,
+)
+from greylag.features import parse_feature
 from tests.greylag.cli.conftest import Command, Refused, unremarked
 
 
@@ -43,15 +55,12 @@ def test_features_read_from_other_files(
 ) -> None:
     old, new, model, out = (tmp_path / name for name in ("old.run", "new.run", "model.json", "out.run"))
     old.write_text((made / "bm25.run").read_text())
-    turned = []
-    for line in (made / "bm25.run").read_text().splitlines():
-        qid, iteration, docid, rank, score, tag = line.split()
-        turned.append(f"{qid} {iteration} {docid} {rank} -{score} {tag}\n")
-    new.write_text("".join(turned))
+    given = read_run(made / "bm25.run")
+    turned = [Ranking(qid, "", own.docids[::-1], -np.arange(len(own))) for qid, own in given.items()]
+    write_run(Run(tuple(turned)), new)
     LinearModel((parse_feature(f"run:{old}"),), (1.0,)).save(model)
     words = ["rerank", *ranked, "--model", model, "--out", out]
     assert command(*words, "--file", f"old.run={new}") == (0, "", "")
-    given = read_run(made / "bm25.run")
     assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
     assert "0 of the model's files are called 'x.run'; its files" in refused(*words, "--file", f"x.run={new}")
     assert "--file old.run is not of the form NAME=FILE" in refused(*words, "--file", "old.run")
