@@ -96,6 +96,7 @@ def dependencies(command: str, values: Mapping[str, Any]) -> Callable[[], str] |
     """
     settings = {name: _plain(value) for name, value in values.items() if name not in ("jobs", "scheduler")}
     inputs = [value for name, value in settings.items() if name not in ("out", "out_run")]
+    inputs += [text.partition("=")[2] for text in settings.get("file") or ()]  # NAME=FILE
     stamps = list(_stamps(inputs))
     if any(stamp is None for stamp in stamps):
         return None

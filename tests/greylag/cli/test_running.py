@@ -108,6 +108,10 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
     (tmp_path / "topics").write_text("1\txy\n")
     assert digest() != first
     os.mkfifo(tmp_path / "pipe")
+    placed = ["old.run=" + str(tmp_path / "c.run")]
+    before = digest(file=placed)
+    (tmp_path / "c.run").write_text("1 Q0 d 1 1 a\n")
+    assert digest(file=placed) != before
     assert dependencies("rerank", {**values, "run": tmp_path / "pipe"}) is None
 
 
