@@ -172,6 +172,7 @@ __all__ = [
     "SubtopicOracle",
     "Supplied",
     "Union",
+    "VectorCosine",
     "Vectors",
     "baselines",
     "build_index",
