@@ -133,7 +133,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     before = rows = 0
     with Faults(path, lenient) as faults:
         for text in read_text_blocks(path, faults, BLOCK):
-            width = blocks[-1].values.shape[1] if blocks else 1
+            width = blocks[-1].values.shape[1] if blocks else min(MAX_NUMBER, text.partition(b"\n")[0].count(b":"))
             blocks.append(_parse_block(path, text, before, rows, width))
             before += text.count(b"\n")
             rows += len(blocks[-1].docids)
@@ -157,12 +157,12 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int, width: i
         heads[row, GRADE], qid, found = _parse_line(path, before + row + 1, line.partition(b"#")[0])
         heads[row, QID] = starts[row] + line.index(b"qid:") + len(b"qid:")
         heads[row, QID_END] = heads[row, QID] + len(qid)
-        more = max(0, max(found) - values.shape[1])
-        if more:
-            _check_size(path, rows + len(heads), max(found))
-            values = np.pad(values, ((0, 0), (0, more)))
+        highest = max(highest, *found)
+        if highest > values.shape[1]:
+            _check_size(path, rows + len(heads), highest)
+            values = np.pad(values, ((0, 0), (0, highest - values.shape[1])))
         values[row, np.array([*found]) - 1] = [*found.values()]
-    kept = np.flatnonzero(heads[:, KIND] != COMMENT)
+    kept, values = np.flatnonzero(heads[:, KIND] != COMMENT), values[:, :highest]
     grades, first, end, body_end, _ = heads[kept].T
     comments = [text[i + 1 : j] for i, j in zip(body_end.tolist(), (starts[kept + 1] - 1).tolist(), strict=True)]
     qids = groupby(text[i:j] for i, j in zip(first.tolist(), end.tolist(), strict=True))
