@@ -133,4 +133,4 @@ def sizes(data: RankingData) -> IntArray:
 
 def ndcg(data: RankingData, scores: FloatArray) -> float:
     """The mean nDCG@10."""
-    return float(np.mean(Objective("nDCG@10").evaluate(data, scores)))
+    return float(np.mean(Objective.parse("nDCG@10").evaluate(data, scores)))
