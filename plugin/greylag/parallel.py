@@ -131,7 +131,7 @@ def parallel_map(
     coarse : bool, default False
         Whether a call uses threads itself. If there are only threads, such calls take turns.
     prefer : "threads" or "processes", default "threads"
-        The backend, if `joblib.parallel_config` names none.
+        The backend, if `joblib.parallel_config` names none. Processes are for long calls of plain Python.
 
     Yields
     ------
@@ -150,7 +150,10 @@ def parallel_map(
     if total is None and isinstance(items, Sized):
         total = len(items)
     team = _Team(n_jobs, prefer, alone=place.in_worker, coarse=coarse, shares=bool(shared))
-    return _Map(function, shared, what=what, path=place.number(), place=place, team=team).results(items, total)
+    largest = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
+    return _Map(function, shared, what=what, path=place.number(), place=place, team=team, largest=largest).results(
+        items, total
+    )
 
 
 class _Team:
@@ -197,6 +200,7 @@ class _Map:
     path: str
     place: _Place
     team: _Team
+    largest: int
     tally: unknown.Tally = field(default_factory=unknown.Tally)
 
     def results(self, items: Iterable[Any], total: int | None) -> Iterator[Any]:
@@ -204,7 +208,7 @@ class _Map:
         from tqdm import tqdm
 
         size = min(WINDOW * self.team.size, _MAX_WINDOW)
-        chunk = _MAX_CHUNK if total is None else min(_MAX_CHUNK, -(-total // (8 * self.team.size)))
+        chunk = self.largest if total is None else min(self.largest, -(-total // (8 * self.team.size)))
         outer = self.place.bar
         bar = tqdm(total=total, desc=self.what, disable=None if outer is None else True, leave=False)
         numbered = enumerate(items)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from pydantic import AfterValidator, Field
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
-from tqdm import tqdm
 
-from greylag import CollectionError, FloatArray, IntArray
+from greylag import CollectionError, FloatArray, IntArray, parallel_map
 from greylag.experiments import Context, Outcome, Positive, Seed, Study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
@@ -143,11 +142,9 @@ class Part(NamedTuple):
 
 def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int | None = None) -> Accuracies:
     """Accuracies on all splits, one process per job; the result does not depend on their number."""
-    # max_nbytes=None: scipy sorts sparse indices in place, which fails on joblib's read-only memory maps.
-    found = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)(
-        delayed(measure_split)(Part.of(X, y, split), settings) for split in splits
-    )
-    rows = list(tqdm(found, total=len(splits), desc="splits", unit="split", disable=None))
+    parts = (Part.of(X, y, split) for split in splits)
+    work = partial(measure_split, settings=settings)
+    rows = list(parallel_map(work, parts, what="splits", total=len(splits), n_jobs=n_jobs, prefer="processes"))
     return Accuracies(
         learners=tuple(LEARNERS),
         sizes=settings.sizes,

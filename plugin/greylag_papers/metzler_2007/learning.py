@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,11 +169,24 @@ class Learned:
     set_aside: tuple[str, ...]
 
 
+class _Remembered:
+    """The data of counted rankings, made once for each set of parameters in a process."""
+
+    def __init__(self, counted: CountedRankings) -> None:
+        self._counted, self._made = counted, cache(counted.data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._counted,)
+
+    def __call__(self, parameters: FeatureParameters) -> RankingData:
+        return self._made(parameters)
+
+
 def tune_baseline(
     experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
     """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
-    extract, measure, n_jobs = cache(experiment.counted(model.features).data), experiment.measure, experiment.n_jobs
+    extract, measure, n_jobs = _Remembered(experiment.counted(model.features)), experiment.measure, experiment.n_jobs
     settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)

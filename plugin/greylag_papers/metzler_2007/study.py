@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from greylag import ParameterError, Run
+from greylag import FeatureParameters, ParameterError, Run, parallel_map
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
 from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
@@ -116,13 +116,20 @@ def learn_all(
         ]
         for model in learning.BASELINES
     }
-    learned = []
-    for fold, around in zip(folds, tuned[learning.RM3.name], strict=True):
+    parts = [(fold, around.parameters) for fold, around in zip(folds, tuned[learning.RM3.name], strict=True)]
+    work = parallel_map(_learn, parts, experiment, what="folds", n_jobs=context.n_jobs, coarse=True)
+    learned: list[learning.Learned] = []
+    for fold in folds:
         with context.timed(f"learning, fold {fold.number}"):
-            learned.append(learning.learn(experiment, fold, around.parameters))
+            learned.append(next(work))
         context.progress(f"fold {fold.number}: {', '.join(map(str, learned[-1].models[learning.SELECTED].features))}")
     models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
     return models, learned
+
+
+def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.Experiment) -> learning.Learned:
+    fold, parameters = part
+    return learning.learn(experiment, fold, parameters)
 
 
 def describe(findings: Findings, system: str) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated
 
 import numpy as np
-from joblib import Parallel, delayed
 from pydantic import Field
 
-from greylag import CSSVM, Coulomb, CuttingPlane, FloatArray, Ranking, SVMDiv
+from greylag import CSSVM, Coulomb, CuttingPlane, FloatArray, Ranking, SVMDiv, parallel_map
 from greylag.diversity import (
     PRESETS,
     CandidateMaker,
@@ -133,7 +132,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
     examples = training_examples(opened.rankings, opened.qrels, make, depth=settings.depth)
     experiment = Experiment(settings, opened, make, examples)
     folds = make_folds(settings, list(experiment.rankings))
-    found = Parallel(context.n_jobs, backend="threading")(delayed(score_fold)(experiment, fold) for fold in folds)
+    found = list(parallel_map(partial(score_fold, experiment), folds, what="folds", n_jobs=context.n_jobs))
     measure = parse_measure(f"subtopic-loss@{settings.k}")
     by_query = mean_losses([losses for losses, _ in found])
     scores = {name: Scores.single(measure, own) for name, own in by_query.items()}

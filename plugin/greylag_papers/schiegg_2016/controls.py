@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from greylag import parallel_map
 from greylag.evaluation import Scores, compare
 from greylag.experiments import Table, comparison_table, means_table
 from greylag.structured import ComparingModel, TrainingSet
@@ -37,13 +38,14 @@ def matched_trials(
     The random vectors surround the structured SVM with the C of the ensemble. Their spread is the largest at which
     their mean angle (`ANGLE`) or mean training loss (`TRAINING`) is not above that of the ensemble.
     """
-    from joblib import Parallel, delayed
-
     chosen = [
         (method, {trial.task: trial for trial in table.chosen(method, table.largest(method))}) for method in methods
     ]
-    work = (delayed(_match)(model, task, method, trials[task.name]) for method, trials in chosen for task in tasks)
-    return TrialTable(tuple(trial for pair in Parallel(n_jobs=n_jobs)(work) for trial in pair))
+    work = [(task, method, trials[task.name]) for method, trials in chosen for task in tasks]
+    pairs = parallel_map(
+        lambda match: _match(model, *match), work, what="random vectors", n_jobs=n_jobs, prefer="processes"
+    )
+    return TrialTable(tuple(trial for pair in pairs for trial in pair))
 
 
 def _match(model: ComparingModel[Any, Any, Any], task: Task, method: str, trial: Trial) -> list[Trial]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from greylag import FloatArray, ParameterError
+from greylag import FloatArray, ParameterError, parallel_map
 from greylag.evaluation import pick_best
 from greylag.structured import ComparingModel, CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.methods import (
@@ -116,18 +116,26 @@ def run_learners(
     n_jobs: int | None = None,
 ) -> list[Trial]:
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
-    from joblib import Parallel, delayed
-
     costs = dict.fromkeys(learner.C for found in learners.values() for learner in found)
-    parallel, pairs = Parallel(n_jobs=n_jobs), [(i, C) for i in range(len(tasks)) for C in costs]
-    optima = dict(zip(pairs, parallel(delayed(optimum)(model, tasks[i], C) for i, C in pairs), strict=True))
-    work = (
-        delayed(run_trial)(model, task, method, M, learner, optima[i, learner.C])
+    pairs = [(i, C) for i in range(len(tasks)) for C in costs]
+    starts = parallel_map(
+        lambda pair: optimum(model, *pair),
+        [(tasks[i], C) for i, C in pairs],
+        what="structured SVMs",
+        n_jobs=n_jobs,
+        prefer="processes",
+    )
+    optima = dict(zip(pairs, starts, strict=True))
+    work = [
+        (task, method, M, learner, optima[i, learner.C])
         for (method, M), found in learners.items()
         for learner in found
         for i, task in enumerate(tasks)
+    ]
+    trials = parallel_map(
+        lambda trial: run_trial(model, *trial), work, what="trials", n_jobs=n_jobs, prefer="processes"
     )
-    return list(parallel(work))
+    return list(trials)
 
 
 def optimum(model: ComparingModel[Any, Any, Any], task: Task, C: float) -> FloatArray:

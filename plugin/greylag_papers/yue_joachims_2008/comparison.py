@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag import Gain, ModularGain, ParameterError, greedy_picks
+from greylag import Gain, ModularGain, ParameterError, greedy_picks, parallel_map
 from greylag.diversity import (
     C_GRID,
     MMR,
@@ -141,12 +141,16 @@ def measure_losses(
     n_jobs : int, optional
         Number of workers. The table does not depend on it.
     """
-    from joblib import Parallel, delayed
-
     tested = [query for split in splits for query in split.test]
     rows = [row for k in ks for query in tested for row in baseline_losses(query, k)]
     tasks = [(split, space, k) for k in ks for space in spaces for split in splits]
-    learned = Parallel(n_jobs=n_jobs)(delayed(svmdiv_losses)(*task, grid) for task in tasks)
+    learned = parallel_map(
+        lambda task: svmdiv_losses(task[0], task[1], task[2], grid),
+        tasks,
+        what="SVM-div",
+        n_jobs=n_jobs,
+        prefer="processes",
+    )
     losses, fits = zip(*learned, strict=True)
     return LossTable((*rows, *chain.from_iterable(losses)), tuple(chain.from_iterable(fits)))
 
