@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,29 +15,12 @@ import greylag
 from greylag.errors import ParameterError
 from greylag.fusion import Union
 from greylag.index import PositionalIndex
-from greylag.lucene import build
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.lucene.rm3 import frequent_terms, interpolate, relevance_model
 from greylag.ranking import Query, run_step
 from greylag.trec import read_topics
-
-
-def with_document_vectors(documents: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> LuceneIndex:
-    """An index that has what Anserini's RM3 reads, and greylag's does not need."""
-
-    def indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
-        arguments = java_class("io.anserini.index.IndexCollection$Args")()
-        arguments.input, arguments.index = str(docs), str(index)
-        arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
-        arguments.threads, arguments.memoryBuffer = threads, 64
-        arguments.storePositions = arguments.storeDocvectors = arguments.optimize = arguments.quiet = True
-        return java_class("io.anserini.index.IndexCollection")(arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(build, "_indexer", indexer)
-        build.build_index(documents, index)
-    return LuceneIndex(index)
+from tests.greylag.lucene.document_vectors import with_document_vectors
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +30,16 @@ def collections(
     folder, demo = tmp_path_factory.mktemp("rm3"), Path(greylag.__file__).parent / "demo"
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
-    with pytest.MonkeyPatch.context() as patch:
-        return {
-            "demo": (
-                with_document_vectors(demo / "docs.jsonl", folder / "demo", patch),
-                read_topics(demo / "topics.tsv"),
-            ),
-            "cacm": (
-                with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm", patch),
-                {qid: html.unescape(body).strip() for qid, body in found},
-            ),
-        }
+    return {
+        "demo": (
+            with_document_vectors(demo / "docs.jsonl", folder / "demo"),
+            read_topics(demo / "topics.tsv"),
+        ),
+        "cacm": (
+            with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm"),
+            {qid: html.unescape(body).strip() for qid, body in found},
+        ),
+    }
 
 
 @pytest.mark.parametrize("name", ["demo", "cacm"])
