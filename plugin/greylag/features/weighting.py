@@ -147,7 +147,7 @@ class Dirichlet:
 
     References
     ----------
-    Zhai & Lafferty 2004; Metzler 2007, table 2.
+    Zhai & Lafferty 2004. Metzler (2007, Table 2) names the weighting as one of the two in use.
     """
 
     collection: CollectionStatistics
@@ -179,7 +179,7 @@ class BM25:
 
     References
     ----------
-    Robertson et al. 1994; Metzler 2007, table 2.
+    Robertson et al. 1994. Metzler (2007, Table 2) names the weighting as one of the two in use.
     """
 
     collection: CollectionStatistics
