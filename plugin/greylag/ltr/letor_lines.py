@@ -20,7 +20,7 @@ _POWERS = [10**k for k in range(61)]
 _HIGH = np.array([float(power) for power in _POWERS])
 _LOW = np.array([float(power - int(float(power))) for power in _POWERS])  # 10^k = high + low, to 2^-106
 _EXACT = 22  # 10^22 is the highest power of ten that float64 has exactly
-_DIGITS = 18  # any number of as many digits fits in 64 bits
+_FULL = 10**17  # a number of 18 digits or more; with one more digit, it may not fit in 64 bits
 _SPLIT = 134217729.0  # 2^27 + 1
 _DOUBT = 2.0**-95  # of a quotient, more than what the calculation of its remainder may be wrong by
 
@@ -120,17 +120,16 @@ def read_number(text: Any, i: int, end: int) -> tuple[float, int]:
     """The decimal number that begins at i, and where it ends; NaN if there is none, or its value is not certain."""
     negative = i < end and text[i] == 45
     i += i < end and (text[i] == 45 or text[i] == 43)
-    mantissa = digits = seen = fraction = 0
+    mantissa = seen = fraction = 0
     point = False
     while i < end and (48 <= text[i] <= 57 or (text[i] == 46 and not point)):
         if text[i] == 46:
             point = True
+        elif mantissa >= _FULL:
+            return np.nan, i
         else:
             mantissa = 10 * mantissa + int(text[i]) - 48
-            digits += mantissa > 0
             seen, fraction = seen + 1, fraction + point
-            if digits > _DIGITS:
-                return np.nan, i
         i += 1
     exponent, first = 0, i + 1
     if i < end and (text[i] == 101 or text[i] == 69):  # e or E

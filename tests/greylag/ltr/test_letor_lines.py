@@ -50,6 +50,9 @@ def test_shortest_decimals_are_certain(number: float) -> None:
 
 @settings(deadline=None)
 @given(st.from_regex(r"[-+]?[0-9]{0,20}\.?[0-9]{0,3}([eE][-+]?[0-9]{0,3})?", fullmatch=True))
+@example(".9223372036854775807")
+@example("0.9760326411934310276")  # 19 digits that do not fit in 64 bits
+@example("-9999999999999999999.0e-3")
 def test_numbers_are_read_in_full_or_not_at_all(text: str) -> None:
     value, end = read(text)
     expected = parse_number(text.encode())
