@@ -85,8 +85,11 @@ class WorkLog:
         place = self._places.get(_digest(key.encode()))
         if place is None or self._file is None:
             return None
-        self._file.seek(place[0])
-        header, content = self._file.read(_HEADER.size), self._file.read(place[1])
+        try:
+            self._file.seek(place[0])
+            header, content = self._file.read(_HEADER.size), self._file.read(place[1])
+        except OSError:
+            header, content = b"", b""
         if len(content) < place[1] or _digest(key.encode(), content) != _HEADER.unpack(header)[2]:
             _log.warning("%s is damaged: a part of it is computed again", self.path)
             return None
@@ -120,7 +123,8 @@ class WorkLog:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what the disk refused is not kept
+                self._file.close()
             self._file = None
 
     def _count(self, key: str) -> None:
@@ -138,14 +142,13 @@ class WorkLog:
         at = self._file.seek(0, os.SEEK_END)
         fields = _digest(key), len(content), _digest(key, content)
         header = _HEADER.pack(*fields, 0)
-        self._file.write(_HEADER.pack(*fields, zlib.crc32(header)) + content)
-        self._file.flush()
+        _write(self._file, _HEADER.pack(*fields, zlib.crc32(header)) + content)
         self._places[fields[0]] = at, len(content)
 
     def _open(self) -> None:
         """Open and lock the file, and find what it holds; leave it alone if it is another process's."""
         try:
-            file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b")
+            file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b", buffering=0)
         except OSError as error:
             self._usable = False
             _log.debug("%s cannot be opened: %s", self.path, error)
@@ -169,7 +172,7 @@ class WorkLog:
         """Start anew, as the file is new or of other work."""
         file.seek(0)
         file.truncate()
-        file.write(self._first())
+        _write(file, self._first())
         self._own = True
 
     def _find(self, file: IO[bytes]) -> None:
@@ -187,6 +190,13 @@ class WorkLog:
 
     def _first(self) -> bytes:
         return _MAGIC + hashlib.sha256(self._depends().encode()).hexdigest().encode() + b"\n"
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    """Write all of the content, unbuffered: a buffer that a full disk does not take would fail again at every read."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _digest(key: bytes, content: bytes = b"") -> bytes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import resource
 import threading
 from pathlib import Path
 
 import pytest
 
 from greylag import work_log
-from greylag.parallel import parallel_map
+from greylag.parallel import keeping, parallel_map
 from greylag.work_log import WorkLog, beside, resuming
 
 CONTENTS = {f"/1:run a:{n}": os.urandom(n * 7) for n in range(30)}
@@ -116,6 +117,30 @@ def test_work_goes_on_and_the_file_goes(tmp_path: Path) -> None:
     assert work(None) == [n * n for n in range(10)]
     assert calls == [7, 8, 9]
     assert not path.exists()
+
+
+def test_a_full_disk_costs_what_is_kept_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def call(number: int) -> bytes:
+        if number == 15:
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+        return bytes([number]) * 1000
+
+    def work(count: int) -> list[bytes]:
+        return list(parallel_map(call, range(count), what="bytes"))
+
+    limits, log = resource.getrlimit(resource.RLIMIT_FSIZE), opened(tmp_path / "log")
+    try:
+        with keeping(log):
+            assert work(40) == [bytes([number]) * 1000 for number in range(40)]
+            assert log.load("/1:bytes:3")
+        log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [line.split(": ")[1] for line in caplog.messages] == ["File too large; what is done is not kept from here"]
+    with resuming(tmp_path / "log", lambda: "settings"):
+        assert work(15) == [bytes([number]) * 1000 for number in range(15)]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

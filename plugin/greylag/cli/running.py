@@ -15,7 +15,7 @@ import typer
 
 from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
-from greylag.errors import DependencyError, ParameterError
+from greylag.errors import DependencyError, FormatError, ParameterError
 
 CONNECTING = 10
 """Seconds to wait for a cluster."""
@@ -92,7 +92,7 @@ def cluster(address: str) -> Iterator[None]:
 def dependencies(command: str, values: Mapping[str, Any]) -> Callable[[], str] | None:
     """A function that gives a digest of all that a command's results depend on; None if an input cannot be read twice.
 
-    These are the options, the input files (size and time of change), and the versions of the software.
+    These are the options, the input files (which, size, and time of change), and the versions of the software.
     """
     settings = {name: _plain(value) for name, value in values.items() if name not in ("jobs", "scheduler")}
     inputs = [value for name, value in settings.items() if name not in ("out", "out_run")]
@@ -119,22 +119,36 @@ def _plain(value: Any) -> Any:
 
 def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
     """The files that options, features and models name, with their states; None for one that cannot be read twice."""
-    from greylag.experiments.config import file_stamps, named_files
-    from greylag.files import read_bytes
-    from greylag.json_files import parse_json
+    from greylag.experiments.config import named_files
 
     waiting, seen = list(values), set()
     while waiting:
         for name in named_files(waiting.pop()):
             path = Path(name)
-            if name in seen or not path.exists():
+            if name in seen or not os.path.exists(name):  # a text that is too long for a path does not exist either
                 continue
             seen.add(name)
             if path.is_dir():
-                yield name, [file_stamps(file) for file in sorted(path.glob("segments_*"))]
+                yield name, [_stamp(file) for file in sorted(path.glob("segments_*"))]
             elif not path.is_file():
                 yield None
             else:
-                yield name, file_stamps(path)
-                if path.suffix == ".json":  # a model, which names files of features
-                    waiting.append(parse_json(read_bytes(path)))
+                yield name, _stamp(path)
+                waiting.append(_model(path))
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What differs for another file of the same name; a copy or an archive may restore the time of modification."""
+    state = path.stat()
+    return state.st_ino, state.st_size, state.st_ctime_ns
+
+
+def _model(path: Path) -> Any:
+    """The content of a model, which names files of features; None for any other file, and for a damaged one."""
+    from greylag.files import read_blocks, read_bytes
+    from greylag.json_files import parse_json
+
+    try:
+        return parse_json(read_bytes(path)) if b'"kind"' in next(read_blocks(path), b"") else None
+    except (FormatError, ValueError, RecursionError):  # the command says it, if it reads the file
+        return None

@@ -53,9 +53,20 @@ def mark_training_topics(model: Trained, topics: Iterable[str], fingerprint: str
         return tag
     log.warning(
         f"{len(seen)} of {len(qids)} topics are among those that the model was trained on: their scores say nothing "
-        "about other topics; for held-out rankings, use greylag train --folds"
+        f"about other topics; for held-out rankings, {_held_out_by(model.provenance)}"
     )
     return tag.replace(MARK, "") + MARK
+
+
+def _held_out_by(provenance: Mapping[str, Any]) -> str:
+    """How to rank topics by models that were not trained on them, for a model of this provenance."""
+    if provenance.get("preset") == "stack":
+        return "use greylag experiment with a file from --init stack"
+    if "baseline" in provenance:
+        return "use greylag tune --folds"
+    if "learner" in provenance:
+        return "use greylag train --folds"
+    return "train on other topics"
 
 
 def warn_of_training_topics(path: Path, run: Run) -> None:

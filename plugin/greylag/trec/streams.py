@@ -88,8 +88,7 @@ class RunFile:
         line = 1
         for query, size, lines in zip(self._queries.values(), self._sizes, self._lines, strict=True):
             content = stream.read(size)
-            if _state(self.path) != self._state:
-                raise FormatError(self.path, None, "has changed while it was read; run the command again")
+            _check_unchanged(self.path, self._state)
             yield QueryLines(self.path, line, content, query)
             line += lines
 
@@ -204,7 +203,7 @@ def _scan(path: str | Path, topics: Mapping[str, str] | None) -> RunFile | None:
     """The queries of a file and where their lines are; None if something about it is unusual."""
     queries: dict[str, str] = {}
     spans: list[tuple[int, int]] = []
-    tag, current = "", b""
+    tag, current, state = "", b"", _state(path)
     for block in _whole_lines(path):
         if not _is_plain(block):
             return None
@@ -224,6 +223,7 @@ def _scan(path: str | Path, topics: Mapping[str, str] | None) -> RunFile | None:
                 spans.append((end - match.start(), lines))
         if end != len(block):
             return None
+    _check_unchanged(path, state)
     return RunFile(Path(path), tag, queries, spans) if queries else None
 
 
@@ -267,6 +267,11 @@ class _Stream:
         return joined[:size]
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _state(path: str | Path) -> tuple[int, int]:
     state = os.stat(path)
     return state.st_size, state.st_mtime_ns
+
+
+def _check_unchanged(path: str | Path, state: tuple[int, int]) -> None:
+    if _state(path) != state:
+        raise FormatError(path, None, "has changed while it was read; run the command again")

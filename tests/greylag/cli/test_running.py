@@ -101,10 +101,10 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
     before = digest(features=feature)
     (tmp_path / "b.run").write_text("1 Q0 d 1 1 b\n")
     assert digest(features=feature) != before
-    (tmp_path / "model.json").write_text(f'{{"features": ["prior:{tmp_path / "prior.tsv"}"]}}')
-    before = digest(model=tmp_path / "model.json")
+    (tmp_path / "model").write_text(f'{{"kind": "x", "features": ["prior:{tmp_path / "prior.tsv"}"]}}')
+    before = digest(model=tmp_path / "model")
     (tmp_path / "prior.tsv").write_text("d 1\n")
-    assert digest(model=tmp_path / "model.json") != before
+    assert digest(model=tmp_path / "model") != before
     (tmp_path / "topics").write_text("1\txy\n")
     assert digest() != first
     os.mkfifo(tmp_path / "pipe")
@@ -113,6 +113,28 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
     (tmp_path / "c.run").write_text("1 Q0 d 1 1 a\n")
     assert digest(file=placed) != before
     assert dependencies("rerank", {**values, "run": tmp_path / "pipe"}) is None
+
+
+def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = set()
+    for folder, docid in (("a", "d"), ("b", "e")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        for own in (docid, docid.upper()):
+            Path("x.run").write_text(f"1 Q0 {own} 1 1 a\n")
+            os.utime("x.run", (1, 1))
+            found = dependencies("rerank", {"run": Path("x.run"), "out": tmp_path / "out.run"})
+            assert found is not None
+            digests.add(found())
+            time.sleep(0.02)  # more than a tick of the file system's clock
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize("content", ['{"kind": 1}\n{"kind": 2}\n', '{"kind":', "\x1f\x8b"])
+def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path) -> None:
+    (tmp_path / "titles.json").write_bytes(content.encode("latin-1"))
+    features = ",".join(f"SD/ordered/LM-O-{width}" for width in range(1, 400))
+    assert dependencies("features", {"titles": tmp_path / "titles.json", "features": features}) is not None
 
 
 def test_no_cluster_and_no_dask(

@@ -20,6 +20,23 @@ def test_tags() -> None:
     assert mark_training_topics(LinearModel((), (), fingerprint="abc"), ["1"], "abc", "t") == "t"
 
 
+@pytest.mark.parametrize(
+    ("provenance", "advice"),
+    [
+        ({"learner": "GreedySelection"}, "use greylag train --folds"),
+        ({"learner": "GreedySelection", "preset": "stack"}, "use greylag experiment with a file from --init stack"),
+        ({"baseline": "BM25"}, "use greylag tune --folds"),
+        ({"method": "svmdiv"}, "train on other topics"),
+    ],
+)
+def test_advice_for_each_kind_of_model(
+    provenance: dict[str, str], advice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = LinearModel((), (), fingerprint="abc", provenance={"queries": ["1"], **provenance})
+    mark_training_topics(model, ["1"], "abc", "t")
+    assert caplog.messages[0].endswith(f"for held-out rankings, {advice}")
+
+
 def test_runs_of_training_topics_warn(
     command: Command, made: Path, ranked: list[object], collection: list[object], tmp_path: Path
 ) -> None:

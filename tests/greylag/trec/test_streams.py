@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from greylag import files
 from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.ranking import Query, Ranking, Run
-from greylag.trec import RunFile, open_run, read_run, write_members, write_rankings, write_run
+from greylag.trec import RunFile, open_run, read_run, streams, write_members, write_rankings, write_run
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
 
@@ -79,6 +79,20 @@ def test_a_topic_that_the_topics_lack_is_refused_before_any_work(tmp_path: Path)
     (tmp_path / "a.run").write_text(text(3))
     with pytest.raises(FormatError, match=r"a\.run:11: query 'q2' is not among the topics"):
         open_run(tmp_path / "a.run", {"q0": "", "q1": ""})
+
+
+def test_a_file_that_grows_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, blocks = tmp_path / "a.run", streams._whole_lines
+    path.write_text(text(3))
+
+    def growing(path: Path) -> Iterator[bytes]:
+        yield from blocks(path)
+        with path.open("a") as file:
+            file.write("last Q0 d 1 1 t\n")
+
+    monkeypatch.setattr(streams, "_whole_lines", growing)
+    with pytest.raises(FormatError, match="has changed while it was read"):
+        open_run(path)
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
