@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -74,13 +75,18 @@ def cluster(address: str) -> Iterator[None]:
     """
     try:
         from distributed import Client
+        from distributed.comm import connect
     except ImportError:
         raise DependencyError("--scheduler needs Dask: pip install 'greylag[dask]'") from None
     from joblib import parallel_config
 
+    async def answers() -> None:
+        await (await connect(address, timeout=CONNECTING)).close()
+
     try:
+        asyncio.run(answers())  # a Client that cannot connect takes 20 seconds to close
         client = Client(address, timeout=CONNECTING, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, MemoryError) as error:  # what is not Dask may send any length
         reason = str(error) or type(error).__name__
         raise ParameterError(
             f"no Dask scheduler at {address} ({reason}): start one with `dask scheduler`, and give its address"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -137,6 +138,14 @@ def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path
     assert dependencies("features", {"titles": tmp_path / "titles.json", "features": features}) is not None
 
 
+def greet(server: socket.socket) -> None:
+    """Answer as a server that is not Dask's."""
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.recv(1 << 16)
+
+
 def test_no_cluster_and_no_dask(
     refused: Refused, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +154,13 @@ def test_no_cluster_and_no_dask(
     words = ["rerank", *ranked, "--method", "manifold", "--out", tmp_path / "out.run", "--scheduler"]
     assert "no Dask scheduler at tcp://127.0.0.1:9" in refused(*words, "tcp://127.0.0.1:9")
     assert "no Dask scheduler at nowhere://x" in refused(*words, "nowhere://x")
+    started = time.monotonic()
+    assert "no Dask scheduler at nowhere" in refused(*words, "nowhere")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=greet, args=(server,), daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert f"no Dask scheduler at {address}" in refused(*words, address)
+    assert time.monotonic() - started < 15  # a client that could not connect would take 20 seconds to close, each
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert "pip install 'greylag[dask]'" in refused(*words, "tcp://127.0.0.1:9")
 
