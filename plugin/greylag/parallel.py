@@ -11,6 +11,7 @@ import logging
 import os
 import pickle
 import socket
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -164,6 +165,7 @@ class _Team:
         from joblib.parallel import get_active_backend
 
         self.size, self.threads, self.parallel = 1, True, None
+        self.folder: str | None = None
         if alone:
             return
         backend, configured = get_active_backend(prefer=prefer)
@@ -178,6 +180,8 @@ class _Team:
         except TimeoutError:
             raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
         self.threads = getattr(backend, "uses_threads", False)
+        if type(backend).__name__ == "LokyBackend":  # its processes outlive a map, and a change of folder
+            self.folder = os.getcwd()
         if not self.threads or (self.size > 1 and not coarse):
             # Only what is shared may be mapped read-only: scipy sorts the indices of sparse matrices in place.
             self.parallel = Parallel(
@@ -218,7 +222,7 @@ class _Map:
                     yield self._one(number, item, bar)
                     self._tell(outer, number, total)
             else:
-                job = _Job(self.function, local=self.team.threads)
+                job = _Job(self.function, local=self.team.threads, folder=self.team.folder)
                 with self.team.parallel as parallel:
                     while window := list(islice(numbered, size)):
                         yield from self._window(window, max(1, chunk), parallel, job, bar)
@@ -295,16 +299,19 @@ class _Done:
 
 
 class _Job:
-    """The function for a worker. It is pickled once, and unpickled once in each process."""
+    """The function of a map for its workers. It is pickled once, and unpickled once in each process.
 
-    def __init__(self, function: Callable[..., Any], *, local: bool) -> None:
+    The next map unpickles it again, as it may have read files that have changed since.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, local: bool, folder: str | None = None) -> None:
         self.function, self.content = function, b""
-        self.origin = socket.gethostname(), os.getpid()
+        self.origin, self.folder, self.map = (socket.gethostname(), os.getpid()), folder, uuid.uuid4().hex
         if not local:
             self.content = _packed(function)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _unpacked, (self.content, self.origin, software())
+        return _unpacked, (self.content, self.origin, software(), self.folder, self.map)
 
     def __call__(self, part: list[tuple[int, Any]], *shared: Any) -> tuple[list[_Done], list[logging.LogRecord]]:
         """The results of some items, and the messages that another process has to relay."""
@@ -328,16 +335,20 @@ def _packed(function: Callable[..., Any]) -> bytes:
         raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
 
 
-@lru_cache(maxsize=8)
-def _unpacked(content: bytes, origin: tuple[str, int], wanted: tuple[tuple[str, str], ...]) -> _Job:
+@lru_cache(maxsize=2)  # each may hold large files
+def _unpacked(
+    content: bytes, origin: tuple[str, int], wanted: tuple[tuple[str, str], ...], folder: str | None, number: str
+) -> _Job:
     own = software()
     if own != wanted:
         differing = ", ".join(
             f"{name} {there}, not {here}" for (name, there), (_, here) in zip(own, wanted, strict=True) if there != here
         )
         raise DependencyError(f"a worker on {socket.gethostname()} has {differing}: install the same versions there")
-    job = _Job(pickle.loads(content), local=True)
-    job.content, job.origin = content, origin
+    if folder is not None:
+        os.chdir(folder)
+    job = _Job(pickle.loads(content), local=True, folder=folder)
+    job.content, job.origin, job.map = content, origin, number
     return job
 
 

@@ -18,6 +18,7 @@ import pytest
 from greylag import parallel, unknown
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.extract import FeatureExtractor
+from greylag.features.ranked import RunScore
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker
@@ -54,6 +55,19 @@ def test_results_in_order_on_any_backend() -> None:
         assert list(parallel_map(lambda n, plus: n * n + plus, range(700), 3, what="squares")) == expected
     assert list(parallel_map(square, range(700), 3, what="squares", n_jobs=2, prefer="processes")) == expected
     assert list(parallel_map(square, iter(()), what="squares", n_jobs=2)) == []
+
+
+def test_processes_read_the_files_of_now_and_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranking = Ranking("q", "york", ("d1", "d2"), np.array([2.0, 1.0]))
+    index = PositionalIndex.from_texts({"d1": "york", "d2": "york"})
+    for folder, score in (("a", 9.0), ("a", 8.0), ("b", 7.0)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        Path("x.run").write_text(f"q Q0 d1 1 {score} x\nq Q0 d2 2 1 x\n")
+        extractor = FeatureExtractor(index, (RunScore("x.run"),))
+        with joblib.parallel_config("loky", n_jobs=2):
+            found = list(parallel_map(extractor, [ranking] * 4, what="features"))
+        assert [values[0, 0] for values in found] == [score] * 4
 
 
 def test_work_is_in_processes_if_they_are_configured() -> None:
@@ -177,7 +191,7 @@ def test_a_worker_with_other_versions_is_refused() -> None:
     own = parallel.software()
     other = tuple((name, "0.0" if name == "numpy" else number) for name, number in own)
     with pytest.raises(DependencyError, match=r"a worker on .* has numpy [0-9.]+, not 0\.0: install"):
-        parallel._unpacked(b"", ("elsewhere", 1), other)
+        parallel._unpacked(b"", ("elsewhere", 1), other, None, "")
 
 
 @pytest.fixture(scope="module")
