@@ -81,7 +81,8 @@ def relevance_model(
     Returns
     -------
     dict of str to float
-        The terms' probabilities, which sum to 1.
+        The terms' probabilities, which sum to 1. Empty if all weights are 0, as query likelihood may score any number
+        of documents 0.
     """
     weights: dict[str, Any] = {}
     for frequencies, score in zip(documents, scores, strict=True):
@@ -125,6 +126,6 @@ def lucene_query(weights: Mapping[str, float]) -> Any:
 
 
 def _shares(values: Mapping[str, float]) -> dict[str, float]:
-    """The values divided by their sum."""
+    """The values divided by their sum; none if it is 0."""
     total = sum(map(float, values.values()))
-    return {term: float(np.float32(float(value) / total)) for term, value in values.items()}
+    return {term: float(np.float32(float(value) / total)) for term, value in values.items() if total}

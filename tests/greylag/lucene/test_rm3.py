@@ -15,6 +15,7 @@ import greylag
 from greylag.errors import ParameterError
 from greylag.fusion import Union
 from greylag.index import PositionalIndex
+from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.lucene.rm3 import frequent_terms, interpolate, relevance_model
@@ -103,6 +104,17 @@ def test_results_do_not_depend_on_threads(collections: dict[str, tuple[LuceneInd
 def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
     ranking = small.rm3()(Query("9", text))
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
+
+
+def test_feedback_documents_that_all_score_0(tmp_path: Path) -> None:
+    """The term's share is the same in all documents, and below its smoothed share in the collection."""
+    lines = [f'{{"id": "{number}", "contents": "goose unique{number}"}}\n' for number in range(12)]
+    (tmp_path / "docs.jsonl").write_text("".join(lines))
+    build_index(tmp_path / "docs.jsonl", tmp_path / "index")
+    source, query = LuceneIndex(tmp_path / "index").ql().rm3(), Query("1", "goose")
+    assert not source.first(query).scores.any()
+    assert source.expand(query) == {"goos": 0.5}
+    assert source(query) == source.first(query)
 
 
 def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
