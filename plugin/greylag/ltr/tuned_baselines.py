@@ -184,7 +184,7 @@ class BaselineTuning:
             "trained": self.baseline.trained,
             "training_score": best.training_score,
             **(provenance or {}),
-            "queries": list(qids),
+            "queries": list(extract(parameters).select_queries(qids).qids),
         }
         return LinearModel(
             self.baseline.features, best.weights, parameters, objective=str(objective), provenance=made

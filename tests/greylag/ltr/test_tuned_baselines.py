@@ -69,6 +69,20 @@ def test_each_query_is_ranked_by_what_was_tuned_on_the_other_folds(before: tuple
     assert tuning.cross_validate(first, qrels, index, folds=3, seed=5, tag="t", n_jobs=3) == found
 
 
+def test_provenance_has_the_queries_that_were_tuned_on() -> None:
+    index = collection()
+    ranked, qrels = rankings(index)
+    first, *others = (ranking.qid for ranking in ranked)
+    tuning = BaselineTuning(BM25, grid=GRID)
+    assert tuning.fit(ranked, qrels, index).provenance["queries"] == [first, *others]
+    known = {**qrels, first: dict.fromkeys(qrels[first], 0)}
+    assert tuning.fit(ranked, known, index).provenance["queries"] == others
+    for part, model in zip(
+        split_folds([first, *others], 3, 0), tuning.cross_validate(ranked, known, index, folds=3).models, strict=True
+    ):
+        assert model.provenance["queries"] == [qid for qid in others if qid not in part]
+
+
 def test_values_at_an_end_of_the_grid() -> None:
     index = collection()
     ranked, qrels = rankings(index)
