@@ -59,11 +59,14 @@ class MethodOptions:
             return None
         if self.model is None:
             raise ParameterError("--method mrf needs a --model")
-        pairs = [text.partition("=") for text in self.file or []]
-        for name, _, file in pairs:
+        files: dict[str, str] = {}
+        for name, _, file in (text.partition("=") for text in self.file or []):
             if not name or not file:
                 raise ParameterError(f"--file {name} is not of the form NAME=FILE")
-        return LinearModel.load(self.model).with_files({name: file for name, _, file in pairs})
+            if name in files:
+                raise ParameterError(f"--file {name} is given twice: {files[name]} and {file}")
+            files[name] = file
+        return LinearModel.load(self.model).with_files(files)
 
     def stage(self, index: Path, model: LinearModel | None, run: Run | RunFile, reading: Reading) -> Stage:
         """The stage that reranks `run`."""

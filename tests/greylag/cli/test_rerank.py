@@ -64,6 +64,8 @@ def test_features_read_from_other_files(
     assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
     assert "0 of the model's files are called 'x.run'; its files" in refused(*words, "--file", f"x.run={new}")
     assert "--file old.run is not of the form NAME=FILE" in refused(*words, "--file", "old.run")
+    twice = ["--file", f"old.run={new}", "--file", f"old.run={old}"]
+    assert f"--file old.run is given twice: {new} and {old}" in refused(*words, *twice)
     assert "--file is for --method mrf" in refused(
         "rerank", *ranked, "--method", "manifold", "--out", out, "--file", "a=b"
     )
