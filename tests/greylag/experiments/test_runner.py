@@ -86,7 +86,7 @@ def touch(path: Path) -> None:
     [
         lambda folder, patch: (folder / "numbers.txt").write_text("1 2 3 4"),
         lambda folder, patch: touch(folder / "numbers.txt"),
-        lambda folder, patch: patch.setattr(runner, "_code", lambda: "other code"),
+        lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
         lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
         lambda folder, patch: (folder / "out" / "sum.run").unlink(),
         lambda folder, patch: (folder / "out" / "finished.json").unlink(),
@@ -212,12 +212,12 @@ def test_a_missing_package_for_figures_is_an_error_before_any_work(
 
 
 def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = runner._code()
+    before = runner.code()
     package = tmp_path / "greylag_papers"
     package.mkdir()
     (package / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "greylag_papers", raising=False)
-    runner._code.cache_clear()
-    assert runner._code() != before
-    runner._code.cache_clear()
+    runner.code.cache_clear()
+    assert runner.code() != before
+    runner.code.cache_clear()
