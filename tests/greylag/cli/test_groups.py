@@ -13,6 +13,7 @@ from greylag.cli import diversify, rerank, search, train, train_diversity
 from greylag.cli.groups import OnlyFor, flatten, given
 from greylag.diversity.registry import diversifier
 from greylag.errors import ParameterError
+from greylag.lucene import RM3Search
 from greylag.manifold import ManifoldRanker
 from greylag.structured import Coulomb, CuttingPlane
 
@@ -71,10 +72,16 @@ def test_options_of_other_choices_are_refused() -> None:
         given(Fruit("apple", 0), "--kind", "apple")
 
 
+def searched(model: str) -> tuple[Any, ...]:
+    """What a model of `greylag search` consists of."""
+    name, _, expansion = model.partition("+")
+    return (search.MODELS[name], RM3Search) if expansion else (search.MODELS[name],)
+
+
 @pytest.mark.parametrize(
     ("group", "made_by"),
     [
-        (search.ModelOptions, search.MODELS.__getitem__),
+        (search.ModelOptions, searched),
         (train.LearnerOptions, train.LEARNERS.__getitem__),
         (rerank.MethodOptions, {"manifold": ManifoldRanker}.get),
         (diversify.MethodOptions, diversifier),
@@ -87,7 +94,9 @@ def test_defaults_in_help_are_the_librarys(group: Any, made_by: Callable[[str], 
         (option,) = hint.__metadata__
         default = re.search(r"\(default (\S+)\)", option.help)
         for choice in option.choices if default else ():
-            (own,) = [field for field in fields(made_by(choice)) if field.name == name]
+            made = made_by(choice)
+            classes = made if isinstance(made, tuple) else (made,)
+            (own,) = [field for kind in classes for field in fields(kind) if field.name == name]
             assert str(own.default).removesuffix(".0") == default[1]  # type: ignore[index]
             shown += 1
     assert shown
