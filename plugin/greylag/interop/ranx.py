@@ -20,7 +20,7 @@ def run_to_ranx(run: Run) -> Any:
     Raises
     ------
     ParameterError
-        If a query has no documents, which ranx cannot express.
+        If a query has no documents, which ranx cannot express, or ranx would shorten an identifier.
     """
     empty = [ranking.qid for ranking in run.rankings if not len(ranking)]
     if empty or not run.rankings:
@@ -30,6 +30,7 @@ def run_to_ranx(run: Run) -> Any:
         ranking.qid: {docid: float(len(ranking) - rank) for rank, docid in enumerate(ranking.docids)}
         for ranking in run.rankings
     }
+    _check_identifiers(scores)
     return names.imported("ranx", "ranx").Run(scores, name=run.tag)
 
 
@@ -47,7 +48,14 @@ def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str
 
 
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
-    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
+    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains.
+
+    Raises
+    ------
+    ParameterError
+        If ranx would shorten an identifier.
+    """
+    _check_identifiers(qrels)
     return names.imported("ranx", "ranx").Qrels(
         {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
     )
@@ -63,6 +71,13 @@ def qrels_from_ranx(qrels: Any) -> Qrels:
     """
     judged = _dictionary(qrels, "Qrels")
     return {str(qid): {str(docid): int(grade) for docid, grade in own.items()} for qid, own in judged.items()}
+
+
+def _check_identifiers(table: Mapping[str, Mapping[str, Any]]) -> None:
+    """An identifier loses the characters at its end whose code is a multiple of 256, such as U+0100 and U+4E00."""
+    for identifier in (*table, *(docid for own in table.values() for docid in own)):
+        if identifier and ord(identifier[-1]) % 256 == 0:
+            raise ParameterError(f"ranx would drop the last character of the identifier {identifier!r}: rename it")
 
 
 def _dictionary(value: Any, kind: str) -> dict[Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
@@ -18,11 +18,22 @@ ranx = pytest.importorskip("ranx", reason="needs ranx")
 @settings(max_examples=20, deadline=None)
 @given(run=runs(), qrels=QRELS)
 def test_order_and_judgements_survive(run: Run, qrels: dict) -> None:
+    identifiers = [*qrels, *(d for own in qrels.values() for d in own), *(r.qid for r in run.rankings)]
+    assume(all(ord(name[-1]) % 256 for name in [*identifiers, *(d for r in run.rankings for d in r.docids)]))
     back = run_from_ranx(run_to_ranx(run), topics={r.qid: r.query for r in run.rankings})
     assert {r.qid: (r.query, r.docids) for r in back.rankings} == {r.qid: (r.query, r.docids) for r in run.rankings}
     assert back.tag == run.tag
     judged = qrels_from_ranx(qrels_to_ranx(qrels))
     assert judged == {q: {d: max(0, grade) for d, grade in own.items()} for q, own in qrels.items()}
+
+
+@pytest.mark.parametrize("name", ["\u0100", "1\u4e00", "a\U00010000"])
+def test_identifiers_that_ranx_shortens_are_refused(name: str) -> None:
+    assert name not in [*ranx.Qrels({"q": {name: 1}}).qrels["q"].keys()]
+    with pytest.raises(ParameterError, match="ranx would drop the last character"):
+        qrels_to_ranx({"q": {name: 1}})
+    with pytest.raises(ParameterError, match="ranx would drop the last character"):
+        run_to_ranx(Run((Ranking("q", "", (name,), np.zeros(1)),), "r"))
 
 
 def test_ranx_measures_what_greylag_measures() -> None:
