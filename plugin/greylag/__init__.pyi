@@ -68,7 +68,6 @@ from .ltr import read_features as read_features
 from .ltr import train as train
 from .ltr import train_stack as train_stack
 from .ltr import training_data as training_data
-from .ltr import tune as tune
 from .ltr import write_features as write_features
 from .lucene import LuceneIndex as LuceneIndex
 from .lucene import build_index as build_index
@@ -206,7 +205,6 @@ __all__ = [
     "train_stack",
     "training_data",
     "training_examples",
-    "tune",
     "unit_range",
     "write_features",
     "write_qrels",

@@ -5,6 +5,7 @@ from pathlib import Path
 from greylag import (
     CSSVM,
     MMR,
+    BaselineTuning,
     CandidateMaker,
     CoordinateAscent,
     Coulomb,
@@ -39,7 +40,6 @@ from greylag import (
     train,
     training_data,
     training_examples,
-    tune,
     write_run,
 )
 from greylag.diversity import PRESETS
@@ -67,7 +67,7 @@ extractor = FeatureExtractor(index, candidate_pool(["SD"]))
 data: RankingData = training_data(run.rankings, qrels, extractor)
 model: LinearModel = train(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
 held_out: Run = cross_validate(run, qrels, extractor, CoordinateAscent(Objective.parse("AP"), restarts=5)).run
-bm25: LinearModel = tune(baselines.BM25, {"k1": [0.9, 1.2], "b": [0.4]}, run, qrels, index, "AP")
+bm25: LinearModel = BaselineTuning(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
 model.save("model.json")
 reranked: Run = MRFRanker(model, index, transfer=True).run(run)
 scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from greylag.cli.first_stage import search_first
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import Index, Reading, Topics
 from greylag.cli.running import Resumable
@@ -17,7 +18,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Baseline
 from greylag.ltr.tuned_baselines import GRID, BaselineTuning
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.trec import write_run
 
 MODELS: dict[str, tuple[Baseline, ...]] = {
@@ -61,10 +61,7 @@ def tune(
     *before, baseline = MODELS[model]
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
     tuning = BaselineTuning(baseline, objective=measure, grid=values, before=tuple(before))
-    if run is None:
-        rankings = LuceneIndex(index).bm25().run(reading.topics(topics), n_jobs=running.jobs, tag="bm25")
-    else:
-        rankings = reading.run(run, topics)
+    rankings = search_first(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
     judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
     scores: dict[str, Any] = {}
     if held_out.folds is not None and held_out.out_run is not None:

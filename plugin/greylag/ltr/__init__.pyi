@@ -33,7 +33,6 @@ from .training import train as train
 from .training import training_data as training_data
 from .training import useful_features as useful_features
 from .tuned_baselines import BaselineTuning as BaselineTuning
-from .tuned_baselines import tune as tune
 from .tuning import Choice as Choice
 from .tuning import Grid as Grid
 from .tuning import Tuned as Tuned
@@ -82,7 +81,6 @@ __all__ = [
     "train",
     "train_stack",
     "training_data",
-    "tune",
     "tune_on_data",
     "useful_features",
     "write_features",

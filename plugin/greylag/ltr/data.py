@@ -118,7 +118,8 @@ class RankingData:
         ParameterError
             If no query is left.
         """
-        places = [self.qids.index(qid) for qid in qids if qid in self.qids]
+        known = {qid: place for place, qid in enumerate(self.qids)}
+        places = [known[qid] for qid in qids if qid in known]
         if not places:
             raise ParameterError(f"none of the queries {', '.join(qids)} has training data")
         spans = [(int(self.offsets[i]), int(self.offsets[i + 1])) for i in places]

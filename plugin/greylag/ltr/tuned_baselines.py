@@ -13,7 +13,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.baselines import Baseline
 from greylag.ltr.counted import CountedRankings
 from greylag.ltr.cross_validation import CrossValidation, rerank_by_fold, split_folds
-from greylag.ltr.data import Qrels, RankingData
+from greylag.ltr.data import Qrels
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
@@ -22,7 +22,6 @@ from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.ranking import Ranking, Run
 
 _DEFAULTS = FeatureParameters()
-Extract = Callable[[FeatureParameters], RankingData]
 
 GRID: Mapping[str, Sequence[Any]] = {name: STACK_GRID[name] for name in ("mu", "k1", "b", "fb_docs", "fb_terms")}
 """The values to try for each parameter."""
@@ -101,7 +100,7 @@ class BaselineTuning:
             If no query has a relevant document.
         """
         used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
-        return self._fit(self._extractors(used, qrels, index), [one.qid for one in used], index, n_jobs)
+        return self._fit(self._counted(used, qrels, index), [one.qid for one in used], index, n_jobs)
 
     def cross_validate(
         self,
@@ -131,12 +130,12 @@ class BaselineTuning:
         """
         first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
         parts = split_folds(list(first), folds, seed)
-        extractors = self._extractors(first.rankings, qrels, index)
+        counted = self._counted(first.rankings, qrels, index)
         models, seconds = [], []
         for number, test in enumerate(parts, 1):
             start = time.perf_counter()
             own = [qid for qid in first if qid not in test]
-            models.append(self._fit(extractors, own, index, n_jobs, {"fold": number, "folds": folds, "seed": seed}))
+            models.append(self._fit(counted, own, index, n_jobs, {"fold": number, "folds": folds, "seed": seed}))
             seconds.append(time.perf_counter() - start)
             if progress is not None:
                 progress(f"fold {number}: {self.summary(models[-1])}")
@@ -160,23 +159,24 @@ class BaselineTuning:
             if len(own) > 1 and chosen[name] in (min(own), max(own)) and (name, chosen[name]) not in _LIMITS
         ]
 
-    def _extractors(self, rankings: tuple[Ranking, ...], qrels: Qrels, index: PositionalIndex) -> list[Extract]:
-        """For each step, a function from parameters to data, which counts once for all folds."""
-        return [CountedRankings(rankings, qrels, index, step.features).data for step in self._steps]
+    def _counted(self, rankings: tuple[Ranking, ...], qrels: Qrels, index: PositionalIndex) -> list[CountedRankings]:
+        """For each step, its rankings, whose windows are counted once for all folds."""
+        return [CountedRankings(rankings, qrels, index, step.features) for step in self._steps]
 
     def _fit(
         self,
-        extractors: Sequence[Extract],
+        counted: Sequence[CountedRankings],
         qids: Sequence[str],
         index: PositionalIndex,
         n_jobs: int | None,
         provenance: Mapping[str, Any] | None = None,
     ) -> LinearModel:
         objective, parameters = Objective.parse(self.objective), self.base
-        for step, extract in zip(self._steps, extractors, strict=True):
+        for step, rankings in zip(self._steps, counted, strict=True):
             settings = parameter_grid(self.grid, step.tuned, parameters)
-            best = tune_on_data(step, settings, extract, qids, objective, n_jobs=n_jobs)
+            best = tune_on_data(step, settings, rankings.data, qids, objective, n_jobs=n_jobs)
             parameters = best.parameters
+        judged = {ranking.qid for ranking in counted[-1].rankings}
         made = {
             "greylag": __version__,
             "baseline": self.baseline.name,
@@ -184,49 +184,8 @@ class BaselineTuning:
             "trained": self.baseline.trained,
             "training_score": best.training_score,
             **(provenance or {}),
-            "queries": list(extract(parameters).select_queries(qids).qids),
+            "queries": [qid for qid in qids if qid in judged],
         }
         return LinearModel(
             self.baseline.features, best.weights, parameters, objective=str(objective), provenance=made
         ).for_collection(index)
-
-
-def tune(
-    baseline: Baseline,
-    grid: Grid,
-    rankings: Run | Iterable[Ranking],
-    qrels: Qrels,
-    index: PositionalIndex,
-    objective: Objective | str = "AP",
-    *,
-    base: FeatureParameters = _DEFAULTS,
-    n_jobs: int | None = None,
-) -> LinearModel:
-    """Tune a baseline on training queries over a grid of feature parameters, and learn its weights if it has any.
-
-    Parameters
-    ----------
-    baseline, grid, objective, base
-        As in `BaselineTuning`.
-    rankings, qrels, index, n_jobs
-        As in `BaselineTuning.fit`.
-
-    Returns
-    -------
-    LinearModel
-        The first of the best models. Its provenance has the training score.
-
-    Raises
-    ------
-    ParameterError
-        If the grid lacks a tuned parameter, or no query has a relevant document.
-
-    Examples
-    --------
-    >>> grid = {"k1": (0.6, 0.9, 1.2), "b": (0.2, 0.4, 0.6)}
-    >>> model = tune(baselines.BM25, grid, bm25_run, qrels, index, "nDCG@10")  # doctest: +SKIP
-    >>> MRFRanker(model, index).run(bm25_run)  # doctest: +SKIP
-    """
-    return BaselineTuning(baseline, objective=objective, grid=grid, base=base).fit(
-        rankings, qrels, index, n_jobs=n_jobs
-    )

@@ -12,7 +12,7 @@ from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.data import RankingData
 from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
-from greylag.ltr.tuned_baselines import BaselineTuning, tune
+from greylag.ltr.tuned_baselines import BaselineTuning
 from greylag.ltr.tuning import parameter_grid
 from greylag.ranking import Run
 from tests.greylag.ltr.phrases import collection, rankings
@@ -25,7 +25,8 @@ def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
     index = collection()
     ranked, qrels = rankings(index)
     grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
-    model = tune(baseline, grid, ranked, qrels, index, "nDCG@5", base=FeatureParameters(mu=9.0))
+    tuning = BaselineTuning(baseline, objective="nDCG@5", grid=grid, base=FeatureParameters(mu=9.0))
+    model = tuning.fit(ranked, qrels, index)
     objective, scores = Objective("nDCG", 5), {}
     for parameters in parameter_grid(grid, baseline.tuned, FeatureParameters(mu=9.0)):
         data = RankingData.from_rankings(ranked, qrels, FeatureExtractor(index, baseline.features, parameters))
@@ -34,16 +35,17 @@ def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
     assert model.parameters == best
     assert (model.weights, model.provenance["training_score"]) == scores[best]
     assert (model.features, model.objective, model.fingerprint) == (baseline.features, "nDCG@5", index.fingerprint)
-    assert (
-        tune(baseline, grid, Run(tuple(ranked)), qrels, index, objective, base=best, n_jobs=2).weights == model.weights
+    again = BaselineTuning(baseline, objective=objective, grid=grid, base=best).fit(
+        Run(tuple(ranked)), qrels, index, n_jobs=2
     )
+    assert again.weights == model.weights
 
 
 def test_rm3_takes_the_parameters_of_tuned_bm25() -> None:
     index = collection()
     ranked, qrels = rankings(index)
-    first = tune(BM25, GRID, ranked, qrels, index)
-    expected = tune(RM3, GRID, ranked, qrels, index, base=first.parameters)
+    first = BaselineTuning(BM25, grid=GRID).fit(ranked, qrels, index)
+    expected = BaselineTuning(RM3, grid=GRID, base=first.parameters).fit(ranked, qrels, index)
     found = BaselineTuning(RM3, grid=GRID, before=(BM25,)).fit(ranked, qrels, index)
     assert (found.weights, found.parameters) == (expected.weights, expected.parameters)
     assert found.provenance["tuned"] == ["k1", "b", "fb_docs", "fb_terms"]
@@ -87,7 +89,8 @@ def test_values_at_an_end_of_the_grid() -> None:
     index = collection()
     ranked, qrels = rankings(index)
     grid = {"mu": (1.0, 5.0, 9.0), "k1": (0.5,), "b": (0.1, 0.5)}
-    assert BaselineTuning(BM25, grid=grid).at_ends(tune(BM25, grid, ranked, qrels, index)) == ["b"]
+    tuning = BaselineTuning(BM25, grid=grid)
+    assert tuning.at_ends(tuning.fit(ranked, qrels, index)) == ["b"]
     tuning = BaselineTuning(SDM, grid={"mu": (1e-3, 5.0, 1e6)})
     model = tuning.fit(ranked, qrels, index)
     assert (tuning.at_ends(model) == []) == (model.parameters.mu == 5.0)
