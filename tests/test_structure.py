@@ -28,7 +28,7 @@ LEVELS = [
     {"parallel"},
     {"ranking"},
     {"compilation"},
-    {"locks"},
+    {"locks", "stamps"},
     {"files"},
     {"folders", "json_files"},
     {"work_log"},

@@ -17,6 +17,7 @@ import typer
 from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
 from greylag.errors import DependencyError, FormatError, ParameterError
+from greylag.stamps import file_stamp
 
 CONNECTING = 10
 """Seconds to wait for a cluster."""
@@ -135,18 +136,12 @@ def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
                 continue
             seen.add(name)
             if path.is_dir():
-                yield name, [_stamp(file) for file in sorted(path.glob("segments_*"))]
+                yield name, [file_stamp(file) for file in sorted(path.glob("segments_*"))]
             elif not path.is_file():
                 yield None
             else:
-                yield name, _stamp(path)
+                yield name, file_stamp(path)
                 waiting.append(_model(path))
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    """What differs for another file of the same name; a copy or an archive may restore the time of modification."""
-    state = path.stat()
-    return state.st_ino, state.st_size, state.st_ctime_ns
 
 
 def _model(path: Path) -> Any:

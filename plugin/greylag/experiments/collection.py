@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.experiments.config import Experiment, Positive, Settings, file_stamps
+from greylag.experiments.config import Experiment, Positive, Settings
 from greylag.experiments.study import Context
 from greylag.folders import read_mark
 from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
@@ -17,6 +17,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.ranking import Run, Source
+from greylag.stamps import file_stamps
 from greylag.trec import Qrels, read_qrels, read_topics
 
 

@@ -246,10 +246,3 @@ def _fields_at(form: type[BaseModel], place: Iterable[int | str]) -> list[str]:
         if isinstance(part, str) and part in form.model_fields:
             form = part_of(form.model_fields[part]) or form
     return [name for name, field in form.model_fields.items() if not field.exclude]
-
-
-def file_stamps(path: Path) -> list[tuple[str, int, int]]:
-    """The relative path, size and modification time of the file `path`, or of every file in the folder `path`."""
-    files = sorted(below for below in path.rglob("*") if below.is_file()) if path.is_dir() else [path]
-    states = [(str(file.relative_to(path)), file.stat()) for file in files]
-    return [(name, state.st_size, state.st_mtime_ns) for name, state in states]

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import ParameterError
-from greylag.experiments.config import Experiment, check_file_name, file_stamps
+from greylag.experiments.config import Experiment, check_file_name
 from greylag.experiments.figures import check_dependencies
 from greylag.experiments.ir_metadata import describe, versions
 from greylag.experiments.report import write_report
@@ -36,6 +36,7 @@ from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
 from greylag.files import write_text
 from greylag.folders import alone
+from greylag.stamps import file_stamps
 from greylag.trec.runs import write_run
 from greylag.work_log import resuming
 
@@ -190,7 +191,7 @@ def _check_free(out: Path, names: Iterable[str]) -> None:
 
 
 def dependencies(settings: Experiment) -> str:
-    """A digest of all that an outcome depends on: settings, input files (size and time of change), code, versions."""
+    """A digest of all that an outcome depends on: settings, input files (as `file_stamp` sees them), code, versions."""
     depends = {
         "settings": settings.model_dump(mode="json"),
         "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],

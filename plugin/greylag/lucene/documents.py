@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.files import gzip_limit, is_name
 from greylag.json_files import parse_json
+from greylag.stamps import file_stamp
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 
@@ -76,7 +77,7 @@ def guess_collection(docs: Path) -> str:
 
 
 def stamp_documents(docs: Path, collection: str | None) -> str:
-    """A text that differs if documents have changed: SHA-256 (hex) of their files' names, sizes and times.
+    """A text that differs if documents have changed: SHA-256 (hex) of their files' names and stamps (see `file_stamp`).
 
     Parameters
     ----------
@@ -90,8 +91,7 @@ def stamp_documents(docs: Path, collection: str | None) -> str:
     ParameterError
         If `docs` is neither a file nor a folder.
     """
-    states = [(str(path.relative_to(docs.parent)), path.stat()) for path in _paths(docs)]
-    stamps = [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+    stamps = [(str(path.relative_to(docs.parent)), file_stamp(path)) for path in _paths(docs)]
     return hashlib.sha256(json.dumps([collection, stamps]).encode()).hexdigest()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.files import Faults, check_names, is_file, open_atomically, read_blocks
 from greylag.parallel import parallel_map
 from greylag.ranking import Query, Ranking, Run
+from greylag.stamps import Stamp, file_stamp
 from greylag.trec.runs import read_run, run_lines, run_ranking
 
 _REST = rb"[ \t]+\S+[ \t]+\S+[ \t]+\d+[ \t]+[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[ \t]+(\S+)[ \t]*\n"
@@ -67,7 +67,7 @@ class RunFile:
     def __init__(self, path: Path, tag: str, queries: Mapping[str, str], spans: Sequence[tuple[int, int]]) -> None:
         self.path, self.tag, self._queries = path, tag, queries
         self._sizes, self._lines = array("q", (size for size, _ in spans)), array("q", (lines for _, lines in spans))
-        self._state = _state(path)
+        self._stamp = file_stamp(path)
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -88,7 +88,7 @@ class RunFile:
         line = 1
         for query, size, lines in zip(self._queries.values(), self._sizes, self._lines, strict=True):
             content = stream.read(size)
-            _check_unchanged(self.path, self._state)
+            _check_unchanged(self.path, self._stamp)
             yield QueryLines(self.path, line, content, query)
             line += lines
 
@@ -203,7 +203,7 @@ def _scan(path: str | Path, topics: Mapping[str, str] | None) -> RunFile | None:
     """The queries of a file and where their lines are; None if something about it is unusual."""
     queries: dict[str, str] = {}
     spans: list[tuple[int, int]] = []
-    tag, current, state = "", b"", _state(path)
+    tag, current, stamp = "", b"", file_stamp(path)
     for block in _whole_lines(path):
         if not _is_plain(block):
             return None
@@ -223,7 +223,7 @@ def _scan(path: str | Path, topics: Mapping[str, str] | None) -> RunFile | None:
                 spans.append((end - match.start(), lines))
         if end != len(block):
             return None
-    _check_unchanged(path, state)
+    _check_unchanged(path, stamp)
     return RunFile(Path(path), tag, queries, spans) if queries else None
 
 
@@ -267,11 +267,6 @@ class _Stream:
         return joined[:size]
 
 
-def _state(path: str | Path) -> tuple[int, int]:
-    state = os.stat(path)
-    return state.st_size, state.st_mtime_ns
-
-
-def _check_unchanged(path: str | Path, state: tuple[int, int]) -> None:
-    if _state(path) != state:
+def _check_unchanged(path: str | Path, stamp: Stamp) -> None:
+    if file_stamp(path) != stamp:
         raise FormatError(path, None, "has changed while it was read; run the command again")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import config
-from greylag.experiments.config import Experiment, check_fields, file_stamps, read_yaml
+from greylag.experiments.config import Experiment, check_fields, read_yaml
 
 
 class Part(config.Settings):
@@ -156,12 +156,3 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.path("./d") == tmp_path / "configs" / "d"
     own = check_fields(tmp_path / "configs" / "x.yaml", {"name": "x"}, Sample)
     assert own.path("d") == tmp_path / "configs" / "d"
-
-
-def test_file_stamps(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "b.txt").write_text("12")
-    (tmp_path / "c.txt").write_text("1")
-    stamps = file_stamps(tmp_path)
-    assert [stamp[:2] for stamp in stamps] == [("a/b.txt", 2), ("c.txt", 1)]
-    assert file_stamps(tmp_path / "c.txt") == [(".", *stamps[1][1:])]
