@@ -272,7 +272,7 @@ def time_query(opened: Opened, fold: Fold) -> Table:
     caption = (
         f"A query, mean over {len(topics)}: time of one core, and memory of Python at its peak, without that of the JVM"
     )
-    return Table(caption, ("", "milliseconds", "MB"), rows, decimals=1)
+    return Table(caption, ("", "milliseconds", "MiB"), rows, decimals=1)
 
 
 def file_name(system: str) -> str:

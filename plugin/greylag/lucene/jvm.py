@@ -239,7 +239,7 @@ def _launch(heap: str) -> None:
     except JavaException as error:
         raise DependencyError(
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
-            "call greylag.lucene.start_jvm() before anything else starts a JVM"
+            "call greylag.start_jvm() before anything else starts a JVM"
         ) from error
 
 

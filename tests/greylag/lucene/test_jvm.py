@@ -306,7 +306,7 @@ def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: Lu
     last = done.stderr.splitlines()[-1]
     assert int(done.stdout) < jvm.OLDEST_JAVA
     assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini (")
-    assert last.endswith("): call greylag.lucene.start_jvm() before anything else starts a JVM")
+    assert last.endswith("): call greylag.start_jvm() before anything else starts a JVM")
 
 
 def test_the_remedy_for_an_old_java(small: LuceneIndex) -> None:
