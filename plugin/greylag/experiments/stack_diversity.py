@@ -121,6 +121,7 @@ class Diversifiers:
         return SVMDiv(model, self.index, depth=option.depth, k=option.k)
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, Scores]:
-        """The scores by subtopic of BM25, the stack, and what follows the stack."""
+        """The scores by subtopic of BM25, the stack, and what follows the stack, on the topics that they rank."""
         shown = ["BM25", STACK, *(system for system in runs if system.startswith(AFTER))]
-        return {system: evaluate_by_subtopic(runs[system], self.subtopics, [self.option.measure]) for system in shown}
+        known = {qid: self.subtopics[qid] for qid in runs[STACK] if qid in self.subtopics}
+        return {system: evaluate_by_subtopic(runs[system], known, [self.option.measure]) for system in shown}

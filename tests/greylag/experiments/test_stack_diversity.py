@@ -86,6 +86,8 @@ def test_nothing_is_learned_from_the_test_queries() -> None:
 
 def test_scores_of_what_was_ranked() -> None:
     runs = {system: Run(tuple(own.values()), "x") for system, own in diversified().rankings.items()}
-    found = Diversifiers(OPTION, SUBTOPICS, {}, INDEX, 1).scores({"BM25": runs["stack"], **runs})
+    unranked = {"other": SUBTOPICS[QIDS[0]]}
+    found = Diversifiers(OPTION, {**SUBTOPICS, **unranked}, {}, INDEX, 1).scores({"BM25": runs["stack"], **runs})
     assert list(found) == ["BM25", *runs]
+    assert found["stack"].qids == tuple(QIDS)
     assert found["stack, then xQuAD"].means[0] > found["stack"].means[0]
