@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.runtime.nrt import rtsys
 
 _REMEDY = "set NUMBA_CACHE_DIR to a writable folder"
 _log = logging.getLogger("greylag")
@@ -74,7 +75,12 @@ def _guard(functions: Any) -> None:
         except Exception as error:
             _warn(f"Numba's cache cannot be emptied ({type(error).__name__}: {error})")
 
-    load = guarded(functions.load_overload, empty)
+    def read(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)  # all that machine code needs; Numba would load its whole compiler first
+        with functions._guard_against_spurious_io_errors():
+            return functions._load_overload(signature, context)
+
+    load = guarded(read, empty)
 
     def loaded(*arguments: Any) -> Any:
         found = load(*arguments)

@@ -57,6 +57,37 @@ def test_a_damaged_cache_is_replaced(folder: Path) -> None:
     assert run(folder) == ("42 1\n", "")
 
 
+EVERYTHING = """
+import sys
+import numpy as np
+from greylag.compilation import compiled
+
+@compiled()
+def inner(x):
+    if x.size == 0:
+        raise ValueError("nothing")
+    return np.append(x, x.sum())
+
+@compiled()
+def outer(word, x):
+    numbers = {word: 7}
+    return numbers[word], hash(word), inner(x).max(), x @ x, np.log1p(x[0])
+
+print(outer("dog", np.array([3.0, 1.0])) == (7, hash("dog"), 4.0, 10.0, np.log(4.0)))
+without = "numba.typed.typedlist" not in sys.modules
+try: inner(np.empty(0))
+except ValueError as error: print(error)
+print(without, sum(outer.stats.cache_hits.values()), sum(inner.stats.cache_hits.values()))
+"""
+
+
+def test_cached_code_runs_without_the_compiler(folder: Path) -> None:
+    """Memory, hashes of texts, BLAS, log1p and exceptions work."""
+    (folder / "module.py").write_text(EVERYTHING)
+    assert run(folder)[0] == "True\nnothing\nFalse 0 0\n"
+    assert run(folder)[0] == "True\nnothing\nTrue 1 1\n"
+
+
 def test_compiling_is_announced_once(folder: Path) -> None:
     more = "\n\n@compiled()\ndef thrice(x):\n    return 3 * x\n\nthrice(1)\n"
     (folder / "module.py").write_text(MODULE.replace("basicConfig(", "basicConfig(level=logging.INFO, ") + more)

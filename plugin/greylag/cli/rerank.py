@@ -17,8 +17,7 @@ from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
-from greylag.manifold.graph import Graph
-from greylag.manifold.stage import Confidence, ManifoldRanker
+from greylag.manifold.choices import Confidence, Graph
 from greylag.ranking import Run, Stage
 from greylag.trec import RunFile, write_rankings
 
@@ -73,6 +72,8 @@ class MethodOptions:
         options = given(self, "--method", self.method)
         if model is not None:
             return MRFRanker(model, PositionalIndex.from_lucene(index), transfer=self.transfer)
+        from greylag.manifold.stage import ManifoldRanker
+
         if self.feedback is not None:
             options["feedback"] = reading.qrels(self.feedback, run)
         return ManifoldRanker(PositionalIndex.from_lucene(index), **options)

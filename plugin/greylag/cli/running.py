@@ -109,8 +109,7 @@ def dependencies(command: str, values: Mapping[str, Any]) -> Callable[[], str] |
         return None
 
     def digest() -> str:
-        from greylag.experiments.ir_metadata import versions
-        from greylag.experiments.runner import code
+        from greylag.experiments.software import code, versions
 
         content = [command, settings, stamps, code(), versions()]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
@@ -126,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
     """The files that options, features and models name, with their states; None for one that cannot be read twice."""
-    from greylag.experiments.config import named_files
+    from greylag.features.named_files import named_files
 
     waiting, seen = list(values), set()
     while waiting:

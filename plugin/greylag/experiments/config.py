@@ -19,9 +19,9 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from greylag.errors import FormatError, GreylagError, ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import parse_measure
-from greylag.features.spec import feature_files, parse_features
+from greylag.features.named_files import named_files
 from greylag.files import read_bytes
 from greylag.ltr.objectives import Objective
 
@@ -107,28 +107,6 @@ class Experiment(Settings):
         yield from map(
             self.path, named_files(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"}))
         )
-
-
-def named_files(value: Any) -> Iterator[str]:
-    """The texts in a value of JSON, and the files of those that are features. Most of them name no file."""
-    for text in _texts(value):
-        yield from [text, *_files_of_features(text)]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
-
-
-def _files_of_features(text: str) -> list[str]:
-    """The files that features are read from, such as that of ``run:FILE``; none if the text is not of features."""
-    try:
-        return feature_files(parse_features(text))
-    except GreylagError:
-        return []
 
 
 class _Loader(yaml.SafeLoader):

@@ -8,32 +8,18 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shlex
 import sys
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from greylag.evaluation import parse_measure
+from greylag.experiments.software import versions
 from greylag.ranking import Run
-
-
-@cache  # reading them takes a quarter of a second
-def versions() -> dict[str, str]:
-    """The versions of Python, greylag and each installed package that greylag requires."""
-    found = {"Python": platform.python_version(), "greylag": version("greylag")}
-    for requirement in sorted(requires("greylag") or ()):
-        name = re.split(r"[^\w.-]", requirement)[0]
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # an optional package
-            continue
-    return found
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:

@@ -22,16 +22,16 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from greylag.errors import ParameterError
 from greylag.experiments.config import Experiment, check_file_name
 from greylag.experiments.figures import check_dependencies
-from greylag.experiments.ir_metadata import describe, versions
+from greylag.experiments.ir_metadata import describe
 from greylag.experiments.report import write_report
+from greylag.experiments.software import code, versions
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
 from greylag.files import write_text
@@ -199,18 +199,6 @@ def dependencies(settings: Experiment) -> str:
         "versions": versions(),
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
-
-
-@cache
-def code() -> str:
-    """A digest of the source of greylag and greylag_papers."""
-    digest = hashlib.sha256()
-    for package in ("greylag", "greylag_papers"):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _read_finished(out: Path) -> dict[str, Any]:

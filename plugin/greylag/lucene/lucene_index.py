@@ -128,9 +128,7 @@ class LuceneIndex:
     @calls_java
     def analyze(self, text: str) -> list[str]:
         """The index terms of `text`, in order, by Anserini's English analyzer or that of `from_searcher`."""
-        tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text)
-        joined = java_class("org.apache.commons.lang3.StringUtils").join(tokens.iterator(), "\n")
-        return joined.split("\n") if joined else []
+        return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text).toArray())
 
     @calls_java
     def statistics(self) -> Statistics:

@@ -1,6 +1,7 @@
+from .choices import Confidence as Confidence
+from .choices import Graph as Graph
 from .graph import Affinity as Affinity
 from .graph import AffinityGraph as AffinityGraph
-from .graph import Graph as Graph
 from .graph import InnerProductGraph as InnerProductGraph
 from .graph import affinity_graph as affinity_graph
 from .random_walks import generalised_pagerank as generalised_pagerank
@@ -14,7 +15,6 @@ from .ranking import manifold_ranking as manifold_ranking
 from .ranking import normalised_rank as normalised_rank
 from .ranking import query_vector as query_vector
 from .ranking import rank as rank
-from .stage import Confidence as Confidence
 from .stage import ManifoldRanker as ManifoldRanker
 from .validation import Choice as Choice
 from .validation import choose_parameters as choose_parameters

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from greylag.errors import ParameterError
+from greylag.manifold.choices import Graph
 from greylag.ranking import FloatArray, IntArray
 
-Graph = Literal["connecting", "knn", "mutual_knn", "full"]
 Affinity = Literal["rbf", "inner_product"]
 
 SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from greylag.errors import ParameterError
-from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
+from greylag.manifold.choices import Graph
+from greylag.manifold.graph import Affinity, AffinityGraph, InnerProductGraph, affinity_graph
 from greylag.manifold.solvers import conjugate_gradients, direct, inverse_root_degree, iteration, spreading, steps
 from greylag.ranking import FloatArray
 

@@ -11,12 +11,12 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.manifold.graph import Affinity, Graph, affinity_graph
+from greylag.manifold.choices import Confidence, Graph
+from greylag.manifold.graph import Affinity, affinity_graph
 from greylag.manifold.ranking import manifold_ranking, rank
 from greylag.ranking import FloatArray, Ranking, Stage, rerank_known, unit_range
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
-Confidence = Literal["query", "scores"]
 Similarity = Literal["cosine", "rbf"]
 AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
-from greylag.manifold.graph import Affinity, Graph, affinity_graph
+from greylag.manifold.choices import Graph
+from greylag.manifold.graph import Affinity, affinity_graph
 from greylag.manifold.random_walks import generalised_pagerank
 from greylag.manifold.ranking import degrees, query_vector
 from greylag.ranking import FloatArray, IntArray

@@ -9,18 +9,8 @@ from importlib.metadata import version
 import pytest
 import yaml
 
-from greylag.experiments.ir_metadata import describe, versions
+from greylag.experiments.ir_metadata import describe
 from greylag.ranking import Run
-
-
-def test_versions_are_those_of_the_required_packages() -> None:
-    found = versions()
-    assert list(found)[:2] == ["Python", "greylag"]
-    assert found["Python"] == platform.python_version()
-    assert {name: found[name] for name in ("numpy", "scipy", "numba", "clarabel", "pyserini")} == {
-        name: version(name) for name in ("numpy", "scipy", "numba", "clarabel", "pyserini")
-    }
-    assert all(found.values())
 
 
 def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:

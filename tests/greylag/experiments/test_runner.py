@@ -209,15 +209,3 @@ def test_a_missing_package_for_figures_is_an_error_before_any_work(
     finished = run_study(replace(STUDY, run=without_report, figures=False), settings, tmp_path / "out")
     assert finished == Finished({"all": {"sum": 6.0}}, TABLES)
     assert set(files(tmp_path / "out")) == FILES - {"report.html"}
-
-
-def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = runner.code()
-    package = tmp_path / "greylag_papers"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "greylag_papers", raising=False)
-    runner.code.cache_clear()
-    assert runner.code() != before
-    runner.code.cache_clear()
