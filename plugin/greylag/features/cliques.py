@@ -33,7 +33,7 @@ class QueryTerms(NamedTuple):
     Parameters
     ----------
     vocabulary : int array, shape (v,)
-        Distinct term numbers, -1 for a term that the collection lacks.
+        Distinct term numbers, -1 for a term that the collection lacks; those of the query first.
     terms : int array, shape (t,)
         The query, in order, as places in `vocabulary`.
     expansion : int array, shape (e,)
@@ -46,6 +46,11 @@ class QueryTerms(NamedTuple):
     terms: IntArray
     expansion: IntArray
     probabilities: FloatArray
+
+    @property
+    def of_query(self) -> IntArray:
+        """The part of the vocabulary that the query has."""
+        return self.vocabulary[: self.terms.max(initial=-1) + 1]
 
     @classmethod
     def of(cls, index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters, *, expand: bool) -> QueryTerms:

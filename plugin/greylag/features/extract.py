@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from greylag import unknown
-from greylag.features.cliques import CliqueSets, QueryTerms, query_cliques
+from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.counts import FeatureCounts, GroupCounts
 from greylag.features.derived import derive, plain_features
 from greylag.features.feature import Evidence, Feature, Values
@@ -24,8 +24,10 @@ from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
-from greylag.features.windows import locate, occurrences
+from greylag.features.windows import occurrences, term_occurrences
+from greylag.index.arrays import Int32Array
 from greylag.index.positional import PositionalIndex
+from greylag.index.shard import Located
 from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
@@ -213,29 +215,33 @@ class FeatureExtractor:
         """The counts of documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
         query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
-        located = locate(self.index.postings_offsets, self.index.postings_docs, query.vocabulary, numbers[rows])
-        return tuple(self._count_group(group, query, located, rows) for group in self._groups)
+        located = self.index.locate(query.of_query, numbers[rows])
+        return tuple(
+            self._count_expansion(group, query, numbers[rows], rows)
+            if group.expands
+            else self._count_group(group, query, located, rows)
+            for group in self._groups
+        )
 
-    def _count_group(
-        self, group: _Group, query: QueryTerms, located: tuple[IntArray, IntArray, IntArray], rows: IntArray
-    ) -> GroupCounts:
+    def _count_group(self, group: _Group, query: QueryTerms, located: Located, rows: IntArray) -> GroupCounts:
         """The counts of a group in located documents, which are these rows of the ranking."""
         found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
         table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile)
-        if group.expands:  # the index has the counts of single terms
-            cf, df = self.index.collection_frequencies, self.index.document_frequencies
-            collection = np.stack([cf[table.cliques], df[table.cliques]])
-        elif len(found.rows):
+        if len(found.rows):
             collection = self._statistics.counts(table)
         else:
             collection = np.zeros((2, 0, len(group.windows)), dtype=np.int64)
-        offsets, documents, codes, tf = occurrences(
-            group.ordered, found.rows, *located, self.index.postings_starts, self.index.positions, group.widths,
-            table.overlap, table.per_term,
-        )  # fmt: skip
-        cliques = np.array([0, len(found.rows)])
-        in_ranking = rows.astype(np.int32)[documents]
-        return GroupCounts(cliques, found.multiplicity.T, collection, offsets, in_ranking, codes, tf)
+        occurring = occurrences(group.ordered, found.rows, *located, group.widths, table.overlap, table.per_term)
+        return _group_counts(found, collection, occurring, rows)
+
+    def _count_expansion(self, group: _Group, query: QueryTerms, documents: IntArray, rows: IntArray) -> GroupCounts:
+        """The counts of the expansion's terms, which need no positions, in ascending documents of these rows."""
+        found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
+        terms = found.terms[:, 0]
+        cf, df = self.index.collection_frequencies[terms], self.index.document_frequencies[terms]
+        collection = np.repeat(np.stack([cf, df])[:, :, None], len(group.windows), axis=2)
+        occurring = term_occurrences(self.index.frequencies(terms, documents), len(group.windows))
+        return _group_counts(found, collection, occurring, rows)
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """The values of a group's features, shape (documents, features)."""
@@ -288,3 +294,16 @@ class FeatureExtractor:
         collection = CollectionStatistics.of(self.index)
         used = sorted({base.function for base in self._bases if isinstance(base, FeatureSpec)})
         return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
+
+
+def _group_counts(
+    found: QueryCliques,
+    collection: IntArray,
+    occurring: tuple[IntArray, Int32Array, Int32Array, Int32Array],
+    rows: IntArray,
+) -> GroupCounts:
+    """The counts of a query's cliques from their `windows.occurrences` in documents, which are these rows."""
+    offsets, documents, codes, tf = occurring
+    cliques = np.array([0, len(found.rows)])
+    in_ranking = rows.astype(np.int32)[documents]
+    return GroupCounts(cliques, found.multiplicity.T, collection, offsets, in_ranking, codes, tf)

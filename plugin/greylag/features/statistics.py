@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.features.cliques import ABSENT, FILLER
 from greylag.features.spec import UNLIMITED, Window
 from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
-from greylag.features.windows import collection_counts
+from greylag.features.windows import add_counts, occurrences
 from greylag.index.positional import PositionalIndex
+from greylag.index.shard import UNKNOWN, Located, Shard
 from greylag.ranking import IntArray
 
 _FILE = "windows.sqlite"
@@ -35,7 +37,7 @@ class CliqueTable:
     ordered : bool
         Whether the order of terms matters.
     cliques : int array, shape (cliques, largest)
-        Term numbers, as `windows.collection_counts` takes them.
+        Term numbers, `UNKNOWN` for a term that the collection lacks, padded with `FILLER`.
     windows : tuple of Window
         All of the same order.
     profile : "indri", "galago" or "inquery"
@@ -69,6 +71,17 @@ class CliqueTable:
         digest.update(self.cliques.tobytes())
         return digest.digest()
 
+    def rows(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """The terms of some cliques, and these cliques as rows of places among the terms, padded with `ABSENT`."""
+        cliques = self.cliques[places]
+        vocabulary = np.unique(cliques[cliques != FILLER])
+        return vocabulary, np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
+
+    def add_counts(self, rows: IntArray, located: Located, places: IntArray, counts: IntArray) -> None:
+        """Add what `rows` gives, where its terms are located, to cf and df, shape (2, cliques, windows)."""
+        offsets, _, codes, tf = occurrences(self.ordered, rows, *located, self.widths, self.overlap, self.per_term)
+        add_counts(offsets, codes, tf, self.widths, places, counts)
+
 
 class WindowStatistics:
     """The counts of windows over one collection.
@@ -84,7 +97,7 @@ class WindowStatistics:
 
     def __init__(self, index: PositionalIndex) -> None:
         self.index = index
-        self._store = None if index.folder is None else CountStore(index.folder / _FILE)
+        self._store = None if index.shard.folder is None else CountStore(index.shard.folder / _FILE)
         self._known: dict[bytes, IntArray] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -97,7 +110,7 @@ class WindowStatistics:
             shape = (2, len(table.cliques), len(table.windows))
             known = self._store.load(key, shape) if self._store else None
             if known is None:
-                known = self._compute(table)
+                known = collection_counts(self.index.shard, table)
                 if self._store:
                     self._store.save(key, known)
             self._remember(key, known)
@@ -112,10 +125,24 @@ class WindowStatistics:
                 self._bytes += counts.nbytes
             self._known[key] = counts
 
-    def _compute(self, table: CliqueTable) -> IntArray:
-        index = self.index
-        counts: IntArray = collection_counts(
-            table.ordered, table.cliques, index.postings_offsets, index.postings_docs, index.postings_starts,
-            index.positions, table.widths, table.overlap, table.per_term, index.n_documents,
-        )  # fmt: skip
-        return counts
+
+def collection_counts(shard: Shard, table: CliqueTable) -> IntArray:
+    """Cf and df of each clique of a table within each window over all documents of a shard.
+
+    The cliques with the same rarest term are counted together, in the documents that have it.
+    """
+    cliques, df = table.cliques, shard.document_frequencies
+    counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
+    known, single = (cliques != UNKNOWN).all(axis=1), (cliques != FILLER).sum(axis=1) == 1
+    alone = cliques[known & single, 0]
+    counts[:, known & single] = np.stack([shard.collection_frequencies[alone], df[alone]])[:, :, None]
+    several = np.flatnonzero(known & ~single)
+    if len(several):
+        frequencies = np.where(cliques[several] == FILLER, shard.n_documents + 1, df[cliques[several]])
+        rarest = cliques[several, frequencies.argmin(axis=1)]
+        for term in np.unique(rarest):
+            places = several[rarest == term]
+            vocabulary, rows = table.rows(places)
+            for documents in shard.documents_of(int(term), len(vocabulary)):
+                table.add_counts(rows, shard.locate(vocabulary, documents), places, counts)
+    return counts

@@ -1,4 +1,4 @@
-"""Compiled window counting, in the documents of a ranking and over the whole collection.
+"""Compiled window counting in located documents.
 
 The matches of a clique are found in one pass over the positions of its terms for all widths at once, since a width only
 decides which of the matches count. The tests compare it with a direct implementation of the definition.
@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from greylag.compilation import compiled
-from greylag.errors import CollectionError
-from greylag.features.cliques import FILLER
-from greylag.index.arrays import DAMAGED, Int32Array
+from greylag.index.arrays import Int32Array, offsets
 from greylag.ranking import IntArray
 
 _jit = compiled(error_model="numpy")
@@ -21,16 +19,6 @@ _jit_inline = compiled(error_model="numpy", inline="always")  # where a call wou
 NEVER = 1 << 62
 MANY = -1
 _ROOM = 1024  # occurrences, at first
-_BLOCK = 1 << 14  # numbers in memory while a collection is counted
-
-
-@_jit
-def _span(offsets: IntArray, number: int, size: int) -> tuple[int, int]:
-    """Where a term's postings, or a posting's positions, begin and end in an array of the given size."""
-    begin, end = offsets[number], offsets[number + 1]
-    if begin < 0 or end < begin or end > size:
-        raise CollectionError(DAMAGED)
-    return begin, end
 
 
 @_jit
@@ -127,50 +115,6 @@ def count(
 
 
 @_jit
-def locate(postings_offsets: IntArray, postings_docs: Int32Array, terms: IntArray, documents: IntArray) -> Any:
-    """Locate query terms in some documents.
-
-    Parameters
-    ----------
-    terms : shape (t,)
-        Term numbers, -1 for a term that the collection lacks.
-    documents : shape (n,)
-        Ascending document numbers.
-
-    Returns
-    -------
-    postings : shape (t, n)
-        The posting of the term in the document, or -1.
-    having : shape (t * n,)
-        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as ascending places in `documents`.
-    offsets : shape (t + 1,)
-    """
-    n = len(documents)
-    postings = np.full((len(terms), n), -1, np.int64)
-    having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
-    for t in range(len(terms)):
-        found = offsets[t]
-        first = end = 0
-        if terms[t] >= 0:
-            first, end = _span(postings_offsets, terms[t], len(postings_docs))
-        skip = end - first > 16 * n  # search long lists, scan short ones
-        for d in range(n):
-            if skip:
-                first += np.searchsorted(postings_docs[first:end], documents[d])
-            else:
-                while first < end and postings_docs[first] < documents[d]:
-                    first += 1
-            if first == end:
-                break
-            if postings_docs[first] == documents[d]:
-                postings[t, d] = first
-                having[found] = d
-                found += 1
-        offsets[t + 1] = found
-    return postings, having, offsets
-
-
-@_jit
 def _complete(clique: IntArray, size: int, postings: IntArray, d: int) -> bool:
     """Whether document `d` has all terms of a clique."""
     for j in range(size):  # noqa: SIM110 - Numba has no all()
@@ -186,7 +130,7 @@ def _occur(
     size: int,
     postings: IntArray,
     d: int,
-    postings_starts: IntArray,
+    starts: IntArray,
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
@@ -204,7 +148,7 @@ def _occur(
     single = True
     for j in range(size):
         posting = postings[clique[j], d]
-        at[j], ends[j] = _span(postings_starts, posting, len(positions))
+        at[j], ends[j] = starts[posting], starts[posting + 1]
         single &= ends[j] - at[j] == 1
     found = MANY
     if single:
@@ -233,7 +177,7 @@ def occurrences(
     postings: IntArray,
     having: IntArray,
     having_offsets: IntArray,
-    postings_starts: IntArray,
+    starts: IntArray,
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
@@ -245,7 +189,8 @@ def occurrences(
     ----------
     cliques : shape (cliques, largest)
         Rows of `postings`, padded with -1.
-    postings, having, having_offsets : from `locate`
+    postings, having, having_offsets, starts, positions
+        As in `Located`.
     widths : shape (widths,)
     overlap, per_term : bool
         As in `CliqueTable`.
@@ -274,7 +219,7 @@ def occurrences(
             if not _complete(cliques[c], size, postings, d):
                 continue
             width = _occur(
-                ordered, cliques[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
+                ordered, cliques[c], size, postings, d, starts, positions, widths, overlap, per_term,
                 at, ends, copies, last, tf,
             )  # fmt: skip
             if width > widest or (width == MANY and tf.max() == 0):
@@ -291,6 +236,16 @@ def occurrences(
             n += 1
         offsets[c + 1] = n
     return offsets, documents[:n].copy(), codes[:n].copy(), several[:m].copy()
+
+
+def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
+    """What `occurrences` returns for terms, from their tf in documents, shape (terms, documents)."""
+    terms, documents = np.nonzero(frequencies)
+    tf = frequencies[terms, documents]
+    several = tf > 1
+    codes = np.where(several, -several.cumsum(dtype=np.int32), np.int32(0))
+    counts = np.bincount(terms, minlength=len(frequencies))
+    return offsets(counts), documents.astype(np.int32), codes, np.repeat(tf[several, None], n_windows, axis=1)
 
 
 @_jit
@@ -311,120 +266,24 @@ def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int, per_te
 
 
 @_jit
-def collection_counts(
-    ordered: bool,
-    cliques: IntArray,
-    postings_offsets: IntArray,
-    postings_docs: Int32Array,
-    postings_starts: IntArray,
-    positions: Int32Array,
-    widths: IntArray,
-    overlap: bool,
-    per_term: bool,
-    collection_size: int,
-) -> IntArray:
-    """Count each clique within each width over the whole collection, a block of documents at a time.
+def add_counts(
+    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, places: IntArray, out: Any
+) -> None:
+    """Add the occurrences of cliques to cf and df.
 
     Parameters
     ----------
-    cliques : shape (cliques, largest)
-        Term numbers, -1 for a term that the collection lacks, padded with `FILLER`.
-
-    Returns
-    -------
-    shape (2, cliques, widths)
+    offsets, codes, tf
+        As `occurrences` returns them.
+    widths : shape (widths,)
+    places : shape (cliques,)
+        The place of each clique in `out`.
+    out : shape (2, all cliques, widths)
         Cf and df.
     """
-    out = np.zeros((2, len(cliques), len(widths)), np.int64)
-    largest, n_widths = cliques.shape[1], len(widths)
-    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
-    _count_terms(cliques, postings_offsets, postings_starts, len(postings_docs), out)
-    vocabulary, rows = _several_terms(cliques)
-    next_posting, last_posting, n_documents = np.empty_like(vocabulary), np.empty_like(vocabulary), 0
-    for t, term in enumerate(vocabulary):
-        next_posting[t], last_posting[t] = _span(postings_offsets, term, len(postings_docs))
-        if next_posting[t] < last_posting[t]:
-            n_documents = max(n_documents, postings_docs[last_posting[t] - 1] + 1)
-    block = max(1, min(n_documents, _BLOCK // max(1, len(vocabulary))))
-    postings = np.full((len(vocabulary), block), -1, np.int64)
-    having, offsets = np.empty(len(vocabulary) * block, np.int64), np.zeros(len(vocabulary) + 1, np.int64)
-    for start in range(0, min(n_documents, collection_size), block):
-        _fill(start, postings_docs, next_posting, last_posting, postings, having, offsets)
-        for c in range(len(cliques)):
-            if rows[c, 0] < 0:
-                continue
-            size, rarest = _rarest(rows[c], offsets)
-            for d in having[offsets[rarest] : offsets[rarest + 1]]:
-                if not _complete(rows[c], size, postings, d):
-                    continue
-                width = _occur(
-                    ordered, rows[c], size, postings, d, postings_starts, positions, widths, overlap, per_term,
-                    at, ends, copies, last, tf,
-                )  # fmt: skip
-                for w in range(n_widths):
-                    matches = tf[w] if width == MANY else int(width <= widths[w])
-                    out[0, c, w] += matches
-                    out[1, c, w] += matches > 0
-    if np.any(next_posting != last_posting) or np.any(out[0] < out[1]):
-        raise CollectionError(DAMAGED)
-    return out
-
-
-@_jit
-def _count_terms(
-    cliques: IntArray, postings_offsets: IntArray, postings_starts: IntArray, size: int, out: IntArray
-) -> None:
-    """Set the counts of the cliques of one term, which the index has."""
-    for c in range(len(cliques)):
-        term = cliques[c, 0]
-        if term >= 0 and (cliques.shape[1] == 1 or cliques[c, 1] == FILLER):
-            first, end = _span(postings_offsets, term, size)
-            out[0, c, :], out[1, c, :] = postings_starts[end] - postings_starts[first], end - first
-
-
-@_jit
-def _several_terms(cliques: IntArray) -> tuple[IntArray, IntArray]:
-    """The terms of the cliques of several known terms, and these cliques as places among them.
-
-    Rows are padded with -1; the rows of other cliques are -1 altogether.
-    """
-    rows = np.full(cliques.shape, -1, np.int64)
-    for c in range(len(cliques)):
-        known = cliques.shape[1] > 1 and cliques[c, 1] != FILLER
-        for term in cliques[c]:
-            known &= term != -1
-        if known:
-            rows[c] = np.maximum(cliques[c], -1)
-    vocabulary = np.unique(rows)
-    vocabulary = vocabulary[vocabulary >= 0]
-    for c in range(len(rows)):
-        for j, term in enumerate(rows[c]):
-            if term >= 0:
-                rows[c, j] = np.searchsorted(vocabulary, term)
-    return vocabulary, rows
-
-
-@_jit
-def _fill(
-    start: int,
-    postings_docs: Int32Array,
-    next_posting: IntArray,
-    last_posting: IntArray,
-    postings: IntArray,
-    having: IntArray,
-    offsets: IntArray,
-) -> None:
-    """Locate terms in the next block of documents, as `locate` does, in the buffers of the previous block."""
-    for t in range(len(postings)):
-        postings[t, having[offsets[t] : offsets[t + 1]]] = -1
-    for t in range(len(postings)):
-        posting, found = next_posting[t], offsets[t]
-        while posting < last_posting[t] and postings_docs[posting] < start + postings.shape[1]:
-            d = postings_docs[posting] - start
-            if d < 0 or postings[t, d] >= 0:  # not ascending
-                raise CollectionError(DAMAGED)
-            postings[t, d], having[found] = posting, d
-            found += 1
-            posting += 1
-        next_posting[t], offsets[t + 1] = posting, found
+    for c in range(len(places)):
+        for code in codes[offsets[c] : offsets[c + 1]]:
+            for w in range(len(widths)):
+                matches = np.int64(tf[-1 - code, w] if code < 0 else code <= widths[w])
+                out[0, places[c], w] += matches
+                out[1, places[c], w] += matches > 0

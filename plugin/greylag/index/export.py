@@ -1,4 +1,4 @@
-"""Exporting a Lucene index to the files of a PositionalIndex, once, and opening them.
+"""Exporting a Lucene index to the files of a shard, once, and opening them.
 
 The files are in ``INDEX.greylag/FINGERPRINT/`` beside the index, or in the user's cache folder if that is not writable.
 Each array is one file, ``NAME.DTYPE``, without a header. ``meta.json`` records the size, CRC-32 and time of change of
@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,15 @@ import numpy as np
 from greylag.errors import CollectionError, ParameterError
 from greylag.files import reserve, sync, write_text
 from greylag.folders import make_folder, remove_folder
-from greylag.index.arrays import DTYPES, document_sizes, encode_docids, fingerprint, offsets
-from greylag.index.transpose import transpose
+from greylag.index.arrays import DTYPES, fingerprint, join, offsets, ranges
+from greylag.index.streams import encode, measure, transpose
 from greylag.locks import MARK, sweep
 from greylag.lucene.lucene_index import LuceneIndex
 
-SCHEMA = 3
+SCHEMA = 4
 _META = "meta.json"
-_LARGE = ("postings_docs.", "postings_starts.", "positions.", "forward_terms.", "forward_postings.")
+_LARGE = ("block_docs.", "block_places.", "postings.", "forward.")
+_DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 _ANOTHER_VERSION = "another version of greylag wrote it"
 _log = logging.getLogger("greylag")
 
@@ -47,7 +48,7 @@ def open_export(source: LuceneIndex) -> tuple[Path, dict[str, Any]]:
     folder : Path
         The export's folder.
     arrays : dict of str to array or str
-        `PositionalIndex`'s arrays, mapped from files, and fingerprint.
+        `Shard`'s arrays, mapped from files, and fingerprint.
 
     Raises
     ------
@@ -207,7 +208,7 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
-    arrays = {name: _map(folder, name, dtype) for name, dtype in {**DTYPES, "docids": meta["docids"]}.items()}
+    arrays = {name: _map(folder, name, dtype) for name, dtype in DTYPES.items()}
     return {**arrays, "fingerprint": meta["fingerprint"]}
 
 
@@ -227,47 +228,38 @@ def _checksum(path: Path) -> int:
 
 
 class _Writer:
-    """Writes arrays to the files of an export, and sums what is written.
+    """Writes the arrays of `DTYPES` to the files of an export, and sums what is written."""
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the files.
-    dtypes : mapping of str to str
-        The arrays' types by name.
-    """
-
-    def __init__(self, folder: Path, dtypes: Mapping[str, str]) -> None:
-        self.folder, self.dtypes = folder, dtypes
-        self.checksums = {f"{name}.{dtype}": 0 for name, dtype in dtypes.items()}
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.checksums = dict.fromkeys((f"{name}.{dtype}" for name, dtype in DTYPES.items()), 0)
         for name in self.checksums:
             (folder / name).touch()
 
     def append(self, name: str, array: Any) -> None:
         """Append an array to a file."""
-        file = f"{name}.{self.dtypes[name]}"
-        content = np.ascontiguousarray(array, dtype=self.dtypes[name]).view(np.uint8).data
+        file = f"{name}.{DTYPES[name]}"
+        content = np.ascontiguousarray(array, dtype=DTYPES[name]).view(np.uint8).data
         with (self.folder / file).open("ab") as opened:
             opened.write(content)
         self.checksums[file] = zlib.crc32(content, self.checksums[file])
 
     def read(self, name: str) -> Any:
         """The array that was appended, mapped from its file."""
-        return _map(self.folder, name, self.dtypes[name])
+        return _map(self.folder, name, DTYPES[name])
 
     @contextmanager
-    def mapped(self, size: int, *names: str) -> Iterator[list[Any]]:
-        """New arrays of a given size, mapped from their files for writing."""
-        for name in names:
-            with (self.folder / f"{name}.{self.dtypes[name]}").open("wb") as file:
-                if size:
-                    reserve(file, size * np.dtype(self.dtypes[name]).itemsize)
-        arrays = [_map(self.folder, name, self.dtypes[name], "r+") for name in names]
-        yield arrays
-        for name, array in zip(names, arrays, strict=True):
-            self.checksums[f"{name}.{self.dtypes[name]}"] = zlib.crc32(array.view(np.uint8).data)
-            if isinstance(array, np.memmap):
-                array.flush()
+    def mapped(self, name: str, size: int) -> Iterator[Any]:
+        """A new array of a given size, mapped from its file for writing."""
+        file = f"{name}.{DTYPES[name]}"
+        with (self.folder / file).open("wb") as opened:
+            if size:
+                reserve(opened, size * np.dtype(DTYPES[name]).itemsize)
+        array = _map(self.folder, name, DTYPES[name], "r+")
+        yield array
+        self.checksums[file] = zlib.crc32(array.view(np.uint8).data)
+        if isinstance(array, np.memmap):
+            array.flush()
 
     def verify(self) -> None:
         """Read the files back from the disk and compare their checksums with those of what was written."""
@@ -280,22 +272,15 @@ class _Writer:
 def _write(source: LuceneIndex, folder: Path) -> None:
     lucene = _stamps(source.path)
     source.check_integrity()
-    docids = encode_docids(source.docids())
-    writer = _Writer(folder, {**DTYPES, "docids": docids.dtype.str[1:]})
-    writer.append("docids", docids)
-    writer.append("docid_order", np.argsort(docids, kind="stable"))
+    writer = _Writer(folder)
+    _write_docids(source, writer)
     _write_postings(source, writer)
     _check(source, writer)
-    docs, postings_offsets = writer.read("postings_docs"), writer.read("postings_offsets")
-    forward_offsets = offsets(document_sizes(docs, len(docids)))
-    writer.append("forward_offsets", forward_offsets)
-    with writer.mapped(len(docs), "forward_terms", "forward_postings") as forward:
-        transpose(postings_offsets, docs, forward_offsets, *forward)
+    _write_forward(writer)
     writer.verify()
     meta = {
         "index": source.fingerprint,
-        "docids": writer.dtypes["docids"],
-        "fingerprint": fingerprint({name: writer.read(name) for name in writer.dtypes}),
+        "fingerprint": fingerprint({name: writer.read(name) for name in DTYPES}),
         "checksums": writer.checksums,
         "stamps": {name: _stamp(folder / name) for name in writer.checksums},
         "lucene": lucene,
@@ -303,11 +288,25 @@ def _write(source: LuceneIndex, folder: Path) -> None:
     (folder / _META).write_text(_seal(meta))
 
 
+def _write_docids(source: LuceneIndex, writer: _Writer) -> None:
+    """Write the docids in the order of document numbers, which come in the order of docids."""
+    ascending, order = source.sorted_docids()
+    text, starts = join(ascending)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order), dtype=order.dtype)
+    writer.append("docid_order", order)
+    writer.append("docid_offsets", offsets(np.diff(starts)[ranks]))
+    for first in range(0, len(ranks), _DOCUMENTS):
+        own = ranks[first : first + _DOCUMENTS]
+        writer.append("docids", text[ranges(starts[own], starts[own + 1] - starts[own])])
+
+
 def _write_postings(source: LuceneIndex, writer: _Writer) -> None:
-    """Append the postings block by block, turning counts into cumulative offsets."""
+    """Write the postings block by block, turning counts into cumulative offsets."""
     from tqdm import tqdm
 
-    totals = {"term_offsets": 0, "postings_offsets": 0, "postings_starts": 0}
+    totals = {"term_offsets": 0, "postings_offsets": 0}
+    place = 0
 
     def accumulate(name: str, counts: Any) -> None:
         ends = totals[name] + np.cumsum(counts, dtype=np.int64)
@@ -318,23 +317,39 @@ def _write_postings(source: LuceneIndex, writer: _Writer) -> None:
         writer.append(name, [0])
     with tqdm(total=source.statistics().tokens, desc="exporting positions", unit="token", disable=None) as bar:
         for block in source.postings_blocks():
+            stream, docs, places = encode(
+                totals["postings_offsets"], place, block.df, block.docs, block.tfs, block.positions
+            )
+            place += len(stream)
             writer.append("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
             accumulate("term_offsets", [len(term) for term in block.terms])
             accumulate("postings_offsets", block.df)
-            writer.append("postings_docs", block.docs)
-            accumulate("postings_starts", block.tfs)
-            writer.append("positions", block.positions)
+            writer.append("collection_frequencies", np.diff(offsets(block.tfs)[offsets(block.df)]))
+            writer.append("postings", stream)
+            writer.append("block_docs", docs)
+            writer.append("block_places", places)
             bar.update(len(block.positions))
+
+
+def _write_forward(writer: _Writer) -> None:
+    """Write document lengths and the forward view from the postings."""
+    postings = writer.read("postings_offsets"), writer.read("postings")
+    lengths, sizes = measure(*postings, len(writer.read("docid_order")))
+    forward_offsets = offsets(sizes)
+    writer.append("document_lengths", lengths)
+    writer.append("forward_offsets", forward_offsets)
+    with writer.mapped("forward", int(forward_offsets[-1])) as forward:
+        transpose(*postings, forward_offsets, forward)
 
 
 def _check(source: LuceneIndex, writer: _Writer) -> None:
     """Compare what was written with the totals that Lucene keeps."""
     statistics = source.statistics()
     exported = {
-        "documents": len(writer.read("docids")),
+        "documents": len(writer.read("docid_order")),
         "terms": len(writer.read("term_offsets")) - 1,
-        "postings": len(writer.read("postings_docs")),
-        "tokens": len(writer.read("positions")),
+        "postings": int(writer.read("postings_offsets")[-1]),
+        "tokens": int(writer.read("collection_frequencies").sum()),
     }
     for name, count in exported.items():
         if count != getattr(statistics, name):

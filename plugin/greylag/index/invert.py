@@ -1,4 +1,4 @@
-"""Making a PositionalIndex's arrays from texts, in memory."""
+"""Making a shard's arrays from texts, in memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
-from greylag.index.arrays import encode_docids, fingerprint, offsets
-from greylag.index.transpose import transpose
+from greylag.index.arrays import DTYPES, fingerprint, join, offsets
+from greylag.index.streams import encode, measure, transpose
 
 
 def invert(texts: Mapping[str, str]) -> dict[str, Any]:
-    """`PositionalIndex`'s arrays and fingerprint for a mapping of docid to text.
+    """`Shard`'s arrays and fingerprint for a mapping of docid to text.
 
     Raises
     ------
@@ -30,24 +30,36 @@ def invert(texts: Mapping[str, str]) -> dict[str, Any]:
             found[term][number].append(position)
     encoded = {term.encode(): postings for term, postings in found.items()}
     vocabulary = sorted(encoded)
-    postings = [(doc, places) for term in vocabulary for doc, places in encoded[term].items()]
-    docs = np.array([doc for doc, _ in postings], dtype=np.int32)
-    arrays: dict[str, Any] = {
-        "docids": (docids := encode_docids(list(texts))),
-        "docid_order": np.argsort(docids, kind="stable").astype(np.int32),
-        "terms": np.frombuffer(b"".join(vocabulary), dtype=np.uint8),
-        "term_offsets": offsets([len(term) for term in vocabulary]),
-        "postings_offsets": offsets([len(encoded[term]) for term in vocabulary]),
-        "postings_docs": docs,
-        "postings_starts": offsets([len(places) for _, places in postings]),
-        "positions": np.array([position for _, places in postings for position in places], dtype=np.int32),
-        "forward_offsets": offsets(np.bincount(docs, minlength=len(texts))),
-        "forward_terms": np.empty(len(docs), dtype=np.int32),
-        "forward_postings": np.empty(len(docs), dtype=np.int64),
-    }
-    transpose(
-        arrays["postings_offsets"], docs, arrays["forward_offsets"], arrays["forward_terms"], arrays["forward_postings"]
-    )
+    docids = [docid.encode() for docid in texts]
+    arrays: dict[str, Any] = dict(zip(("docids", "docid_offsets"), join(docids), strict=True))
+    arrays |= zip(("terms", "term_offsets"), join(vocabulary), strict=True)
+    arrays["docid_order"] = np.array(sorted(range(len(docids)), key=docids.__getitem__), dtype=np.int32)
+    arrays |= _streams([encoded[term] for term in vocabulary], len(docids))
     for array in arrays.values():
         array.flags.writeable = False
-    return {**arrays, "fingerprint": fingerprint(arrays)}
+    return {name: arrays[name] for name in DTYPES} | {"fingerprint": fingerprint(arrays)}
+
+
+def _streams(postings: list[dict[int, list[int]]], n_documents: int) -> dict[str, Any]:
+    """The arrays made from the positions in each document of each term."""
+    all_places = [places for own in postings for places in own.values()]
+    df = np.array([len(own) for own in postings], dtype=np.int64)
+    docs = np.array([doc for own in postings for doc in own], dtype=np.int32)
+    tfs = np.array([len(places) for places in all_places], dtype=np.int32)
+    positions = np.array([position for places in all_places for position in places], dtype=np.int32)
+    postings_offsets = offsets(df)
+    stream, block_docs, block_places = encode(0, 0, df, docs, tfs, positions)
+    lengths, sizes = measure(postings_offsets, stream, n_documents)
+    forward_offsets = offsets(sizes)
+    forward = np.empty(forward_offsets[-1], dtype=np.uint8)
+    transpose(postings_offsets, stream, forward_offsets, forward)
+    return {
+        "document_lengths": lengths,
+        "collection_frequencies": np.diff(offsets(tfs)[postings_offsets]),
+        "postings_offsets": postings_offsets,
+        "block_docs": block_docs,
+        "block_places": block_places,
+        "postings": stream,
+        "forward_offsets": forward_offsets,
+        "forward": forward,
+    }

@@ -16,8 +16,6 @@ from greylag.features.gains import gain
 from greylag.features.spec import FeatureSpec
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
-from greylag.features.windows import collection_counts
-from greylag.index.arrays import ranges
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
@@ -208,21 +206,8 @@ def _cliques(
 
 def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> IntArray:
     """Tf of the cliques in the only window of the table, shape (cliques,): cf in a collection of one document."""
-    vocabulary = np.unique(table.cliques[table.cliques >= 0])
-    entries = slice(index.forward_offsets[document], index.forward_offsets[document + 1])
-    terms, starts, counts = index.entries(entries)
-    own, wanted = np.isin(vocabulary, terms), np.isin(terms, vocabulary)
-    starts, counts = starts[wanted], counts[wanted]
-    cliques = np.where(table.cliques >= 0, np.searchsorted(vocabulary, table.cliques), table.cliques)
-    alone = (
-        np.append(0, np.cumsum(own)),
-        np.zeros(len(starts), dtype=np.int32),
-        np.append(0, np.cumsum(counts)),
-        index.positions[ranges(starts, counts)],
-    )
-    for array in alone:
-        array.flags.writeable = False  # like the index's arrays, to share their compiled code
-    counts_alone: IntArray = collection_counts(
-        table.ordered, cliques, *alone, table.widths, table.overlap, table.per_term, 1
-    )
-    return counts_alone[0, :, 0]
+    places = np.arange(len(table.cliques))
+    vocabulary, rows = table.rows(places)
+    counts = np.zeros((2, len(places), 1), dtype=np.int64)
+    table.add_counts(rows, index.locate(vocabulary, np.array([document])), places, counts)
+    return counts[0, :, 0]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene import rm3, transfers
@@ -167,17 +168,27 @@ class LuceneIndex:
         CollectionError
             If a docid is missing or duplicated, or the index has deleted documents.
         """
+        encoded, documents = self.sorted_docids()
+        docids = np.empty(len(documents), dtype=object)
+        docids[documents] = [docid.decode() for docid in encoded]
+        listed: list[str] = docids.tolist()
+        return listed
+
+    @calls_java
+    def sorted_docids(self) -> tuple[list[bytes], NDArray[np.int32]]:
+        """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers; raises as `docids`."""
         self._refuse_deletions()
-        docids = np.full(self._reader().maxDoc(), None, dtype=object)
+        docids: list[bytes] = []
+        documents = [np.empty(0, dtype=np.int32)]
         for block in transfers.postings_blocks(self._terms("id")):
             if (block.df != 1).any():
                 at = int(np.argmax(block.df))
                 raise CollectionError(f"{self.path}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
-            docids[block.docs] = [term.decode() for term in block.terms]
-        listed: list[str] = docids.tolist()
-        if None in listed:
+            docids += block.terms
+            documents.append(block.docs)
+        if len(docids) != self._reader().maxDoc():
             raise CollectionError(f"{self.path}: a document has no id: {BUILD}")
-        return listed
+        return docids, np.concatenate(documents)
 
     def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.
