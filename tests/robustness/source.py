@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,10 @@ import numpy as np
 
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
+from greylag.index import analysis
 from greylag.index.export import open_export
 from greylag.index.positional import PositionalIndex
+from greylag.index.shard import Shard
 from greylag.lucene.lucene_index import Statistics
 from greylag.lucene.opening import commit_fingerprint
 from greylag.lucene.transfers import PostingsBlock
@@ -20,11 +21,6 @@ from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"new york w{n % 7} goose w{n % 3} york city w{n % 5} new york" for n in range(20)}
 QUERY = "new york city goose"
-
-
-@cache
-def _inverted(texts: tuple[tuple[str, str], ...]) -> PositionalIndex:
-    return PositionalIndex.from_texts(texts)
 
 
 class MemorySource:
@@ -35,36 +31,47 @@ class MemorySource:
             path.mkdir(exist_ok=True)
             (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, commit_fingerprint(path)
-        self._index = _inverted(tuple(texts.items()))
+        self._texts = texts
+        self._tokens = [list(analysis.tokens(text)) for text in texts.values()]
 
     def check_integrity(self) -> None:
         """Find nothing."""
 
-    def docids(self) -> list[str]:
-        return [self._index.docid(number) for number in range(self._index.n_documents)]
+    def sorted_docids(self) -> tuple[list[bytes], Any]:
+        docids = [docid.encode() for docid in self._texts]
+        order = sorted(range(len(docids)), key=docids.__getitem__)
+        return [docids[number] for number in order], np.array(order, dtype=np.int32)
 
     def statistics(self) -> Statistics:
-        index = self._index
-        return Statistics(index.n_documents, index.n_tokens, index.n_terms, len(index.postings_docs))
+        tokens = [[term for term, _ in document] for document in self._tokens]
+        terms = {term for document in tokens for term in document}
+        return Statistics(
+            len(tokens), sum(map(len, tokens)), len(terms), sum(len(set(document)) for document in tokens)
+        )
 
     def postings_blocks(self) -> Iterator[PostingsBlock]:
-        index = self._index
-        tfs = np.diff(index.postings_starts).astype(np.int32)
-        for first in range(0, index.n_terms, 4):
-            last = min(first + 4, index.n_terms)
-            begin, end = index.postings_offsets[[first, last]]
+        terms = sorted({term.encode() for document in self._tokens for term, _ in document})
+        for first in range(0, len(terms), 4):
+            own = terms[first : first + 4]
+            postings = [
+                [(doc, [place for word, place in tokens if word == term.decode()])
+                 for doc, tokens in enumerate(self._tokens)]
+                for term in own
+            ]  # fmt: skip
+            found = [[(doc, places) for doc, places in of_term if places] for of_term in postings]
+            flat = [posting for of_term in found for posting in of_term]
             yield PostingsBlock(
-                [index.term(term).encode() for term in range(first, last)],
-                index.document_frequencies[first:last],
-                index.postings_docs[begin:end],
-                tfs[begin:end],
-                index.positions[index.postings_starts[begin] : index.postings_starts[end]],
+                own,
+                np.array([len(of_term) for of_term in found], dtype=np.int64),
+                np.array([doc for doc, _ in flat], dtype=np.int32),
+                np.array([len(places) for _, places in flat], dtype=np.int32),
+                np.array([place for _, places in flat for place in places], dtype=np.int32),
             )
 
     def open(self) -> PositionalIndex:
         """The exported index."""
         folder, arrays = open_export(self)  # type: ignore[arg-type]
-        return PositionalIndex(**arrays, analyze=self._index.analyze, folder=folder)
+        return PositionalIndex(Shard(**arrays, folder=folder), analyze=analysis.analyze)
 
 
 def outcome(index: PositionalIndex) -> list[bytes]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from itertools import accumulate
+
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError
-from greylag.index.arrays import (
-    check_bounds,
-    document_lengths,
-    document_sizes,
-    encode_docids,
-    fingerprint,
-    offsets,
-    ranges,
-)
+from greylag.index import analysis
+from greylag.index.arrays import fingerprint, join, offsets, ranges
 from greylag.index.invert import invert
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
@@ -33,37 +28,11 @@ def test_ranges_are_concatenated(starts: list[int], counts: list[int]) -> None:
     assert ranges(np.array(starts, dtype=np.int64), np.array(counts, dtype=np.int64)).tolist() == expected
 
 
-def test_docids_are_fixed_width_utf8() -> None:
-    assert encode_docids(["é", "abc"]).tolist() == ["é".encode(), b"abc"]
-    assert encode_docids([]).dtype == "S1"
-
-
-def test_lengths_and_sizes_of_documents() -> None:
-    arrays = invert(TEXTS)
-    assert document_lengths(arrays["postings_docs"], arrays["postings_starts"], 3).tolist() == [3, 1, 0]
-    assert document_sizes(arrays["postings_docs"], 3).tolist() == [2, 1, 0]
-
-
-@pytest.mark.parametrize("values", [[-1], [0, 3], [1, -(2**40)], [2**40]])
-def test_values_out_of_bounds_are_damage(values: list[int]) -> None:
-    check_bounds(np.array([0, 2, 1]), 3)
-    check_bounds(np.array([], dtype=np.int64), 0)
-    with pytest.raises(CollectionError, match="damaged: greylag doctor --index names the file"):
-        check_bounds(np.array(values), 3)
-
-
-@pytest.mark.parametrize(("name", "value"), [("postings_docs", 3), ("postings_docs", -1), ("postings_starts", 99)])
-def test_no_length_is_computed_from_damaged_arrays(name: str, value: int) -> None:
-    arrays = {**invert(TEXTS)}
-    arrays[name] = arrays[name].copy()
-    arrays[name][1] = value
-    with pytest.raises(CollectionError, match="damaged"):
-        document_lengths(arrays["postings_docs"], arrays["postings_starts"], 3)
-
-
-def test_lengths_and_sizes_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greylag.index.arrays._BLOCK", 1)
-    test_lengths_and_sizes_of_documents()
+def test_texts_are_joined() -> None:
+    text, starts = join(["é".encode(), b"", b"abc"])
+    assert bytes(text) == "éabc".encode()
+    assert starts.tolist() == [0, 2, 2, 5]
+    assert [part.tolist() for part in join([])] == [[], [0]]
 
 
 def test_fingerprint_covers_docids_lengths_and_frequencies() -> None:
@@ -73,3 +42,28 @@ def test_fingerprint_covers_docids_lengths_and_frequencies() -> None:
     assert of(TEXTS) == of(dict(reversed(TEXTS.items())))
     others = [{**TEXTS, "c": "york"}, {**TEXTS, "d": ""}, {**TEXTS, "a": "lark"}, {**TEXTS, "a": "york york"}]
     assert len({of(texts) for texts in [TEXTS, *others]}) == 5
+
+
+def plain_fingerprint(texts: dict[str, str]) -> str:
+    """The definition of the fingerprint, over Python's own sets and counts."""
+    tokens = {docid: [term for term, _ in analysis.tokens(text)] for docid, text in texts.items()}
+    docids = sorted(texts, key=str.encode)
+    width = max([1, *(len(docid.encode()) for docid in docids)])
+    terms = sorted({term.encode() for words in tokens.values() for term in words})
+    df = [sum(term.decode() in words for words in tokens.values()) for term in terms]
+    cf = [sum(words.count(term.decode()) for words in tokens.values()) for term in terms]
+    ends = [0, *accumulate(map(len, terms))]
+    parts = [b"".join(docid.encode().ljust(width, b"\0") for docid in docids), [len(tokens[d]) for d in docids]]
+    content = [
+        part if isinstance(part, bytes) else np.array(part, dtype=np.int64).tobytes()
+        for part in (*parts, b"".join(terms), ends, df, cf)
+    ]
+    return hashlib.sha256(b"".join(content)).hexdigest()
+
+
+@pytest.mark.parametrize("texts", [{}, {"a": ""}, TEXTS, {"é-12345": "x y", "b": "y", "": "z"}])
+def test_fingerprint_equals_its_definition(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {docid or "c": text for docid, text in texts.items()}
+    assert fingerprint(invert(texts)) == plain_fingerprint(texts)
+    monkeypatch.setattr("greylag.index.arrays._BLOCK", 1)
+    assert fingerprint(invert(texts)) == plain_fingerprint(texts)

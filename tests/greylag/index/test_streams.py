@@ -1,0 +1,186 @@
+"""The compressed streams, compared with what was written into them and with the slow decoder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import CollectionError
+from greylag.index import streams
+from greylag.index.arrays import join, offsets
+from greylag.index.shard import Shard
+from tests.greylag.index.oracle import decode_entries, decode_postings
+
+N_DOCUMENTS = 300
+Postings = dict[tuple[int, int], list[int]]
+POSTINGS = st.dictionaries(
+    st.tuples(st.integers(0, 8), st.integers(0, N_DOCUMENTS - 1)),
+    st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), min_size=1, max_size=6).map(sorted),
+    max_size=400,
+)
+
+
+def shard_of(postings: Postings, n_terms: int = 9, parts: int = 1) -> Shard:
+    """A shard with these positions of terms in documents, encoded in parts."""
+    df = [sum(term == own for own, _ in postings) for term in range(n_terms)]
+    of_term = [
+        sorted((doc, places) for (own, doc), places in postings.items() if own == term) for term in range(n_terms)
+    ]
+    written: list[tuple[Any, ...]] = []
+    done = place = 0
+    for group in np.array_split(np.arange(n_terms), parts):
+        own = [posting for term in group for posting in of_term[term]]
+        written.append(
+            streams.encode(
+                done,
+                place,
+                np.array([df[term] for term in group], dtype=np.int64),
+                np.array([doc for doc, _ in own], dtype=np.int32),
+                np.array([len(places) for _, places in own], dtype=np.int32),
+                np.array([position for _, places in own for position in places], dtype=np.int32),
+            )
+        )
+        done, place = done + len(own), place + len(written[-1][0])
+    stream, block_docs, block_places = map(np.concatenate, zip(*written, strict=True))
+    lengths, sizes = streams.measure(offsets(df), stream, N_DOCUMENTS)
+    forward_offsets = offsets(sizes)
+    forward = np.empty(forward_offsets[-1], dtype=np.uint8)
+    streams.transpose(offsets(df), stream, forward_offsets, forward)
+    docids, docid_offsets = join([b"d"] * N_DOCUMENTS)
+    cf = np.array([sum(len(p) for (own, _), p in postings.items() if own == term) for term in range(n_terms)])
+    return Shard(
+        docids, docid_offsets, np.arange(N_DOCUMENTS, dtype=np.int32), lengths, *join([b"t"] * n_terms), cf,
+        offsets(df), block_docs, block_places, stream, forward_offsets, forward, "",
+    )  # fmt: skip
+
+
+@settings(deadline=None)
+@given(POSTINGS, st.integers(1, 4))
+def test_what_is_written_is_decoded(postings: Postings, parts: int) -> None:
+    shard = shard_of(postings, parts=parts)
+    assert decode_postings(shard) == postings
+    assert decode_entries(shard) == {key: len(places) for key, places in postings.items()}
+    lengths = np.zeros(N_DOCUMENTS, dtype=np.int64)
+    for (_, document), places in postings.items():
+        lengths[document] += len(places)
+    assert shard.document_lengths.tolist() == lengths.tolist()
+
+
+@settings(deadline=None)
+@given(POSTINGS, st.sets(st.integers(0, N_DOCUMENTS - 1)), st.lists(st.integers(-1, 8), unique=True))
+def test_terms_are_located(postings: Postings, documents: set[int], terms: list[int]) -> None:
+    shard, asked = shard_of(postings), sorted(documents)
+    found = shard.locate(np.array(terms, dtype=np.int64), np.array(asked, dtype=np.int64))
+    for t, term in enumerate(terms):
+        having = [d for d, document in enumerate(asked) if (term, document) in postings]
+        assert found.having[found.offsets[t] : found.offsets[t + 1]].tolist() == having
+        for d, document in enumerate(asked):
+            posting = found.postings[t, d]
+            assert (posting >= 0) == (d in having)
+            if posting >= 0:
+                places = found.positions[found.starts[posting] : found.starts[posting + 1]]
+                assert places.tolist() == postings[term, document]
+    assert len(found.positions) == found.starts[-1]
+
+
+@settings(deadline=None)
+@given(POSTINGS, st.integers(1, 5))
+def test_documents_of_a_term_in_parts(postings: Postings, n_terms: int) -> None:
+    shard = shard_of(postings)
+    for term in range(9):
+        expected = sorted(document for own, document in postings if own == term)
+        assert [d for part in shard.documents_of(term, n_terms) for d in part.tolist()] == expected
+        size = 7 * n_terms
+        by_range = [
+            streams.documents_of(*shard._by_term, term, first, first + size, N_DOCUMENTS).tolist()
+            for first in range(0, len(expected), size)
+        ]
+        assert list(chain.from_iterable(by_range)) == expected
+
+
+@settings(deadline=None)
+@given(POSTINGS, st.lists(st.integers(-1, N_DOCUMENTS - 1)), st.sets(st.integers(0, 8)))
+def test_entries_and_frequencies_of_documents(postings: Postings, documents: list[int], terms: set[int]) -> None:
+    shard, asked, of = shard_of(postings), np.array(documents, dtype=np.int64), sorted(terms)
+    at, found, tf = shard.entries(asked)
+    for i, document in enumerate(documents):
+        own = {term: len(places) for (term, doc), places in postings.items() if doc == document}
+        entries = zip(found[at[i] : at[i + 1]].tolist(), tf[at[i] : at[i + 1]].tolist(), strict=True)
+        assert list(entries) == sorted(own.items())
+    known = [document for document in documents if document >= 0]
+    dense = shard.frequencies(np.array(of, dtype=np.int64), np.array(known, dtype=np.int64))
+    assert dense.tolist() == [[len(postings.get((term, doc), [])) for doc in known] for term in of]
+
+
+@settings(deadline=None)
+@given(st.sets(st.binary(max_size=5)), st.lists(st.binary(max_size=5)), st.randoms(use_true_random=False))
+def test_texts_are_found(texts: set[bytes], more: list[bytes], rng: Any) -> None:
+    table, wanted = list(texts), [*texts, *more]
+    rng.shuffle(table)
+    order = np.array(sorted(range(len(table)), key=table.__getitem__), dtype=np.int32)
+    numbers = [table.index(text) if text in texts else -1 for text in wanted]
+    assert streams.find(*join(table), order, *join(wanted)).tolist() == numbers
+    ascending = sorted(table)
+    numbers = [ascending.index(text) if text in texts else -1 for text in wanted]
+    assert streams.find(*join(ascending), order[:0], *join(wanted)).tolist() == numbers
+
+
+@pytest.mark.parametrize(("docs", "positions"), [([1, 0], [1, 1]), ([0, 1], [-1, 1])])
+def test_numbers_that_cannot_be_written(docs: list[int], positions: list[int]) -> None:
+    arrays = [np.array(values, dtype=np.int32) for values in (docs, [1, 1], positions)]
+    with pytest.raises(CollectionError, match="not in ascending order"):
+        streams.encode(0, 0, np.array([2]), *arrays)
+
+
+FUZZ = """
+import random
+from dataclasses import replace
+import numpy as np
+from greylag import compilation
+compilation.compiled = lambda **_: lambda function: function
+from greylag.errors import CollectionError
+from tests.greylag.index.test_streams import N_DOCUMENTS, shard_of
+
+rng = random.Random(5)
+postings = {
+    (rng.randrange(9), rng.randrange(40)): sorted(rng.choices(range(400), k=rng.randrange(1, 4))) for _ in range(150)
+}
+sound, documents, terms = shard_of(postings), np.arange(0, 40, 3), np.arange(-1, 9)
+uses = {
+    "locate": lambda shard: shard.locate(terms, documents),
+    "documents_of": lambda shard: [list(shard.documents_of(term, 2)) for term in range(9)],
+    "entries": lambda shard: shard.entries(documents),
+    "frequencies": lambda shard: shard.frequencies(terms[1:], documents),
+    "find": lambda shard: (shard.documents([b"d", b"e"]), shard.term_numbers([b"s", b"t"])),
+    "names": lambda shard: (shard.docid(7), shard.term(7)),
+}
+refused = dict.fromkeys(uses, 0)
+for _ in range(ROUNDS):
+    name = rng.choice([name for name, value in vars(sound).items() if isinstance(value, np.ndarray) and len(value)])
+    array = getattr(sound, name).copy()
+    for _ in range(rng.randrange(1, 4)):
+        small = [0, 1, 127, 128, 255] if array.dtype == np.uint8 else [-1, 0, 99, 2**31 - 1, -(2**31)]
+        array[rng.randrange(len(array))] = rng.choice(small)
+    for use, work in uses.items():
+        try:
+            work(replace(sound, **{name: array}))
+        except CollectionError:
+            refused[use] += 1
+        except UnicodeDecodeError:
+            assert use == "names"
+print(min(refused.values()) > 0)
+"""
+
+
+def test_nothing_is_read_outside_damaged_arrays() -> None:
+    # Without compilation, what is outside an array is an IndexError.
+    command = [sys.executable, "-c", FUZZ.replace("ROUNDS", "400")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
