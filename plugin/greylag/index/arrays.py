@@ -22,9 +22,9 @@ DTYPES = {
     "term_offsets": "int64",
     "collection_frequencies": "int64",
     "postings_offsets": "int64",
-    "block_docs": "int32",
+    "postings_docs": "uint8",
     "block_places": "int64",
-    "postings": "uint8",
+    "positions": "uint8",
     "forward_offsets": "int64",
     "forward": "uint8",
 }

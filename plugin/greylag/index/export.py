@@ -26,13 +26,13 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.files import reserve, sync, write_text
 from greylag.folders import make_folder, remove_folder
 from greylag.index.arrays import DTYPES, fingerprint, join, offsets, ranges
-from greylag.index.streams import encode, measure, transpose
+from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.locks import MARK, sweep
 from greylag.lucene.lucene_index import LuceneIndex
 
 SCHEMA = 4
 _META = "meta.json"
-_LARGE = ("block_docs.", "block_places.", "postings.", "forward.")
+_LARGE = ("postings_docs.", "block_places.", "positions.", "forward.")
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 _ANOTHER_VERSION = "another version of greylag wrote it"
 _log = logging.getLogger("greylag")
@@ -208,7 +208,8 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
-    arrays = {name: _map(folder, name, dtype) for name, dtype in DTYPES.items()}
+    # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
+    arrays = {name: np.asarray(_map(folder, name, dtype)) for name, dtype in DTYPES.items()}
     return {**arrays, "fingerprint": meta["fingerprint"]}
 
 
@@ -306,7 +307,7 @@ def _write_postings(source: LuceneIndex, writer: _Writer) -> None:
     from tqdm import tqdm
 
     totals = {"term_offsets": 0, "postings_offsets": 0}
-    place = 0
+    place, width = 0, document_bytes(len(writer.read("docid_order")))
 
     def accumulate(name: str, counts: Any) -> None:
         ends = totals[name] + np.cumsum(counts, dtype=np.int64)
@@ -317,24 +318,24 @@ def _write_postings(source: LuceneIndex, writer: _Writer) -> None:
         writer.append(name, [0])
     with tqdm(total=source.statistics().tokens, desc="exporting positions", unit="token", disable=None) as bar:
         for block in source.postings_blocks():
-            stream, docs, places = encode(
-                totals["postings_offsets"], place, block.df, block.docs, block.tfs, block.positions
-            )
+            stream, places = encode_positions(totals["postings_offsets"], place, block.tfs, block.positions)
             place += len(stream)
             writer.append("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
             accumulate("term_offsets", [len(term) for term in block.terms])
             accumulate("postings_offsets", block.df)
             writer.append("collection_frequencies", np.diff(offsets(block.tfs)[offsets(block.df)]))
-            writer.append("postings", stream)
-            writer.append("block_docs", docs)
+            writer.append("postings_docs", encode_documents(block.docs, width))
+            writer.append("positions", stream)
             writer.append("block_places", places)
             bar.update(len(block.positions))
 
 
 def _write_forward(writer: _Writer) -> None:
     """Write document lengths and the forward view from the postings."""
-    postings = writer.read("postings_offsets"), writer.read("postings")
-    lengths, sizes = measure(*postings, len(writer.read("docid_order")))
+    n_documents = len(writer.read("docid_order"))
+    docs, positions, postings_offsets = map(writer.read, ("postings_docs", "positions", "postings_offsets"))
+    postings = docs, document_bytes(n_documents), positions, postings_offsets
+    lengths, sizes = measure(*postings, n_documents)
     forward_offsets = offsets(sizes)
     writer.append("document_lengths", lengths)
     writer.append("forward_offsets", forward_offsets)

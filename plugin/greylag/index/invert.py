@@ -11,7 +11,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.index import analysis
 from greylag.index.arrays import DTYPES, fingerprint, join, offsets
-from greylag.index.streams import encode, measure, transpose
+from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 
 
 def invert(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -48,18 +48,20 @@ def _streams(postings: list[dict[int, list[int]]], n_documents: int) -> dict[str
     tfs = np.array([len(places) for places in all_places], dtype=np.int32)
     positions = np.array([position for places in all_places for position in places], dtype=np.int32)
     postings_offsets = offsets(df)
-    stream, block_docs, block_places = encode(0, 0, df, docs, tfs, positions)
-    lengths, sizes = measure(postings_offsets, stream, n_documents)
+    stream, block_places = encode_positions(0, 0, tfs, positions)
+    width = document_bytes(n_documents)
+    written = encode_documents(docs, width), width, stream, postings_offsets
+    lengths, sizes = measure(*written, n_documents)
     forward_offsets = offsets(sizes)
     forward = np.empty(forward_offsets[-1], dtype=np.uint8)
-    transpose(postings_offsets, stream, forward_offsets, forward)
+    transpose(*written, forward_offsets, forward)
     return {
         "document_lengths": lengths,
         "collection_frequencies": np.diff(offsets(tfs)[postings_offsets]),
         "postings_offsets": postings_offsets,
-        "block_docs": block_docs,
+        "postings_docs": written[0],
         "block_places": block_places,
-        "postings": stream,
+        "positions": stream,
         "forward_offsets": forward_offsets,
         "forward": forward,
     }

@@ -69,12 +69,12 @@ class Shard:
         Cf of each term.
     postings_offsets : int64 array, shape (V + 1,)
         The postings of term t are numbered ``postings_offsets[t], ..., postings_offsets[t + 1] - 1``.
-    block_docs : int32 array, shape (P / `streams.BLOCK`, rounded up)
-        The document of every `streams.BLOCK`-th posting.
-    block_places : int64 array, of the same shape
-        The place of this posting in `postings`.
-    postings : uint8 array
-        The stream of all postings with their positions.
+    postings_docs : uint8 array
+        The document of each posting, ascending within a term, in a fixed number of bytes.
+    block_places : int64 array, shape (P / `streams.BLOCK`, rounded up)
+        The place of every `streams.BLOCK`-th posting in `positions`.
+    positions : uint8 array
+        The stream of the positions of all postings.
     forward_offsets : int64 array, shape (N + 1,)
         The entries of document d are the stream ``forward[forward_offsets[d]:forward_offsets[d + 1]]``.
     forward : uint8 array
@@ -93,9 +93,9 @@ class Shard:
     term_offsets: IntArray
     collection_frequencies: IntArray
     postings_offsets: IntArray
-    block_docs: Int32Array
+    postings_docs: Bytes
     block_places: IntArray
-    postings: Bytes
+    positions: Bytes
     forward_offsets: IntArray
     forward: Bytes
     fingerprint: str
@@ -134,13 +134,13 @@ class Shard:
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
-        return Located(*streams.locate(*self._by_term, terms, documents))
+        return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
     def documents_of(self, term: int, n_terms: int) -> Iterator[IntArray]:
         """The ascending numbers of the documents with a term, a part at a time, to locate `n_terms` terms in."""
         size = max(streams.BLOCK, _CHUNK // n_terms)
         for first in range(0, int(self.document_frequencies[term]), size):
-            yield streams.documents_of(*self._by_term, term, first, first + size, self.n_documents)
+            yield streams.documents_of(*self._documents, term, first, first + size, self.n_documents)
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """The terms of documents (-1 for a document without any) and their tf.
@@ -164,8 +164,8 @@ class Shard:
         return found
 
     @property
-    def _by_term(self) -> tuple[Any, ...]:
-        return self.postings_offsets, self.block_docs, self.block_places, self.postings
+    def _documents(self) -> tuple[Any, ...]:
+        return self.postings_offsets, self.postings_docs, streams.document_bytes(self.n_documents)
 
     @staticmethod
     def _find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Sequence[bytes]) -> IntArray:

@@ -1,13 +1,14 @@
 """The compressed postings and entries of a positional index: the compiled loops that write and read them.
 
-A stream is a sequence of numbers in variable-byte code: seven bits a byte, the lowest first, and the highest bit set in
-all bytes but the last. A posting is::
+The postings of all terms follow one another and are numbered through. Their documents have a fixed number of bytes
+each, the lowest first (`document_bytes`), so that they can be searched. Their positions are a stream: numbers in
+variable-byte code, seven bits a byte, the lowest first, and the highest bit set in all bytes but the last. A posting
+is::
 
-    2 (document - previous document) + (tf > 1), tf if tf > 1, first position, differences between positions
+    2 (first position) + (tf > 1), tf if tf > 1, differences between positions
 
-where the previous document is 0 at the beginning of a term. The postings of all terms follow one another and are
-numbered through. Every `BLOCK`-th one has its document and its place in the stream in tables of their own, from where
-reading can begin. An entry of the forward view is::
+Every `BLOCK`-th posting has its place in the stream in a table, from where reading can begin. The forward view is a
+stream, too. An entry of a document is::
 
     2 (term - previous term) + (tf > 1), tf if tf > 1
 
@@ -28,16 +29,17 @@ from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.ranking import IntArray
 
 BLOCK = 16
-"""The number of postings from one place at which reading can begin to the next."""
+"""The number of postings from one place at which reading of positions can begin to the next."""
 
 Bytes = NDArray[np.uint8]
 
 _jit = compiled(error_model="numpy")
+_jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
 _BITS = 35  # of a number
 _ROOM = 1024  # postings and positions, at first
 
 
-@_jit
+@_jit_inline
 def _read(stream: Bytes, place: int) -> tuple[int, int]:
     """The number at a place, and the place after it."""
     value: Any = np.int64(0)
@@ -52,9 +54,9 @@ def _read(stream: Bytes, place: int) -> tuple[int, int]:
     raise CollectionError(DAMAGED)
 
 
-@_jit
+@_jit_inline
 def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
-    """The difference and tf at the beginning of a posting or of an entry, and the place after them."""
+    """The number and tf at the beginning of a posting or of an entry, and the place after them."""
     value, place = _read(stream, place)
     tf: Any = np.int64(1)
     if value & 1:
@@ -62,7 +64,7 @@ def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
     return value >> 1, tf, place
 
 
-@_jit
+@_jit_inline
 def _skip(stream: Bytes, place: int, n: int) -> int:
     """The place after the next n numbers."""
     while n > 0 and place < len(stream):
@@ -87,107 +89,121 @@ def _write(stream: Bytes, place: int, value: int) -> int:
 
 
 @_jit
-def _write_pair(stream: Bytes, place: int, difference: int, tf: int) -> int:
-    """Write a difference and tf, and return the place after them."""
-    place = _write(stream, place, difference << 1 | (tf > 1))
+def _write_pair(stream: Bytes, place: int, number: int, tf: int) -> int:
+    """Write a number and tf, and return the place after them."""
+    place = _write(stream, place, number << 1 | (tf > 1))
     return _write(stream, place, tf) if tf > 1 else place
 
 
+def document_bytes(n_documents: int) -> int:
+    """The bytes of a document number in a collection of some size."""
+    return max(1, (max(0, n_documents - 1).bit_length() + 7) // 8)
+
+
+def encode_documents(docs: Int32Array, width: int) -> Bytes:
+    """Document numbers with `width` bytes each, of shape (len(docs) width,)."""
+    return docs.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].ravel()
+
+
 @_jit
-def encode(
-    first: int, place: int, df: IntArray, docs: Int32Array, tfs: Int32Array, positions: Int32Array
-) -> tuple[Bytes, Int32Array, IntArray]:
-    """The stream of the postings of some terms.
+def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
+    """The stream of the positions of postings.
 
     Parameters
     ----------
     first, place : int
         The number of the first posting, and its place in the stream.
-    df : shape (t,)
-        The number of postings of each term, of which there are p altogether.
-    docs, tfs : shape (p,)
+    tfs : shape (p,)
     positions : shape (sum of tfs,)
+        Ascending within a posting.
 
     Returns
     -------
     stream : shape (bytes,)
-    block_docs, block_places : shape (blocks,)
-        The document and the place of each posting whose number is a multiple of `BLOCK`.
+    block_places : shape (blocks,)
+        The place of each posting whose number is a multiple of `BLOCK`.
     """
-    stream = np.empty(10 * len(docs) + 5 * len(positions), np.uint8)
-    n_blocks = (first + len(docs) + BLOCK - 1) // BLOCK - (first + BLOCK - 1) // BLOCK
-    block_docs, block_places = np.empty(n_blocks, np.int32), np.empty(n_blocks, np.int64)
-    end, posting, position, block = 0, 0, 0, 0
-    for t in range(len(df)):
-        previous_doc = np.int64(0)
-        for _ in range(df[t]):
-            if (first + posting) % BLOCK == 0:
-                block_docs[block], block_places[block] = docs[posting], place + end
-                block += 1
-            end = _write_pair(stream, end, docs[posting] - previous_doc, tfs[posting])
-            previous_doc = np.int64(docs[posting])
-            previous = np.int64(0)
-            for _ in range(tfs[posting]):
-                end = _write(stream, end, positions[position] - previous)
-                previous = np.int64(positions[position])
-                position += 1
-            posting += 1
-    return stream[:end].copy(), block_docs, block_places
+    stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
+    block_places = np.empty((first + len(tfs) + BLOCK - 1) // BLOCK - (first + BLOCK - 1) // BLOCK, np.int64)
+    end, position, block = 0, 0, 0
+    for posting in range(len(tfs)):
+        if (first + posting) % BLOCK == 0:
+            block_places[block] = place + end
+            block += 1
+        previous = np.int64(positions[position])
+        end = _write_pair(stream, end, previous, tfs[posting])
+        for i in range(position + 1, position + tfs[posting]):
+            end = _write(stream, end, positions[i] - previous)
+            previous = np.int64(positions[i])
+        position += tfs[posting]
+    return stream[:end].copy(), block_places
+
+
+@_jit_inline
+def _document(docs: Bytes, width: int, posting: int) -> int:
+    """The document of a posting."""
+    value = 0
+    for i in range(width):
+        value |= int(docs[posting * width + i]) << 8 * i
+    return value
 
 
 @_jit
-def _postings_of(postings_offsets: IntArray, block_docs: Int32Array, term: int) -> tuple[int, int]:
-    """The number of a term's first posting, and of the one after its last."""
+def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int, int]:
+    """The number of a term's first posting, and of the one after its last, of `size` postings."""
     first, end = postings_offsets[term], postings_offsets[term + 1]
-    if first < 0 or end < first or end > len(block_docs) * BLOCK:
+    if first < 0 or end < first or end > size:
         raise CollectionError(DAMAGED)
     return first, end
 
 
 @_jit
-def _place_of(block_places: IntArray, stream: Bytes, posting: int) -> int:
-    """The place of a posting."""
-    place: int = block_places[posting // BLOCK]
-    if place < 0:
-        raise CollectionError(DAMAGED)
-    for _ in range(posting % BLOCK):
+def _skip_postings(stream: Bytes, place: int, n: int) -> int:
+    """The place after the next n postings."""
+    for _ in range(n):
         _, tf, place = _read_pair(stream, place)
-        place = _skip(stream, place, tf)
+        place = _skip(stream, place, tf - 1)
     return place
 
 
 @_jit
-def _last_block(block_docs: Int32Array, first: int, end: int, document: int) -> int:
-    """The last of the blocks from `first` to `end` - 1 that does not begin after a document; `first` - 1 if all do."""
-    low, high = first, end
-    while low < high:
-        middle = (low + high) // 2
-        if block_docs[middle] <= document:
-            low = middle + 1
+def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int:
+    """The first of the postings from `first` to `end` - 1 whose document is not below a document, or `end`."""
+    step = 1
+    while first + step < end and _document(docs, width, first + step) < document:
+        first += step
+        step *= 2
+    end = min(end, first + step)
+    while first < end:
+        middle = (first + end) // 2
+        if _document(docs, width, middle) < document:
+            first = middle + 1
         else:
-            high = middle
-    return low - 1
+            end = middle
+    return first
 
 
 @_jit
-def _read_positions(stream: Bytes, place: int, tf: int, positions: Int32Array, end: int) -> tuple[Int32Array, int]:
-    """Append positions to the first `end` ones of an array, which grows, and return the place after them."""
-    if tf > len(stream) - place:  # each has a byte at least
+def _read_positions(stream: Bytes, place: int, positions: Int32Array, end: int) -> tuple[Int32Array, int, int]:
+    """Append positions to the first `end` of an array, which grows; return it, their number and the place after."""
+    value, tf, place = _read_pair(stream, place)
+    if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
         raise CollectionError(DAMAGED)
     if end + tf > len(positions):
         positions = np.append(positions, np.empty(len(positions) + tf, np.int32))
-    value = np.int64(0)
-    for i in range(tf):
+    positions[end] = value
+    for i in range(1, tf):
         difference, place = _read(stream, place)
         value += difference
         positions[end + i] = value
-    return positions, place
+    return positions, tf, place
 
 
 @_jit
 def locate(
     postings_offsets: IntArray,
-    block_docs: Int32Array,
+    docs: Bytes,
+    width: int,
     block_places: IntArray,
     stream: Bytes,
     terms: IntArray,
@@ -197,93 +213,71 @@ def locate(
 
     Parameters
     ----------
-    postings_offsets, block_docs, block_places, stream
+    postings_offsets, docs, block_places, stream
         The arrays of `Shard`.
+    width : int
+        `document_bytes`.
     terms : shape (t,)
         Term numbers, -1 for a term that the collection lacks.
     documents : shape (n,)
         Ascending document numbers.
     """
-    n = len(documents)
+    n, size = len(documents), min(len(docs) // width, len(block_places) * BLOCK)
     postings = np.full((len(terms), n), -1, np.int64)
     having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
     starts, positions = np.zeros(_ROOM, np.int64), np.empty(_ROOM, np.int32)
     found = 0
     for t in range(len(terms)):
-        if terms[t] >= 0 and n > 0:
-            first, end = _postings_of(postings_offsets, block_docs, terms[t])
-            posting, place, doc, tf = first - 1, np.int64(-1), np.int64(-1), np.int64(0)
-            last_block = (end - 1) // BLOCK
-            for d in range(n):
-                while doc < documents[d]:
-                    block = (posting + BLOCK) // BLOCK  # the next one
-                    if block <= last_block and block * BLOCK > first and block_docs[block] <= documents[d]:
-                        posting = _last_block(block_docs, block, last_block + 1, documents[d]) * BLOCK
-                        place = _place_of(block_places, stream, posting)
-                    else:
-                        posting += 1
-                        if posting >= end:
-                            break
-                        place = _place_of(block_places, stream, first) if place < 0 else _skip(stream, place, tf)
-                    difference, tf, place = _read_pair(stream, place)
-                    if posting > first and posting % BLOCK == 0:
-                        doc = np.int64(block_docs[posting // BLOCK])
-                    else:
-                        doc = difference if posting == first else doc + difference
-                if posting >= end:
-                    break
-                if doc == documents[d]:
-                    if found + 1 == len(starts):
-                        starts = np.append(starts, np.empty_like(starts))
-                    positions, place = _read_positions(stream, place, tf, positions, starts[found])
-                    starts[found + 1] = starts[found] + tf
-                    postings[t, d], having[found] = found, d
-                    found, tf = found + 1, np.int64(0)  # nothing is left to skip
+        posting, end, at, place = np.int64(0), np.int64(0), np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
+        if terms[t] >= 0:
+            posting, end = _postings_of(postings_offsets, size, terms[t])
+        for d in range(n):
+            posting = _search(docs, width, posting, end, documents[d])
+            if posting >= end:
+                break
+            if _document(docs, width, posting) == documents[d]:
+                if posting - at > posting % BLOCK:
+                    at, place = posting - posting % BLOCK, block_places[posting // BLOCK]
+                    if place < 0:
+                        raise CollectionError(DAMAGED)
+                place = _skip_postings(stream, place, posting - at)
+                if found + 1 == len(starts):
+                    starts = np.append(starts, np.empty_like(starts))
+                positions, tf, place = _read_positions(stream, place, positions, starts[found])
+                at = posting + 1
+                starts[found + 1] = starts[found] + tf
+                postings[t, d], having[found] = found, d
+                found += 1
         offsets[t + 1] = found
     return postings, having[:found], offsets, starts[: found + 1], positions[: starts[found]]
 
 
 @_jit
 def documents_of(
-    postings_offsets: IntArray,
-    block_docs: Int32Array,
-    block_places: IntArray,
-    stream: Bytes,
-    term: int,
-    first: int,
-    end: int,
-    n_documents: int,
+    postings_offsets: IntArray, docs: Bytes, width: int, term: int, first: int, end: int, n_documents: int
 ) -> IntArray:
     """The documents of the postings `first` to `end` - 1 of a term, counted from its first one, in ascending order."""
-    begin, last = _postings_of(postings_offsets, block_docs, term)
-    first, end = begin + first, min(begin + end, last)
-    out = np.empty(max(0, end - first), np.int64)
-    # Reading begins where the document is known: at the term's first posting, or at a block.
-    known = max(begin, first // BLOCK * BLOCK)
-    place, doc, previous = _place_of(block_places, stream, known), np.int64(0), np.int64(-1)
-    for posting in range(known, end):
-        difference, tf, place = _read_pair(stream, place)
-        place = _skip(stream, place, tf)
-        doc = np.int64(block_docs[posting // BLOCK]) if posting % BLOCK == 0 else doc + difference
-        if doc <= previous or doc >= n_documents:
+    begin, last = _postings_of(postings_offsets, len(docs) // width, term)
+    out = np.empty(max(0, min(end, last - begin) - first), np.int64)
+    previous = np.int64(-1)
+    for i in range(len(out)):
+        document = _document(docs, width, begin + first + i)
+        if document <= previous or document >= n_documents:
             raise CollectionError(DAMAGED)
-        previous = doc
-        if posting >= first:
-            out[posting - first] = doc
+        out[i] = previous = document
     return out
 
 
 @_jit
-def measure(postings_offsets: IntArray, stream: Bytes, n_documents: int) -> tuple[IntArray, IntArray]:
+def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, n_documents: int) -> Any:
     """The number of tokens of each document, and the bytes of its entries, each of shape (N,)."""
     lengths, sizes = np.zeros(n_documents, np.int64), np.zeros(n_documents, np.int64)
     last_term, number, place = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), 0
     for term in range(len(postings_offsets) - 1):
-        doc = np.int64(0)
-        for _ in range(postings_offsets[term], postings_offsets[term + 1]):
-            difference, tf, place = _read_pair(stream, place)
-            place = _skip(stream, place, tf)
-            doc += difference
+        for posting in range(postings_offsets[term], postings_offsets[term + 1]):
+            _, tf, place = _read_pair(stream, place)
+            place = _skip(stream, place, tf - 1)
+            doc = _document(docs, width, posting)
             if doc >= n_documents:
                 raise CollectionError(DAMAGED)
             lengths[doc] += tf
@@ -293,24 +287,25 @@ def measure(postings_offsets: IntArray, stream: Bytes, n_documents: int) -> tupl
 
 
 @_jit
-def transpose(postings_offsets: IntArray, stream: Bytes, forward_offsets: IntArray, forward: Bytes) -> None:
+def transpose(
+    docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, forward_offsets: IntArray, forward: Bytes
+) -> None:
     """Fill in the stream of every document's entries, in the order of terms, from the postings.
 
     Parameters
     ----------
-    postings_offsets, stream : arrays
-        As in `Shard`; all documents are below N.
+    docs, width, stream, postings_offsets
+        As for `locate`; all documents are below N.
     forward_offsets : shape (N + 1,)
     forward : uint8 array
         Overwritten.
     """
     free, last_term, place = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), 0
     for term in range(len(postings_offsets) - 1):
-        doc = np.int64(0)
-        for _ in range(postings_offsets[term], postings_offsets[term + 1]):
-            difference, tf, place = _read_pair(stream, place)
-            place = _skip(stream, place, tf)
-            doc += difference
+        for posting in range(postings_offsets[term], postings_offsets[term + 1]):
+            _, tf, place = _read_pair(stream, place)
+            place = _skip(stream, place, tf - 1)
+            doc = _document(docs, width, posting)
             free[doc] = _write_pair(forward, free[doc], term - last_term[doc], tf)
             last_term[doc] = term
 

@@ -97,12 +97,12 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
         )
 
 
-@pytest.mark.parametrize("value", [-1, 0, 15, 40, 2**31 - 1])
+@pytest.mark.parametrize("value", [0, 2, 3, 255])
 def test_postings_of_documents_that_cannot_be(value: int) -> None:
-    index = PositionalIndex.from_texts({f"{n}": "new york" for n in range(40)})
-    array = index.shard.block_docs.copy()
-    array[1] = value  # of the 16th posting
-    damaged = PositionalIndex(replace(index.shard, block_docs=array), analyze)
+    index = PositionalIndex.from_texts({f"{n}": "new york" for n in range(3)})
+    array = index.shard.postings_docs.copy()  # 0 1 2 0 1 2
+    array[1] = value
+    damaged = PositionalIndex(replace(index.shard, postings_docs=array), analyze)
     table = CliqueTable(True, index.term_numbers(["new", "york"])[None], (Window("O", 1),), "indri")
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         WindowStatistics(damaged).counts(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from greylag.index.shard import Shard
 
@@ -21,16 +22,16 @@ def numbers(stream: bytes) -> Iterator[int]:
 
 def decode_postings(shard: Shard) -> dict[tuple[int, int], list[int]]:
     """The positions of each term in each document."""
-    stream, found = numbers(shard.postings.tobytes()), {}
-    for term, df in enumerate((shard.postings_offsets[1:] - shard.postings_offsets[:-1]).tolist()):
-        document = 0
-        for _ in range(df):
-            difference, several = divmod(next(stream), 2)
-            tf = next(stream) if several else 1
-            document += difference
-            positions = [next(stream)]
+    stream, found = numbers(shard.positions.tobytes()), {}
+    width = max(1, (len(shard.document_lengths) - 1).bit_length() + 7 >> 3)
+    docs = shard.postings_docs.tobytes()
+    for term, (first, end) in enumerate(pairwise(shard.postings_offsets.tolist())):
+        for posting in range(first, end):
+            position, several = divmod(next(stream), 2)
+            tf, positions = next(stream) if several else 1, [position]
             while len(positions) < tf:
                 positions.append(positions[-1] + next(stream))
+            document = int.from_bytes(docs[width * posting : width * (posting + 1)], "little")
             found[term, document] = positions
     assert next(stream, None) is None
     return found

@@ -174,7 +174,7 @@ def test_a_copied_export_is_checked_once(
     compared = []
     monkeypatch.setattr(export, "_checksum", lambda path: compared.append(path.name) or checksum(path))
     PositionalIndex.from_lucene(tmp_path / "copy" / "index")
-    large = {"block_docs.int32", "block_places.int64", "postings.uint8", "forward.uint8"}
+    large = {"postings_docs.uint8", "block_places.int64", "positions.uint8", "forward.uint8"}
     assert set(compared) == {f"{name}.{dtype}" for name, dtype in DTYPES.items()} - large
     assert not caplog.records
 
@@ -200,11 +200,11 @@ def test_a_changed_lucene_file_is_checked_when_the_export_is_opened(index: Path)
 
 def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def damaging(path: Path, **_: bool) -> None:
-        if path.name == "postings.uint8":
+        if path.name == "positions.uint8":
             flip(path)
 
     monkeypatch.setattr("greylag.index.export.sync", damaging)
-    with pytest.raises(CollectionError, match=r"postings.uint8 is not read back as it was written: check the disk"):
+    with pytest.raises(CollectionError, match=r"positions.uint8 is not read back as it was written: check the disk"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
 

@@ -19,9 +19,9 @@ def test_arrays_of_a_small_collection() -> None:
     assert arrays["term_offsets"].tolist() == [0, 3, 7]
     assert arrays["collection_frequencies"].tolist() == [2, 2]
     assert arrays["postings_offsets"].tolist() == [0, 2, 3]
-    assert arrays["block_docs"].tolist() == [0]
+    assert arrays["postings_docs"].tolist() == [0, 1, 0]
     assert arrays["block_places"].tolist() == [0]
-    assert arrays["postings"].tolist() == [0, 1, 2, 0, 1, 2, 0, 2]  # new: 0 at 1, 1 at 0; york: 0, twice, at 0 and 2
+    assert arrays["positions"].tolist() == [2, 0, 1, 2, 2]  # new: at 1, at 0; york: twice, at 0 and 2
     assert arrays["forward_offsets"].tolist() == [0, 3, 4]
     assert arrays["forward"].tolist() == [0, 3, 2, 0]  # new, york twice; new
     assert arrays["fingerprint"] == fingerprint(arrays)

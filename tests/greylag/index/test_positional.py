@@ -86,7 +86,7 @@ def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: Posit
 
 def test_is_immutable(index: PositionalIndex) -> None:
     with pytest.raises(ValueError, match="read-only"):
-        index.shard.postings[0] = 7
+        index.shard.positions[0] = 7
 
 
 @pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])

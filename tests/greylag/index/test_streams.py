@@ -30,34 +30,27 @@ POSTINGS = st.dictionaries(
 def shard_of(postings: Postings, n_terms: int = 9, parts: int = 1) -> Shard:
     """A shard with these positions of terms in documents, encoded in parts."""
     df = [sum(term == own for own, _ in postings) for term in range(n_terms)]
-    of_term = [
-        sorted((doc, places) for (own, doc), places in postings.items() if own == term) for term in range(n_terms)
-    ]
+    ordered = sorted(postings.items())
     written: list[tuple[Any, ...]] = []
     done = place = 0
-    for group in np.array_split(np.arange(n_terms), parts):
-        own = [posting for term in group for posting in of_term[term]]
-        written.append(
-            streams.encode(
-                done,
-                place,
-                np.array([df[term] for term in group], dtype=np.int64),
-                np.array([doc for doc, _ in own], dtype=np.int32),
-                np.array([len(places) for _, places in own], dtype=np.int32),
-                np.array([position for _, places in own for position in places], dtype=np.int32),
-            )
-        )
+    for group in np.array_split(np.arange(len(ordered)), parts):
+        own = [ordered[posting][1] for posting in group]
+        tfs, flat = [len(places) for places in own], [position for places in own for position in places]
+        arrays = np.array(tfs, dtype=np.int32), np.array(flat, dtype=np.int32)
+        written.append(streams.encode_positions(done, place, *arrays))
         done, place = done + len(own), place + len(written[-1][0])
-    stream, block_docs, block_places = map(np.concatenate, zip(*written, strict=True))
-    lengths, sizes = streams.measure(offsets(df), stream, N_DOCUMENTS)
+    stream, block_places = map(np.concatenate, zip(*written, strict=True))
+    width = streams.document_bytes(N_DOCUMENTS)
+    docs = streams.encode_documents(np.array([doc for (_, doc), _ in ordered], dtype=np.int32), width)
+    lengths, sizes = streams.measure(docs, width, stream, offsets(df), N_DOCUMENTS)
     forward_offsets = offsets(sizes)
     forward = np.empty(forward_offsets[-1], dtype=np.uint8)
-    streams.transpose(offsets(df), stream, forward_offsets, forward)
+    streams.transpose(docs, width, stream, offsets(df), forward_offsets, forward)
     docids, docid_offsets = join([b"d"] * N_DOCUMENTS)
     cf = np.array([sum(len(p) for (own, _), p in postings.items() if own == term) for term in range(n_terms)])
     return Shard(
         docids, docid_offsets, np.arange(N_DOCUMENTS, dtype=np.int32), lengths, *join([b"t"] * n_terms), cf,
-        offsets(df), block_docs, block_places, stream, forward_offsets, forward, "",
+        offsets(df), docs, block_places, stream, forward_offsets, forward, "",
     )  # fmt: skip
 
 
@@ -99,7 +92,7 @@ def test_documents_of_a_term_in_parts(postings: Postings, n_terms: int) -> None:
         assert [d for part in shard.documents_of(term, n_terms) for d in part.tolist()] == expected
         size = 7 * n_terms
         by_range = [
-            streams.documents_of(*shard._by_term, term, first, first + size, N_DOCUMENTS).tolist()
+            streams.documents_of(*shard._documents, term, first, first + size, N_DOCUMENTS).tolist()
             for first in range(0, len(expected), size)
         ]
         assert list(chain.from_iterable(by_range)) == expected
@@ -132,11 +125,23 @@ def test_texts_are_found(texts: set[bytes], more: list[bytes], rng: Any) -> None
     assert streams.find(*join(ascending), order[:0], *join(wanted)).tolist() == numbers
 
 
-@pytest.mark.parametrize(("docs", "positions"), [([1, 0], [1, 1]), ([0, 1], [-1, 1])])
-def test_numbers_that_cannot_be_written(docs: list[int], positions: list[int]) -> None:
-    arrays = [np.array(values, dtype=np.int32) for values in (docs, [1, 1], positions)]
+@pytest.mark.parametrize("positions", [[-1], [3, 2]])
+def test_positions_that_cannot_be_written(positions: list[int]) -> None:
     with pytest.raises(CollectionError, match="not in ascending order"):
-        streams.encode(0, 0, np.array([2]), *arrays)
+        streams.encode_positions(0, 0, np.array([len(positions)], np.int32), np.array(positions, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "width"),
+    [(0, 1), (1, 1), (256, 1), (257, 2), (1 << 16, 2), ((1 << 16) + 1, 3), (1 << 24, 3), ((1 << 24) + 1, 4)],
+)
+def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width: int) -> None:
+    assert streams.document_bytes(n_documents) == width
+    docs = np.array([0, max(0, n_documents - 1)], dtype=np.int32)
+    written = streams.encode_documents(docs, width).tobytes()
+    assert written == b"".join(int(doc).to_bytes(width, "little") for doc in docs)
+    found = streams.documents_of(np.array([0, 1, 2]), np.frombuffer(written, np.uint8), width, 1, 0, 1, 1 << 31)
+    assert found.tolist() == docs[1:].tolist()
 
 
 FUZZ = """
