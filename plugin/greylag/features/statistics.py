@@ -143,6 +143,7 @@ def collection_counts(shard: Shard, table: CliqueTable) -> IntArray:
         for term in np.unique(rarest):
             places = several[rarest == term]
             vocabulary, rows = table.rows(places)
-            for documents in shard.documents_of(int(term), len(vocabulary)):
+            alone = ((rows == ABSENT) | (vocabulary[rows] == term)).all(axis=1).any()  # a term twice, and no other
+            for documents in shard.documents_of(int(term), vocabulary[:0] if alone else vocabulary):
                 table.add_counts(rows, shard.locate(vocabulary, documents), places, counts)
     return counts

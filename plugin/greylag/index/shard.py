@@ -136,11 +136,14 @@ class Shard:
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
-    def documents_of(self, term: int, n_terms: int) -> Iterator[IntArray]:
-        """The ascending numbers of the documents with a term, a part at a time, to locate `n_terms` terms in."""
-        size = max(streams.BLOCK, _CHUNK // n_terms)
+    def documents_of(self, term: int, others: IntArray) -> Iterator[IntArray]:
+        """The ascending numbers of the documents with a term, a part at a time.
+
+        Of these, only documents that have another one of the terms `others`, or all documents if that is empty.
+        """
+        size = max(streams.BLOCK, _CHUNK // max(1, len(others)))
         for first in range(0, int(self.document_frequencies[term]), size):
-            yield streams.documents_of(*self._documents, term, first, first + size, self.n_documents)
+            yield streams.documents_of(*self._documents, term, others, first, first + size, self.n_documents)
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """The terms of documents (-1 for a document without any) and their tf.

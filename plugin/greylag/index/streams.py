@@ -183,20 +183,15 @@ def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int
     return first
 
 
-@_jit
-def _read_positions(stream: Bytes, place: int, positions: Int32Array, end: int) -> tuple[Int32Array, int, int]:
-    """Append positions to the first `end` of an array, which grows; return it, their number and the place after."""
-    value, tf, place = _read_pair(stream, place)
-    if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
-        raise CollectionError(DAMAGED)
-    if end + tf > len(positions):
-        positions = np.append(positions, np.empty(len(positions) + tf, np.int32))
-    positions[end] = value
-    for i in range(1, tf):
+@_jit_inline
+def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array, first: int, end: int) -> int:
+    """Write the positions of a posting, the first of which is `value`, and return the place after them."""
+    positions[first] = value
+    for i in range(first + 1, end):
         difference, place = _read(stream, place)
         value += difference
-        positions[end + i] = value
-    return positions, tf, place
+        positions[i] = value
+    return place
 
 
 @_jit
@@ -232,7 +227,8 @@ def locate(
         if terms[t] >= 0:
             posting, end = _postings_of(postings_offsets, size, terms[t])
         for d in range(n):
-            posting = _search(docs, width, posting, end, documents[d])
+            if posting < end and _document(docs, width, posting) < documents[d]:
+                posting = _search(docs, width, posting, end, documents[d])
             if posting >= end:
                 break
             if _document(docs, width, posting) == documents[d]:
@@ -240,12 +236,18 @@ def locate(
                     at, place = posting - posting % BLOCK, block_places[posting // BLOCK]
                     if place < 0:
                         raise CollectionError(DAMAGED)
-                place = _skip_postings(stream, place, posting - at)
+                if posting > at:
+                    place = _skip_postings(stream, place, posting - at)
                 if found + 1 == len(starts):
                     starts = np.append(starts, np.empty_like(starts))
-                positions, tf, place = _read_positions(stream, place, positions, starts[found])
-                at = posting + 1
-                starts[found + 1] = starts[found] + tf
+                value, tf, place = _read_pair(stream, place)
+                if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
+                    raise CollectionError(DAMAGED)
+                end_of_posting = starts[found] + tf
+                if end_of_posting > len(positions):
+                    positions = np.append(positions, np.empty(len(positions) + tf, np.int32))
+                place = _read_positions(stream, place, value, positions, starts[found], end_of_posting)
+                at, starts[found + 1] = posting + 1, end_of_posting
                 postings[t, d], having[found] = found, d
                 found += 1
         offsets[t + 1] = found
@@ -254,10 +256,21 @@ def locate(
 
 @_jit
 def documents_of(
-    postings_offsets: IntArray, docs: Bytes, width: int, term: int, first: int, end: int, n_documents: int
+    postings_offsets: IntArray,
+    docs: Bytes,
+    width: int,
+    term: int,
+    others: IntArray,
+    first: int,
+    end: int,
+    n_documents: int,
 ) -> IntArray:
-    """The documents of the postings `first` to `end` - 1 of a term, counted from its first one, in ascending order."""
-    begin, last = _postings_of(postings_offsets, len(docs) // width, term)
+    """The documents of the postings `first` to `end` - 1 of a term, counted from its first one, in ascending order.
+
+    Of these, only documents that have another one of the terms `others`, or all documents if that is empty.
+    """
+    size = len(docs) // width
+    begin, last = _postings_of(postings_offsets, size, term)
     out = np.empty(max(0, min(end, last - begin) - first), np.int64)
     previous = np.int64(-1)
     for i in range(len(out)):
@@ -265,7 +278,17 @@ def documents_of(
         if document <= previous or document >= n_documents:
             raise CollectionError(DAMAGED)
         out[i] = previous = document
-    return out
+    joint = np.full(len(out), len(others) == 0)
+    for other in others:
+        posting, last = _postings_of(postings_offsets, size, other)
+        for i in range(len(out) if other != term else 0):
+            if posting < last and _document(docs, width, posting) < out[i]:
+                posting = _search(docs, width, posting, last, out[i])
+            if posting >= last:
+                break
+            joint[i] |= _document(docs, width, posting) == out[i]
+    found: IntArray = out[joint]
+    return found
 
 
 @_jit

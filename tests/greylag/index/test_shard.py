@@ -29,11 +29,13 @@ def test_documents_and_terms_by_name(shard: Shard) -> None:
 
 
 def test_documents_of_a_term_come_in_parts(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
-    (york,) = shard.term_numbers([b"york"])
+    new, york, city = shard.term_numbers([b"new", b"york", b"citi"])
     monkeypatch.setattr("greylag.index.shard._CHUNK", 96)
-    parts = list(shard.documents_of(york, 2))
+    parts = list(shard.documents_of(york, np.array([new, york])))
     assert [len(part) for part in parts] == [48, 48, 4]
     assert np.concatenate(parts).tolist() == list(range(100))
+    with_city = np.concatenate(list(shard.documents_of(york, np.array([city])))).tolist()
+    assert with_city == [n for n in range(100) if n % 3]
 
 
 @pytest.mark.parametrize(("place", "value"), [(3, -1), (3, 10**6), (4, 0), (4, 2**62)])
