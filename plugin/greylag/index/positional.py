@@ -17,7 +17,7 @@ import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
-from greylag.index.arrays import Int32Array
+from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.index.shard import Located, Shard
 from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray
@@ -220,10 +220,18 @@ class PositionalIndex:
         return self.shard.frequencies(terms, documents)
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
-        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
+        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,).
+
+        Raises
+        ------
+        CollectionError
+            If the files are damaged.
+        """
         own = np.array([document])
         _, terms, _ = self.shard.entries(own)
         located = self.locate(terms.astype(np.int64), own)
+        if (located.postings < 0).any():
+            raise CollectionError(DAMAGED)
         order = np.argsort(located.positions, kind="stable")
         tokens = np.repeat(terms.astype(np.int64), np.diff(located.starts))
         return tokens[order], located.positions[order].astype(np.int64)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.positional import PositionalIndex
 from tests.greylag.index.oracle import decode_postings
@@ -47,6 +48,13 @@ def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
         expected = list(analysis.tokens(text))
         assert [index.term(term) for term in terms] == [term for term, _ in expected]
         assert positions.tolist() == [position for _, position in expected]
+
+
+def test_entries_without_their_postings_are_damage(index: PositionalIndex) -> None:
+    docs = np.full_like(index.shard.postings_docs, 200)
+    damaged = PositionalIndex(replace(index.shard, postings_docs=docs), index.analyze)
+    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        damaged.token_stream(0)
 
 
 def test_postings_and_entries_agree(index: PositionalIndex) -> None:
