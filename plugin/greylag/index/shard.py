@@ -13,7 +13,7 @@ import numpy as np
 from greylag.errors import CollectionError
 from greylag.index import streams
 from greylag.index.arrays import DAMAGED, Int32Array, join
-from greylag.index.streams import Bytes
+from greylag.index.lookup import Bytes, find
 from greylag.ranking import IntArray
 
 UNKNOWN = -1
@@ -172,7 +172,7 @@ class Shard:
 
     @staticmethod
     def _find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Sequence[bytes]) -> IntArray:
-        found: IntArray = streams.find(text, offsets, order, *join(wanted))
+        found: IntArray = find(text, offsets, order, *join(wanted))
         return found
 
 

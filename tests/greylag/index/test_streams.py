@@ -112,19 +112,6 @@ def test_entries_and_frequencies_of_documents(postings: Postings, documents: lis
     assert dense.tolist() == [[len(postings.get((term, doc), [])) for doc in known] for term in of]
 
 
-@settings(deadline=None)
-@given(st.sets(st.binary(max_size=5)), st.lists(st.binary(max_size=5)), st.randoms(use_true_random=False))
-def test_texts_are_found(texts: set[bytes], more: list[bytes], rng: Any) -> None:
-    table, wanted = list(texts), [*texts, *more]
-    rng.shuffle(table)
-    order = np.array(sorted(range(len(table)), key=table.__getitem__), dtype=np.int32)
-    numbers = [table.index(text) if text in texts else -1 for text in wanted]
-    assert streams.find(*join(table), order, *join(wanted)).tolist() == numbers
-    ascending = sorted(table)
-    numbers = [ascending.index(text) if text in texts else -1 for text in wanted]
-    assert streams.find(*join(ascending), order[:0], *join(wanted)).tolist() == numbers
-
-
 @pytest.mark.parametrize("positions", [[-1], [3, 2]])
 def test_positions_that_cannot_be_written(positions: list[int]) -> None:
     with pytest.raises(CollectionError, match="not in ascending order"):
