@@ -24,10 +24,9 @@ from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec, Window, unique_features
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
-from greylag.features.windows import occurrences, term_occurrences
+from greylag.features.windows import term_occurrences
 from greylag.index.arrays import Int32Array
 from greylag.index.positional import PositionalIndex
-from greylag.index.shard import Located
 from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
@@ -215,24 +214,19 @@ class FeatureExtractor:
         """The counts of documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
         query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
+        plain = [group for group in self._groups if not group.expands]
+        found = [query_cliques(query, g.sets, self.parameters.max_clique, ordered=g.ordered) for g in plain]
+        tables = [
+            CliqueTable(group.ordered, own.terms, group.windows, self.parameters.profile)
+            for group, own in zip(plain, found, strict=True)
+        ]
         located = self.index.locate(query.of_query, numbers[rows])
-        return tuple(
-            self._count_expansion(group, query, numbers[rows], rows)
-            if group.expands
-            else self._count_group(group, query, located, rows)
-            for group in self._groups
-        )
-
-    def _count_group(self, group: _Group, query: QueryTerms, located: Located, rows: IntArray) -> GroupCounts:
-        """The counts of a group in located documents, which are these rows of the ranking."""
-        found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
-        table = CliqueTable(group.ordered, found.terms, group.windows, self.parameters.profile)
-        if len(found.rows):
-            collection = self._statistics.counts(table)
-        else:
-            collection = np.zeros((2, 0, len(group.windows)), dtype=np.int64)
-        occurring = occurrences(group.ordered, found.rows, *located, group.widths, table.overlap, table.per_term)
-        return _group_counts(found, collection, occurring, rows)
+        counted = [
+            _group_counts(own, collection, table.occurrences(located, own.rows), rows)
+            for own, collection, table in zip(found, self._statistics.counts(*tables), tables, strict=True)
+        ]
+        expanding = [group for group in self._groups if group.expands]
+        return (*counted, *[self._count_expansion(group, query, numbers[rows], rows) for group in expanding])
 
     def _count_expansion(self, group: _Group, query: QueryTerms, documents: IntArray, rows: IntArray) -> GroupCounts:
         """The counts of the expansion's terms, which need no positions, in ascending documents of these rows."""

@@ -14,6 +14,7 @@ from greylag.features.spec import UNLIMITED, Window
 from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
+from greylag.index.arrays import Int32Array
 from greylag.index.positional import PositionalIndex
 from greylag.index.shard import UNKNOWN, Located, Shard
 from greylag.ranking import IntArray
@@ -71,15 +72,21 @@ class CliqueTable:
         digest.update(self.cliques.tobytes())
         return digest.digest()
 
-    def rows(self, places: IntArray) -> tuple[IntArray, IntArray]:
-        """The terms of some cliques, and these cliques as rows of places among the terms, padded with `ABSENT`."""
+    def rows(self, vocabulary: IntArray, places: IntArray) -> IntArray:
+        """Some cliques as rows of places in an ascending vocabulary of their terms, padded with `ABSENT`."""
         cliques = self.cliques[places]
-        vocabulary = np.unique(cliques[cliques != FILLER])
-        return vocabulary, np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
+        return np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
 
-    def add_counts(self, rows: IntArray, located: Located, places: IntArray, counts: IntArray) -> None:
-        """Add what `rows` gives, where its terms are located, to cf and df, shape (2, cliques, windows)."""
-        offsets, _, codes, tf = occurrences(self.ordered, rows, *located, self.widths, self.overlap, self.per_term)
+    def occurrences(self, located: Located, rows: IntArray) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
+        """What `windows.occurrences` finds for cliques, given as rows of located terms."""
+        found: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
+            self.ordered, rows, *located, self.widths, self.overlap, self.per_term
+        )
+        return found
+
+    def add_counts(self, located: Located, rows: IntArray, places: IntArray, counts: IntArray) -> None:
+        """Add the matches of some cliques, given as rows of located terms, to cf and df, shape (2, cliques, windows)."""
+        offsets, _, codes, tf = self.occurrences(located, rows)
         add_counts(offsets, codes, tf, self.widths, places, counts)
 
 
@@ -102,18 +109,24 @@ class WindowStatistics:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def counts(self, table: CliqueTable) -> IntArray:
-        """Return cf and df, shape (2, cliques, windows)."""
-        key = table.key
-        known = self._known.get(key)
-        if known is None:
-            shape = (2, len(table.cliques), len(table.windows))
-            known = self._store.load(key, shape) if self._store else None
-            if known is None:
-                known = collection_counts(self.index.shard, table)
-                if self._store:
-                    self._store.save(key, known)
-            self._remember(key, known)
+    def counts(self, *tables: CliqueTable) -> list[IntArray]:
+        """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
+        keys = [table.key for table in tables]
+        found = {key: self._load(key, table) for key, table in zip(keys, tables, strict=True)}
+        missing = {key: table for key, table in zip(keys, tables, strict=True) if found[key] is None}
+        counted = collection_counts(self.index.shard, list(missing.values())) if missing else []
+        for key, counts in zip(missing, counted, strict=True):
+            if self._store:
+                self._store.save(key, counts)
+            found[key] = counts
+        for key, counts in found.items():
+            self._remember(key, counts)
+        return [found[key] for key in keys]
+
+    def _load(self, key: bytes, table: CliqueTable) -> IntArray | None:
+        known = self._known.get(key) if len(table.cliques) else np.zeros((2, 0, len(table.windows)), dtype=np.int64)
+        if known is None and self._store:
+            known = self._store.load(key, (2, len(table.cliques), len(table.windows)))
         return known
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
@@ -126,24 +139,36 @@ class WindowStatistics:
             self._known[key] = counts
 
 
-def collection_counts(shard: Shard, table: CliqueTable) -> IntArray:
-    """Cf and df of each clique of a table within each window over all documents of a shard.
+def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntArray]:
+    """Cf and df of each clique of each table within each window over all documents of a shard.
 
-    The cliques with the same rarest term are counted together, in the documents that have it.
+    Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
     """
+    counts, places = zip(*[_count_terms(shard, table) for table in tables], strict=True)
+    cliques = [table.cliques[own].ravel() for table, own in zip(tables, places, strict=True)]
+    vocabulary = np.unique(np.concatenate(cliques))
+    vocabulary = vocabulary[vocabulary != FILLER]
+    if len(vocabulary):
+        rows = [table.rows(vocabulary, own) for table, own in zip(tables, places, strict=True)]
+        for documents in shard.joint_documents(vocabulary, min(_fewest(own) for own in rows if len(own))):
+            located = shard.locate(vocabulary, documents)
+            for table, *own in zip(tables, rows, places, counts, strict=True):
+                table.add_counts(located, *own)
+    return list(counts)
+
+
+def _count_terms(shard: Shard, table: CliqueTable) -> tuple[IntArray, IntArray]:
+    """The counts of a table's cliques of one term, 0 for the others, and the places of those of several known terms."""
     cliques, df = table.cliques, shard.document_frequencies
     counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
     known, single = (cliques != UNKNOWN).all(axis=1), (cliques != FILLER).sum(axis=1) == 1
     alone = cliques[known & single, 0]
     counts[:, known & single] = np.stack([shard.collection_frequencies[alone], df[alone]])[:, :, None]
-    several = np.flatnonzero(known & ~single)
-    if len(several):
-        frequencies = np.where(cliques[several] == FILLER, shard.n_documents + 1, df[cliques[several]])
-        rarest = cliques[several, frequencies.argmin(axis=1)]
-        for term in np.unique(rarest):
-            places = several[rarest == term]
-            vocabulary, rows = table.rows(places)
-            alone = ((rows == ABSENT) | (vocabulary[rows] == term)).all(axis=1).any()  # a term twice, and no other
-            for documents in shard.documents_of(int(term), vocabulary[:0] if alone else vocabulary):
-                table.add_counts(rows, shard.locate(vocabulary, documents), places, counts)
-    return counts
+    return counts, np.flatnonzero(known & ~single)
+
+
+def _fewest(rows: IntArray) -> int:
+    """The number of distinct terms of the clique that has the fewest."""
+    ordered = np.sort(rows, axis=1)
+    absent = ordered[:, 0] == ABSENT
+    return int((1 + (np.diff(ordered) != 0).sum(axis=1) - absent).min())

@@ -19,7 +19,8 @@ from greylag.ranking import IntArray
 UNKNOWN = -1
 """The number of a term or document that the shard lacks."""
 
-_CHUNK = 1 << 17  # places for postings in memory while a collection is read
+_PART = 1 << 12  # documents in memory while a collection is read
+_SHORTEST, _LONGEST = 1 << 14, 1 << 20  # documents that are looked through for them
 
 
 class Located(NamedTuple):
@@ -136,14 +137,14 @@ class Shard:
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
-    def documents_of(self, term: int, others: IntArray) -> Iterator[IntArray]:
-        """The ascending numbers of the documents with a term, a part at a time.
-
-        Of these, only documents that have another one of the terms `others`, or all documents if that is empty.
-        """
-        size = max(streams.BLOCK, _CHUNK // max(1, len(others)))
-        for first in range(0, int(self.document_frequencies[term]), size):
-            yield streams.documents_of(*self._documents, term, others, first, first + size, self.n_documents)
+    def joint_documents(self, terms: IntArray, least: int) -> Iterator[IntArray]:
+        """The ascending numbers of the documents with at least `least` of some distinct terms, a part at a time."""
+        postings = max(1, int(self.document_frequencies[terms].sum()))
+        step = min(_LONGEST, max(_SHORTEST, _PART * least * self.n_documents // postings))
+        places = np.zeros(len(terms), np.int64)
+        for begin in range(0, self.n_documents, step):
+            end = min(begin + step, self.n_documents)
+            yield streams.joint_documents(*self._documents, terms, least, places, begin, end, self.n_documents)
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """The terms of documents (-1 for a document without any) and their tf.

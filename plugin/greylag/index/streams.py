@@ -35,7 +35,7 @@ BLOCK = 16
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
 _BITS = 35  # of a number
-_ROOM = 1024  # postings and positions, at first
+_ROOM = 1024  # positions, at first
 
 
 @_jit_inline
@@ -159,9 +159,14 @@ def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int,
 @_jit
 def _skip_postings(stream: Bytes, place: int, n: int) -> int:
     """The place after the next n postings."""
-    for _ in range(n):
-        _, tf, place = _read_pair(stream, place)
-        place = _skip(stream, place, tf - 1)
+    while n > 0:
+        while n > 0 and place < len(stream) and stream[place] & 129 == 0:  # a byte is all there is: the usual case
+            place += 1
+            n -= 1
+        if n > 0:
+            _, tf, place = _read_pair(stream, place)
+            place = _skip(stream, place, tf - 1)
+            n -= 1
     return place
 
 
@@ -219,7 +224,7 @@ def locate(
     n, size = len(documents), min(len(docs) // width, len(block_places) * BLOCK)
     postings = np.full((len(terms), n), -1, np.int64)
     having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
-    starts, positions = np.zeros(_ROOM, np.int64), np.empty(_ROOM, np.int32)
+    starts, positions = np.zeros(len(terms) * n + 1, np.int64), np.empty(_ROOM + 2 * len(terms) * n, np.int32)
     found = 0
     for t in range(len(terms)):
         posting, end, at, place = np.int64(0), np.int64(0), np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
@@ -237,8 +242,6 @@ def locate(
                         raise CollectionError(DAMAGED)
                 if posting > at:
                     place = _skip_postings(stream, place, posting - at)
-                if found + 1 == len(starts):
-                    starts = np.append(starts, np.empty_like(starts))
                 value, tf, place = _read_pair(stream, place)
                 if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
                     raise CollectionError(DAMAGED)
@@ -254,39 +257,46 @@ def locate(
 
 
 @_jit
-def documents_of(
+def joint_documents(
     postings_offsets: IntArray,
     docs: Bytes,
     width: int,
-    term: int,
-    others: IntArray,
-    first: int,
+    terms: IntArray,
+    least: int,
+    places: IntArray,
+    begin: int,
     end: int,
     n_documents: int,
 ) -> IntArray:
-    """The documents of the postings `first` to `end` - 1 of a term, counted from its first one, in ascending order.
+    """The documents from `begin` to `end` - 1 that have at least `least` of some terms, in ascending order.
 
-    Of these, only documents that have another one of the terms `others`, or all documents if that is empty.
+    Parameters
+    ----------
+    postings_offsets, docs, width
+        As for `locate`.
+    terms : shape (t,)
+        Distinct term numbers.
+    least : int
+    places : shape (t,)
+        The number of each term's postings that are in documents before `begin`. Overwritten with that before `end`.
+    begin, end, n_documents : int
     """
     size = len(docs) // width
-    begin, last = _postings_of(postings_offsets, size, term)
-    out = np.empty(max(0, min(end, last - begin) - first), np.int64)
-    previous = np.int64(-1)
-    for i in range(len(out)):
-        document = _document(docs, width, begin + first + i)
-        if document <= previous or document >= n_documents:
-            raise CollectionError(DAMAGED)
-        out[i] = previous = document
-    joint = np.full(len(out), len(others) == 0)
-    for other in others:
-        posting, last = _postings_of(postings_offsets, size, other)
-        for i in range(len(out) if other != term else 0):
-            if posting < last and _document(docs, width, posting) < out[i]:
-                posting = _search(docs, width, posting, last, out[i])
-            if posting >= last:
+    counts = np.zeros(end - begin, np.int32)
+    for t in range(len(terms)):
+        first, last = _postings_of(postings_offsets, size, terms[t])
+        posting, previous = first + places[t], begin - 1
+        while posting < last:
+            document = _document(docs, width, posting)
+            if document <= previous or document >= n_documents:
+                raise CollectionError(DAMAGED)
+            if document >= end:
                 break
-            joint[i] |= _document(docs, width, posting) == out[i]
-    found: IntArray = out[joint]
+            counts[document - begin] += 1
+            previous = document
+            posting += 1
+        places[t] = posting - first
+    found: IntArray = np.flatnonzero(counts >= least) + begin
     return found
 
 

@@ -189,7 +189,7 @@ def _cliques(
     ordered, sets = feature.window.order == "O", ((feature.dependence, feature.cliques),)
     _, multiplicity, terms = query_cliques(query, sets, model.parameters.max_clique, ordered=ordered)
     table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile)
-    cf, df = WindowStatistics(index).counts(table)[:, :, 0]
+    cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
     tf = _frequencies(table, index, document)
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index), model.parameters)
     of_cliques = weighting.clique(cf, df)
@@ -207,7 +207,8 @@ def _cliques(
 def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> IntArray:
     """Tf of the cliques in the only window of the table, shape (cliques,): cf in a collection of one document."""
     places = np.arange(len(table.cliques))
-    vocabulary, rows = table.rows(places)
+    vocabulary = np.unique(table.cliques[table.cliques != FILLER])
     counts = np.zeros((2, len(places), 1), dtype=np.int64)
-    table.add_counts(rows, index.locate(vocabulary, np.array([document])), places, counts)
+    located = index.locate(vocabulary, np.array([document]))
+    table.add_counts(located, table.rows(vocabulary, places), places, counts)
     return counts[0, :, 0]

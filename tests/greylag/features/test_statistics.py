@@ -23,7 +23,7 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
     found = 0
     for phrase in sorted(phrases)[::2]:
         table = CliqueTable(True, index.term_numbers(phrase)[None, :], (SINGLE_TERM,), "indri")
-        df = int(WindowStatistics(index).counts(table)[1, 0, 0])
+        df = int(WindowStatistics(index).counts(table)[0][1, 0, 0])
         assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
         found += df > 0
     assert found > 100
@@ -36,5 +36,5 @@ def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("greylag.features.statistics._MEMORY_LIMIT", 10 * size)
     statistics = WindowStatistics(index)
     for table in tables:
-        assert statistics.counts(table)[1, 0, 0] == index.document_frequencies[table.cliques[0, 0]]
+        assert statistics.counts(table)[0][1, 0, 0] == index.document_frequencies[table.cliques[0, 0]]
         assert statistics._bytes == sum(counts.nbytes for counts in statistics._known.values()) <= 11 * size

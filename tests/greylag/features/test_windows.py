@@ -32,7 +32,7 @@ def counted(
     if order == "U":
         numbers = np.sort(numbers)
     windows = tuple(Window(order, width) for width in widths)  # type: ignore[arg-type]
-    cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile))
+    cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile))[0]
     return cf[0].tolist(), df[0].tolist()
 
 
@@ -116,7 +116,7 @@ def test_counts_of_a_collection_of_several_blocks() -> None:
     numbers = index.term_numbers(words)
     pairs = [(a, b) for a in range(60) for b in range(60) if a != b]
     table = CliqueTable(True, numbers[np.array(pairs)], (Window("O", 1),), "indri")
-    cf, df = WindowStatistics(index).counts(table)[:, :, 0]
+    cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
     expected: dict[tuple[int, int], list[int]] = {pair: [] for pair in pairs}
     for number, row in enumerate(drawn.tolist()):
         for pair in pairwise(row):

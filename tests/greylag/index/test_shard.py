@@ -28,13 +28,14 @@ def test_documents_and_terms_by_name(shard: Shard) -> None:
     assert (shard.n_documents, shard.n_terms) == (100, 103)
 
 
-def test_documents_of_a_term_come_in_parts(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_documents_come_in_parts(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
     new, york, city = shard.term_numbers([b"new", b"york", b"citi"])
-    monkeypatch.setattr("greylag.index.shard._CHUNK", 96)
-    parts = list(shard.documents_of(york, np.array([new, york])))
+    monkeypatch.setattr("greylag.index.shard._SHORTEST", 48)
+    monkeypatch.setattr("greylag.index.shard._PART", 1)
+    parts = list(shard.joint_documents(np.array([new, york]), 2))
     assert [len(part) for part in parts] == [48, 48, 4]
     assert np.concatenate(parts).tolist() == list(range(100))
-    with_city = np.concatenate(list(shard.documents_of(york, np.array([city])))).tolist()
+    with_city = np.concatenate(list(shard.joint_documents(np.array([york, city]), 2))).tolist()
     assert with_city == [n for n in range(100) if n % 3]
 
 

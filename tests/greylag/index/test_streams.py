@@ -84,18 +84,19 @@ def test_terms_are_located(postings: Postings, documents: set[int], terms: list[
 
 
 @settings(deadline=None)
-@given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 30))
-def test_documents_of_a_term_in_parts(postings: Postings, others: list[int], size: int) -> None:
-    shard, asked = shard_of(postings), np.array(others, dtype=np.int64)
-    for term in range(9):
-        having = sorted(document for own, document in postings if own == term)
-        expected = [d for d in having if not others or any((o, d) in postings for o in others if o != term)]
-        assert [d for part in shard.documents_of(term, asked) for d in part.tolist()] == expected
-        parts = [
-            streams.documents_of(*shard._documents, term, asked, first, first + size, N_DOCUMENTS).tolist()
-            for first in range(0, len(having), size)
-        ]
-        assert list(chain.from_iterable(parts)) == expected
+@given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 3), st.integers(1, 30))
+def test_joint_documents_in_parts(postings: Postings, terms: list[int], least: int, size: int) -> None:
+    shard, asked = shard_of(postings), np.array(terms, dtype=np.int64)
+    expected = [d for d in range(N_DOCUMENTS) if sum((term, d) in postings for term in terms) >= least]
+    assert list(chain.from_iterable(shard.joint_documents(asked, least))) == expected
+    places = np.zeros(len(terms), np.int64)
+    parts = [
+        streams.joint_documents(
+            *shard._documents, asked, least, places, begin, min(begin + size, N_DOCUMENTS), N_DOCUMENTS
+        )
+        for begin in range(0, N_DOCUMENTS, size)
+    ]
+    assert list(chain.from_iterable(parts)) == expected
 
 
 @settings(deadline=None)
@@ -127,9 +128,9 @@ def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width:
     docs = np.array([0, max(0, n_documents - 1)], dtype=np.int32)
     written = streams.encode_documents(docs, width).tobytes()
     assert written == b"".join(int(doc).to_bytes(width, "little") for doc in docs)
-    stream, none = np.frombuffer(written, np.uint8), np.empty(0, np.int64)
-    found = streams.documents_of(np.array([0, 1, 2]), stream, width, 1, none, 0, 1, 1 << 31)
-    assert found.tolist() == docs[1:].tolist()
+    stream, last = np.frombuffer(written, np.uint8), int(docs[1])
+    own = np.array([0, 1, 2]), stream, width, np.array([1]), 1, np.zeros(1, np.int64)
+    assert streams.joint_documents(*own, last, last + 1, last + 1).tolist() == [last]
 
 
 FUZZ = """
@@ -148,7 +149,7 @@ postings = {
 sound, documents, terms = shard_of(postings), np.arange(0, 40, 3), np.arange(-1, 9)
 uses = {
     "locate": lambda shard: shard.locate(terms, documents),
-    "documents_of": lambda shard: [list(shard.documents_of(term, terms[5:])) for term in range(9)],
+    "joint_documents": lambda shard: list(shard.joint_documents(terms[1:], 2)),
     "entries": lambda shard: shard.entries(documents),
     "frequencies": lambda shard: shard.frequencies(terms[1:], documents),
     "find": lambda shard: (shard.documents([b"d", b"e"]), shard.term_numbers([b"s", b"t"])),
