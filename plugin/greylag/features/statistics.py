@@ -85,7 +85,7 @@ class CliqueTable:
         return found
 
     def add_counts(self, located: Located, rows: IntArray, places: IntArray, counts: IntArray) -> None:
-        """Add the matches of some cliques, given as rows of located terms, to cf and df, shape (2, cliques, windows)."""
+        """Add the matches of cliques, as in `occurrences`, to cf and df, shape (2, cliques, windows), at some places."""
         offsets, _, codes, tf = self.occurrences(located, rows)
         add_counts(offsets, codes, tf, self.widths, places, counts)
 
@@ -111,17 +111,18 @@ class WindowStatistics:
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
         """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
-        keys = [table.key for table in tables]
-        found = {key: self._load(key, table) for key, table in zip(keys, tables, strict=True)}
-        missing = {key: table for key, table in zip(keys, tables, strict=True) if found[key] is None}
-        counted = collection_counts(self.index.shard, list(missing.values())) if missing else []
+        by_key = {table.key: table for table in tables}
+        loaded = {key: self._load(key, table) for key, table in by_key.items()}
+        found = {key: counts for key, counts in loaded.items() if counts is not None}
+        missing = [key for key in by_key if key not in found]
+        counted = collection_counts(self.index.shard, [by_key[key] for key in missing]) if missing else []
         for key, counts in zip(missing, counted, strict=True):
             if self._store:
                 self._store.save(key, counts)
             found[key] = counts
         for key, counts in found.items():
             self._remember(key, counts)
-        return [found[key] for key in keys]
+        return [found[table.key] for table in tables]
 
     def _load(self, key: bytes, table: CliqueTable) -> IntArray | None:
         known = self._known.get(key) if len(table.cliques) else np.zeros((2, 0, len(table.windows)), dtype=np.int64)
