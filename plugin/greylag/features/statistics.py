@@ -85,7 +85,7 @@ class CliqueTable:
         return found
 
     def add_counts(self, located: Located, rows: IntArray, places: IntArray, counts: IntArray) -> None:
-        """Add the matches of cliques, as in `occurrences`, to cf and df, shape (2, cliques, windows), at some places."""
+        """Add the matches of cliques, as in `occurrences`, to some places of cf and df, (2, cliques, windows)."""
         offsets, _, codes, tf = self.occurrences(located, rows)
         add_counts(offsets, codes, tf, self.widths, places, counts)
 
