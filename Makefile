@@ -8,8 +8,9 @@ DOCS_STAMP := $(VENV)/.made-with-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 SECONDS ?= 600
+DOCUMENTS ?= 100000 1000000
 
-.PHONY: demo test docs fuzz lint bench clean venv test-venv docs-venv
+.PHONY: demo test docs fuzz lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -36,6 +37,10 @@ lint: venv
 # Speed: make bench TOPICS="spine start", and make bench FULL=1 for the sizes of large collections, which takes hours
 bench: venv
 	$(BIN)/python -m tests.benchmarks $(TOPICS)
+
+# Time and memory of each step against the size of the collection: make bench-scale DOCUMENTS="100000 10000000"
+bench-scale: venv
+	$(BIN)/python -m tests.benchmarks.growth $(DOCUMENTS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo

@@ -1,0 +1,136 @@
+"""Time and memory of every step against the size of a generated collection: ``make bench-scale DOCUMENTS="100000"``.
+
+Each step is a process of its own, so that its memory is known. The resident memory includes files that are mapped,
+which the system may take back. What is compiled on first use is compiled on a small collection before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from greylag.trec import read_run
+from tests.benchmarks.generated import queries, write_documents
+
+N_QUERIES = 200
+SMALL = 2_000
+_BUILD = (
+    "from pathlib import Path; from greylag.lucene import build_index; "
+    "build_index(Path('docs.jsonl'), Path('index'), threads={jobs})"
+)
+_EXPORT = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index')"
+_OPEN = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index').n_tokens"
+_ASKED = ("--index", "index", "--topics", "topics.tsv")
+
+
+class Spent(NamedTuple):
+    """What a process took: seconds, CPU seconds, and the largest resident memory in bytes."""
+
+    wall: float
+    cpu: float
+    memory: int
+
+
+def main() -> None:
+    """Print a table for each number of documents."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("documents", type=int, nargs="+", help="numbers of documents of 50 tokens")
+    parser.add_argument("--folder", type=Path, help="where to work; 400 bytes a document at the most are on the disk")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="threads")
+    options = parser.parse_args()
+    for n_documents in (SMALL, *options.documents):
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            for name, spent, note in steps(Path(folder), n_documents, options.jobs):
+                if n_documents != SMALL:
+                    print(
+                        f"{n_documents:>11,}  {name:36} {spent.wall:9.1f} s {spent.cpu:9.1f} CPU s"
+                        f" {spent.memory / 1e6:9.0f} MB  {note}",
+                        flush=True,
+                    )
+
+
+def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spent, str]]:
+    """The steps from text to diversified rankings: what each is, what it took, and what to know about it."""
+    write_documents(folder / "docs.jsonl", n_documents)
+    asked = queries(N_QUERIES)
+    (folder / "topics.tsv").write_text("".join(f"{query.qid}\t{query.text}\n" for query in asked))
+    threads = ("--jobs", str(jobs))
+    text = f"text {_megabytes(folder / 'docs.jsonl')}"
+    yield "index", _python(_BUILD.format(jobs=jobs), folder), f"{text}, index {_megabytes(folder / 'index')}"
+    (folder / "docs.jsonl").unlink()
+    yield "export", _python(_EXPORT, folder), f"export {_megabytes(folder / 'index.greylag')}"
+    yield "open the export", _python(_OPEN, folder), ""
+    spent = _greylag(folder, "search", *_ASKED, "--out", "bm25.run", *threads)
+    yield f"search, {N_QUERIES} queries x 1,000", spent, ""
+    _write_judgements(folder)
+    features = "features", *_ASKED, "--run", "bm25.run", "--out", "features.npz", "--pool", "full", *threads
+    yield f"features, {N_QUERIES} queries, first time", _greylag(folder, *features), ""
+    (folder / "features.npz").unlink()
+    yield f"features, {N_QUERIES} queries, again", _greylag(folder, *features), ""
+    learning = "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full", *threads
+    yield f"train, {N_QUERIES} queries", _greylag(folder, "train", *_ASKED, *learning), ""
+    ranking = "--run", "bm25.run", "--model", "model.json", "--out", "mrf.run", *threads
+    yield f"rerank, {N_QUERIES} queries", _greylag(folder, "rerank", *_ASKED, *ranking), ""
+    picking = "--run", "mrf.run", "--method", "mmr", "--depth", "1000", "--k", "20", "--out", "mmr.run", *threads
+    yield (
+        f"diversify, {N_QUERIES} queries, 20 of 1,000",
+        _greylag(folder, "diversify", "--index", "index", *picking),
+        "",
+    )
+
+
+def _write_judgements(folder: Path) -> None:
+    """Judge some of the retrieved documents relevant, the more often the better their rank."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for qid, ranking in read_run(folder / "bm25.run").items():
+        likely = rng.random(len(ranking)) < 0.5 / np.sqrt(1.0 + np.arange(len(ranking)))
+        lines += [f"{qid} 0 {ranking.docids[place]} 1\n" for place in np.flatnonzero(likely).tolist()]
+    (folder / "qrels").write_text("".join(lines))
+
+
+def _greylag(folder: Path, *arguments: str) -> Spent:
+    return _run([sys.executable, "-m", "greylag", *arguments], folder)
+
+
+def _python(code: str, folder: Path) -> Spent:
+    return _run([sys.executable, "-c", code], folder)
+
+
+def _run(command: list[str], folder: Path) -> Spent:
+    """Run a command, which must succeed."""
+    log = folder / "log"
+    start = time.perf_counter()
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, env=_environment())
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{log.read_text()}")
+    return Spent(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, whose relative search paths are those of this folder."""
+    path = os.pathsep.join(os.path.abspath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part)
+    return {**os.environ, **({"PYTHONPATH": path} if path else {})}
+
+
+def _megabytes(path: Path) -> str:
+    if path.is_file():
+        return f"{path.stat().st_size / 1e6:,.0f} MB"
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return f"{size / 1e6:,.0f} MB"
+
+
+if __name__ == "__main__":
+    main()
