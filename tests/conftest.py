@@ -7,6 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Tests do not depend on chance or on how busy the machine is. New examples: pytest --hypothesis-profile=default
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+settings.load_profile("repeatable")
 
 DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
