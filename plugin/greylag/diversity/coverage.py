@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import covered_columns
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking
@@ -48,16 +49,29 @@ class CoverageGain:
         The value of each column.
     base : array of shape (n,), or float, default 0
         Added to the gain of each candidate.
+
+    Raises
+    ------
+    ParameterError
+        If an entry of `coverage` is not 1.
     """
 
     def __init__(self, coverage: csr_matrix, values: FloatArray, base: FloatArray | float = 0.0) -> None:
+        if (other := coverage.data[coverage.data != 1]).size:
+            raise ParameterError(f"coverage has an entry {other[0]}: the entries must be 1")
         self._coverage = coverage
-        self._values = values.copy()
+        self._columns = coverage.indices.copy()
+        self._ends = coverage.indptr[1:].astype(np.int64)
+        self._values = values.astype(np.float64)
         self._base = base
 
     def gains(self) -> FloatArray:
         """The value of the columns that each candidate would newly cover, shape (n,)."""
-        return np.asarray(self._coverage @ self._values + self._base)
+        from greylag.diversity.products import sum_left
+
+        sums = np.empty(len(self._ends))
+        sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
+        return sums + self._base
 
     def add(self, candidate: int) -> None:
         """Reduce the value of the columns that the candidate covers to 0."""

@@ -1,4 +1,4 @@
-"""Inner products of one row with all others; a module of its own because numba is slow to import."""
+"""Compiled sums over the rows of a matrix; a module of its own because numba is slow to import."""
 
 from __future__ import annotations
 
@@ -30,6 +30,36 @@ def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatA
         for entry in range(indptr[columns[place]], indptr[columns[place] + 1]):
             products[rows[entry]] += values[place] * data[entry]
     return products
+
+
+@compiled()
+def sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sums: FloatArray) -> None:
+    """Add up the values of each row's columns, and drop the columns of value 0, which later sums do not need.
+
+    Values are added one by one in the order of the columns, as scipy adds them in a product. The loop has no branch,
+    since values of 0 come in no order, and no negative numbers, which Numba would count from the end of an array.
+
+    Parameters
+    ----------
+    starts : int array, shape (n + 1,)
+        Where each row begins in `columns`.
+    ends : int array, shape (n,)
+        Where the columns of each row end; updated.
+    columns : int array
+        Those that are left come first in their row; updated.
+    values : array, shape (M,)
+    sums : array, shape (n,)
+        Overwritten.
+    """
+    for row in range(len(ends)):
+        total, end = 0.0, np.uint64(starts[row])
+        for entry in range(np.uint64(starts[row]), np.uint64(ends[row])):
+            column = np.uint64(columns[entry])
+            value = values[column]
+            total += value
+            columns[end] = column
+            end += np.uint64(value != 0.0)
+        sums[row], ends[row] = total, end
 
 
 # The order of a sum is chosen when the loop is compiled, so that, unlike that of BLAS, it does not depend on threads.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from greylag.diversity import Coverage, CoverageGain, unweighted_coverage
+from greylag.errors import ParameterError
 from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples
 
@@ -33,6 +36,25 @@ def test_values_and_base() -> None:
     gain.add(0)
     assert gain.gains().tolist() == [0.5, 5.0]
     assert values.tolist() == [2.0, 5.0]
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
+def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) -> None:
+    """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""
+    rng = np.random.default_rng(seed)
+    covered = csr_matrix((rng.random((n, columns)) < rng.random()).astype(float))
+    values, base = rng.normal(size=columns) * (rng.random(columns) < 0.8), rng.normal(size=n)
+    gain, before = CoverageGain(covered, values, base), covered.toarray()
+    for pick in rng.permutation(n):
+        np.testing.assert_array_equal(gain.gains(), covered @ values + base)
+        gain.add(pick)
+        values = np.where(covered[[pick]].toarray()[0] > 0, 0.0, values)
+    np.testing.assert_array_equal(covered.toarray(), before)
+
+
+def test_entries_other_than_1_are_refused() -> None:
+    with pytest.raises(ParameterError, match="an entry 0.5"):
+        CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2))
 
 
 def test_stage_is_the_greedy_choice() -> None:
