@@ -53,7 +53,7 @@ def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) ->
 
 
 def test_entries_other_than_1_are_refused() -> None:
-    with pytest.raises(ParameterError, match="an entry 0.5"):
+    with pytest.raises(ParameterError, match=r"an entry 0\.5"):
         CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2))
 
 
