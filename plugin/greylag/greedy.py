@@ -60,9 +60,11 @@ def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     own = np.empty(len(picked))
     for place in range(len(picked)):
+        lowest = np.where(left, gains, np.inf).min()
         gains = np.where(left, gains, -np.inf)
-        tie = TIE_TOLERANCE * np.abs(gains[left]).max()
-        picked[place] = best = int(np.argmax(gains >= gains.max() - tie))
+        highest = gains.max()
+        tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
+        picked[place] = best = int(np.argmax(gains >= highest - tie))
         own[place] = gains[best]
         left[best] = False
         gain.add(best)

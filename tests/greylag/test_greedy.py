@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from greylag.greedy import ModularGain, greedy_picks, picked_first
 
@@ -12,6 +14,19 @@ def test_ties_go_to_the_better_rank_despite_rounding_errors() -> None:
     assert greedy_picks(ModularGain(np.array([0.1 + 0.2, 0.3, 0.3 + 1e-9])), 3).tolist() == [2, 0, 1]
     assert greedy_picks(ModularGain(np.array([0.3, 0.1 + 0.2])), 2).tolist() == [0, 1]
     assert greedy_picks(ModularGain(np.array([-2.0, -1.0])), 5).tolist() == [1, 0]
+
+
+GAINS = st.lists(st.sampled_from([0.3, 0.1 + 0.2, 0.0, -1.0, 1e12, -1e12]) | st.floats(-2, 2), min_size=1, max_size=9)
+
+
+@given(GAINS, st.integers(1, 9))
+def test_picks_are_those_of_the_definition(worth: list[float], k: int) -> None:
+    left, picked = list(range(len(worth))), []
+    while left and len(picked) < k:
+        tie = 1e-12 * max(abs(worth[i]) for i in left)
+        picked.append(next(i for i in left if worth[i] >= max(worth[i] for i in left) - tie))
+        left.remove(picked[-1])
+    assert greedy_picks(ModularGain(np.array(worth)), k).tolist() == picked
 
 
 def test_nothing_to_pick_from() -> None:

@@ -105,12 +105,11 @@ class MarginalRelevance:
 
     def add(self, candidate: int) -> None:
         """Update the similarity of every candidate to the closest pick."""
-        from greylag.diversity.products import row_products
+        from greylag.diversity.products import raise_to_products
 
         row, by_column = slice(*self._rows.indptr[candidate : candidate + 2]), self._columns
         columns, values = self._rows.indices[row], self._rows.data[row]
-        close = row_products(by_column.indptr, by_column.indices, by_column.data, columns, values, len(self._closest))
-        np.maximum(self._closest, close, out=self._closest)
+        raise_to_products(by_column.indptr, by_column.indices, by_column.data, columns, values, self._closest)
 
 
 class DenseMarginalRelevance:

@@ -11,10 +11,11 @@ from greylag.ranking import FloatArray, IntArray
 
 
 @compiled()
-def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatArray, n: int) -> FloatArray:
-    """Inner products of a sparse vector with each of n rows of a matrix, shape (n,).
+def raise_to_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatArray, closest: FloatArray) -> None:
+    """Raise `closest` to the inner products of a sparse vector with each of n rows of a matrix, where they are higher.
 
-    Only the columns of the vector are visited, so that the cost is the number of their entries.
+    Only the columns of the vector are visited, so that the cost is the number of their entries. Numbers of rows are
+    unsigned, since Numba would count negative ones from the end of an array.
 
     Parameters
     ----------
@@ -22,14 +23,16 @@ def row_products(indptr: Any, rows: Any, data: Any, columns: Any, values: FloatA
         The matrix in CSC format.
     columns, values : arrays
         The entries of the vector.
-    n : int
-        Number of rows.
+    closest : array, shape (n,)
+        Updated.
     """
-    products = np.zeros(n)
+    products = np.zeros(len(closest))
     for place in range(len(columns)):
-        for entry in range(indptr[columns[place]], indptr[columns[place] + 1]):
-            products[rows[entry]] += values[place] * data[entry]
-    return products
+        value, column = values[place], columns[place]
+        for entry in range(np.uint64(indptr[column]), np.uint64(indptr[column + 1])):
+            products[np.uint64(rows[entry])] += value * data[entry]
+    for row in range(len(closest)):
+        closest[row] = max(closest[row], products[row])
 
 
 @compiled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.diversity.products import inverse_lengths, refresh_gains, row_products
+from greylag.diversity.products import inverse_lengths, raise_to_products, refresh_gains
 from tests.greylag.diversity import samples
 
 
@@ -13,8 +13,10 @@ from tests.greylag.diversity import samples
 def test_equals_the_dense_product(row: int) -> None:
     matrix = samples.frequencies(3)
     by_column, vector = matrix.tocsc(), matrix[row]
-    products = row_products(by_column.indptr, by_column.indices, by_column.data, vector.indices, vector.data, 8)
-    np.testing.assert_allclose(products, matrix.toarray() @ vector.toarray().ravel(), rtol=1e-14)
+    closest = np.arange(8) - 3.0
+    expected = np.maximum(closest, matrix.toarray() @ vector.toarray().ravel())
+    raise_to_products(by_column.indptr, by_column.indices, by_column.data, vector.indices, vector.data, closest)
+    np.testing.assert_allclose(closest, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
