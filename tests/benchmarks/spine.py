@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +13,7 @@ from greylag.diversity import MMR
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.cross_validation import split_folds
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.objectives import Objective
 from greylag.ltr.training import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
@@ -27,6 +22,7 @@ from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics
 from greylag.vectors import ArrayVectors
 from tests.benchmarks.harness import DATA, Row, once, seconds
+from tests.benchmarks.learners import compared
 
 COLLECTIONS = {
     "cacm": ("cacm.tar.gz", "topics.cacm.txt", "qrels.cacm.txt"),
@@ -99,47 +95,12 @@ def pyserini_seconds(path: Path, queries: list[Query]) -> float:
 
 
 def selection_rows(index: PositionalIndex, run: Run, qrels: Qrels) -> Iterator[Row]:
-    """Greedy selection of five features against fastrank's coordinate ascent, on one fold's training queries."""
+    """Greedy selection and coordinate ascent against fastrank, on one fold's training queries."""
     extractor = FeatureExtractor(index, candidate_pool(("SD",)))
     data = training_data(run.rankings, qrels, extractor)
     test = split_folds(list(run), 5, seed=1)[0]
     data = data.select_queries([qid for qid in data.qids if qid not in test])
-    learner = GreedySelection(Objective("AP"), max_features=5)
-    learner.fit(data.select_features([0, 1]))  # compiles
-    ours = seconds(lambda: learner.fit(data, n_jobs=2), 3)
-    found = learner.fit(data, n_jobs=2).training_scores[-1]
-    theirs, reached = fastrank_fit(data, {qid: qrels[qid] for qid in data.qids})
-    size = f"{len(data.names)} features, {len(data.qids)} queries, {len(data.docids)} documents"
-    yield Row(f"greedy selection, {size}", ours, "s")
-    yield Row("greedy selection: training AP", found, "AP", f"at least {reached:.4f}")
-    yield Row("fastrank, coordinate ascent, 5 restarts", theirs, "s")
-    yield Row("fastrank: training AP", reached, "AP")
-    yield Row("fastrank's time / greedy selection's", theirs / ours, "x", "at least 20")
-    ascent, models = CoordinateAscent(Objective("AP"), restarts=5, seed=1), []
-    exact = once(lambda: models.append(ascent.fit(data, n_jobs=2)))
-    yield Row("coordinate ascent by exact line searches, all features, 5 restarts", exact, "s")
-    yield Row("coordinate ascent: training AP", models[0].training_scores[-1], "AP", f"at least {reached:.4f}")
-    yield Row("fastrank's time / coordinate ascent's", theirs / exact, "x", "at least 5")
-
-
-def fastrank_fit(data: RankingData, qrels: Qrels) -> tuple[float, float]:
-    """The time that fastrank takes, and its model's mean AP, unretrieved relevant documents counted."""
-    from fastrank import CDataset, CQRel, TrainRequest
-
-    owner = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(np.int64)
-    features = data.features.astype(np.float32)
-    dataset = CDataset.from_numpy(features, data.grades.astype(np.float64), owner)
-    request = TrainRequest.coordinate_ascent()
-    request.measure = "map"
-    request.judgments = CQRel.from_dict(
-        {str(i): {docid: float(grade) for docid, grade in qrels[qid].items()} for i, qid in enumerate(data.qids)}
-    )
-    request.params.num_restarts, request.params.quiet, request.params.seed = 5, True, 1
-    start = time.perf_counter()
-    model = dataset.train_model(request)
-    spent = time.perf_counter() - start
-    scores = np.asarray(model.predict_dense_scores(dataset), dtype=np.float64)
-    return spent, float(np.mean(Objective("AP").evaluate(data, scores)))
+    yield from compared(data, qrels)
 
 
 def mmr_rows(index: PositionalIndex, run: Run) -> Iterator[Row]:

@@ -123,7 +123,7 @@ def _explore(
     while True:
         before = value
         for axis in axes:
-            optimum = line_search(problem, scores, linear_scores(data, columns, axis))
+            optimum = line_search(problem, scores, linear_scores(data, columns, axis), floor=value)
             if optimum.value > value + EQUAL:
                 trial = best + optimum.step * axis
                 moved = linear_scores(data, columns, trial)
@@ -143,7 +143,7 @@ def _cycle(
     total = np.abs(weights).sum() or 1.0
     trial, scores, reached = weights.copy(), linear_scores(data, columns, weights), value
     for place, column in enumerate(columns):
-        optimum = line_search(problem, scores, data.columns[column])
+        optimum = line_search(problem, scores, data.columns[column], floor=reached)
         if optimum.value > reached + EQUAL:
             trial[place] += optimum.step
             scores += optimum.step * data.columns[column]

@@ -37,8 +37,8 @@ SMALL = 1 << 15  # pairs, up to which all swaps are swept
 ROOM = 1 << 20  # swaps that are held at a time
 GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them
 BIN = 512  # swaps of a bin, on average
-ROUGH = 2  # surveys of every `STRIDE`-th query, which tell where buckets should be narrow
-STRIDE = 6
+ROUGH = 2  # surveys of some queries, which tell where buckets should be narrow
+SHARE, MANY = 6, 300  # every `SHARE`-th query, or fewer if these are more than `MANY`
 CAUTION = 0.4  # as the measure differs between these queries and all
 SAMPLE = 1 << 14  # pairs whose crossings tell the scale of the x axis, and how to divide it
 CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
@@ -182,9 +182,9 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
         return Survey(scale, ends, low, -low, np.array([problem.pairs]))
     lines, cells = _lines(problem, scores, direction, scale), _places(crossings / scale)
     number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
-    density = np.ones(len(cells))
+    density, stride = np.ones(len(cells)), max(SHARE, len(problem.weights) // MANY)
     for _ in range(ROUGH):
-        rough = _survey(problem, lines, scale, _cuts(cells, density, number), STRIDE)
+        rough = _survey(problem, lines, scale, _cuts(cells, density, number), stride)
         bucket = np.searchsorted(rough.ends, crossings / scale, side="right") - 1
         density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
     return _survey(problem, lines, scale, _cuts(cells, density, number), 1)
