@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.ltr import kernels, swaps
+from greylag.ltr import kernels, swaps, tops
 from greylag.ltr.data import RankingData
 from greylag.ltr.kernels import ROUNDING
 from greylag.ltr.objectives import Objective
@@ -33,6 +33,10 @@ from greylag.ranking import FloatArray, IntArray
 
 BUCKETS = 120  # of a survey, at most
 DOCUMENTS = 3  # of a query for each bucket
+TOP_BUCKETS = 16  # of a survey of the top ranks, and of each time that those left are divided
+REFINED = 3  # times, at most
+FEW = 0.01  # of all swaps, which are better swept
+DEEP = 4  # times a cut-off must be fewer documents than there are for that
 SMALL = 1 << 15  # pairs, up to which all swaps are swept
 ROOM = 1 << 20  # swaps that are held at a time
 GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them
@@ -85,6 +89,12 @@ class Problem(NamedTuple):
         """The number of pairs of a relevant document and another one of its query, an upper bound of the swaps."""
         return int(np.diff(self.offsets) @ np.diff(self.relevant_offsets))
 
+    @property
+    def top(self) -> int:
+        """The cut-off if `greylag.ltr.tops` can bound the measure, with less to do than `greylag.ltr.kernels`; or 0."""
+        depth = int(np.isfinite(self.divisor).sum())
+        return depth if self.code in (kernels.NDCG, kernels.P) and DEEP * depth <= len(self.divisor) else 0
+
 
 class Survey(NamedTuple):
     """What a pass over all pairs tells of the measure along a line.
@@ -96,11 +106,15 @@ class Survey(NamedTuple):
     ends : float array, shape (B + 1,)
         The ends of the buckets in units of `scale`, increasing from -infinity to infinity.
     values : float array, shape (B,)
-        The measure at the left end of each bucket.
+        The measure at the left end of each bucket, or less.
     bounds : float array, shape (B,)
         Upper bounds of the measure within each bucket.
     numbers : int array, shape (B,)
-        The swaps in each bucket, at most.
+        The swaps in each bucket, about.
+    cells : int array
+        Places of a sample of crossings, sorted.
+    cuts : int array, shape (B - 1,)
+        The places of the cells with which the second bucket and those after it begin.
     """
 
     scale: float
@@ -108,6 +122,8 @@ class Survey(NamedTuple):
     values: FloatArray
     bounds: FloatArray
     numbers: IntArray
+    cells: IntArray
+    cuts: IntArray
 
     @property
     def reached(self) -> float:
@@ -164,6 +180,8 @@ def line_search(
     """
     found = first or survey(problem, scores, direction)
     lines = _lines(problem, scores, direction, found.scale)
+    if problem.top and len(found.cuts):
+        found = _refine(problem, lines, found, floor)
     reached = max(floor, found.reached)
     step, value = _search(problem, lines, found, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
@@ -179,15 +197,19 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     scale = float(2.0 ** np.round(np.log2(np.median(np.abs(crossings))))) if len(crossings) else 1.0
     if problem.pairs <= SMALL:
         ends, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
-        return Survey(scale, ends, low, -low, np.array([problem.pairs]))
+        none = np.empty(0, dtype=np.int64)
+        return Survey(scale, ends, low, -low, np.array([problem.pairs]), none, none)
     lines, cells = _lines(problem, scores, direction, scale), _places(crossings / scale)
-    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    look = _survey_tops if problem.top else _survey
+    number = (
+        TOP_BUCKETS if problem.top else int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    )
     density, stride = np.ones(len(cells)), max(SHARE, len(problem.weights) // MANY)
     for _ in range(ROUGH):
-        rough = _survey(problem, lines, scale, _cuts(cells, density, number), stride)
+        rough = look(problem, lines, scale, cells, _cuts(cells, density, number), stride)
         bucket = np.searchsorted(rough.ends, crossings / scale, side="right") - 1
         density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
-    return _survey(problem, lines, scale, _cuts(cells, density, number), 1)
+    return look(problem, lines, scale, cells, _cuts(cells, density, number), 1)
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
@@ -261,13 +283,52 @@ def _slots(cuts: IntArray) -> Any:
     return slots.ravel()
 
 
-def _survey(problem: Problem, lines: Any, scale: float, cuts: IntArray, stride: int) -> Survey:
+def _survey(problem: Problem, lines: Any, scale: float, cells: IntArray, cuts: IntArray, stride: int) -> Survey:
     start, change, slack, numbers = kernels.survey(
         problem.code, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _slots(cuts),
         len(cuts) + 1, stride,
     )  # fmt: skip
     values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
-    return Survey(scale, _ends(cuts), values, np.maximum(values, values + change) + slack, numbers)
+    bounds = np.maximum(values, values + change) + slack
+    return Survey(scale, _ends(cuts), values, bounds, numbers, cells, cuts)
+
+
+def _survey_tops(problem: Problem, lines: Any, scale: float, cells: IntArray, cuts: IntArray, stride: int) -> Survey:
+    """The same for measures of the top ranks, without the crossings, whose numbers are estimated from the sample."""
+    ends = _ends(cuts)
+    values, bounds = _bounds(problem, lines, ends, np.ones(len(cuts) + 1, dtype=np.bool_), stride)
+    numbers = np.diff(np.searchsorted(cells, cuts), prepend=0, append=len(cells)) * problem.pairs // max(1, len(cells))
+    return Survey(scale, ends, values, bounds, numbers, cells, cuts)
+
+
+def _bounds(problem: Problem, lines: Any, ends: FloatArray, wanted: Any, stride: int) -> tuple[FloatArray, FloatArray]:
+    bounds: tuple[FloatArray, FloatArray] = tops.survey(
+        problem.top, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _points(lines, ends),
+        wanted, stride,
+    )  # fmt: skip
+    return bounds
+
+
+def _refine(problem: Problem, lines: Any, found: Survey, floor: float) -> Survey:
+    """Divide the buckets that may hold a value of at least `floor`, as long as that may spare a pass over all pairs."""
+    for _ in range(REFINED):
+        left = found.left(max(floor, found.reached))
+        inside = np.searchsorted(found.cuts, found.cells, side="right")
+        some = found.cells[left[inside]]
+        if found.numbers[left].sum() <= FEW * found.numbers.sum() or not len(some):
+            break
+        cuts = np.union1d(found.cuts, _cuts(some, np.ones(len(some)), TOP_BUCKETS))
+        old = np.searchsorted(found.cuts, np.concatenate([[0], cuts]), side="right")
+        values, bounds = _bounds(problem, lines, _ends(cuts), left[old], 1)
+        numbers = np.diff(np.searchsorted(found.cells, cuts), prepend=0, append=len(found.cells))
+        found = found._replace(
+            ends=_ends(cuts),
+            values=np.where(left[old], values, found.values[old]),
+            bounds=np.where(left[old], bounds, found.bounds[old]),
+            numbers=numbers * problem.pairs // max(1, len(found.cells)),
+            cuts=cuts,
+        )
+    return found
 
 
 def _points(lines: Any, ends: FloatArray) -> FloatArray:

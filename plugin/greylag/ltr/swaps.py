@@ -37,7 +37,7 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
     far : float
         `greylag.ltr.kernels.FAR`.
     room : int
-        At least the number of swaps; those of two relevant documents count twice.
+        About the number of swaps; those of two relevant documents count twice.
 
     Returns
     -------
@@ -80,6 +80,8 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 if abs(rounded) < far:
                     before = (rounded >= ends[0]) == (slope > 0.0)
                     if ends[0] <= rounded < ends[1]:
+                        if m == len(steps):
+                            steps, events = _longer(steps), _longer(events)
                         steps[m] = x
                         other = relevant_offsets[q] + d + 1 if d < relevant else 0
                         events[m] = (i << 32) + (other << 1) + (slope > 0.0)
@@ -90,6 +92,14 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 count[i] += before and d < relevant
                 reach[i] *= 1.0 - gains[first + d] if cascade and before else 1.0
     return (above, count, reach), steps[:m], events[:m]
+
+
+@_jit
+def _longer(values: Any) -> Any:
+    """A copy with room for more than twice as many."""
+    longer = np.empty(2 * len(values) + 1000, values.dtype)
+    longer[: len(values)] = values
+    return longer
 
 
 @_jit

@@ -1,9 +1,9 @@
 """Compiled: bounds along a line for measures of the top ranks whose H depends on the gain and the rank alone.
 
-These are nDCG@k and P@k, with H = gain / divisor. Between two points of the x axis a document that is below k others at
-both points is below them throughout, so that few documents of a query have to be looked at, and no crossing is computed.
-Points and scores there are those of `greylag.ltr.swaps`. Scores are compared in float32, with a margin that covers what
-is rounded and that ends of buckets are rounded, too.
+These are nDCG@k and P@k, with H = gain / divisor. Between two points of the x axis a document that is below k others
+at both points is below them throughout, so that few documents of a query have to be looked at, and no crossing is
+computed. Points and scores there are those of `greylag.ltr.swaps`. Scores are compared in float32, with a margin that
+covers what is rounded, ends of buckets included.
 """
 
 from __future__ import annotations
@@ -20,12 +20,19 @@ _jit = compiled(error_model="numpy")
 UNSURE = 2.0**-46  # of the magnitude of scores, more than what the difference of two is rounded by
 FLOAT32 = 3e-7  # of the magnitude of scores, more than what rounding two and a sum to float32 changes
 NEAR = 3e-6  # relative width around the end of a bucket, more than what rounding x to float32 changes
-HALVINGS = 8
+STEPS = 32  # to a limit, of the magnitude of scores
 
 
 @_jit
 def survey(
-    depth: int, divisor: FloatArray, lines: Any, gains: FloatArray, weights: FloatArray, points: FloatArray, stride: int
+    depth: int,
+    divisor: FloatArray,
+    lines: Any,
+    gains: FloatArray,
+    weights: FloatArray,
+    points: FloatArray,
+    wanted: Any,
+    stride: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Bound the measure at points and between them, for every n-th query.
 
@@ -43,6 +50,8 @@ def survey(
         The queries' normalisers.
     points : float array, shape (B + 1, 2)
         From left to right; see `greylag.ltr.swaps`.
+    wanted : bool array, shape (B,)
+        The buckets to be looked at. The others' values and bounds are 0.
     stride : int
         Only the queries 0, `stride`, 2 * `stride`, ... are taken.
 
@@ -54,58 +63,62 @@ def survey(
         At least the measure within each bucket.
     """
     s, v, _, offsets, relevant_offsets = lines
-    values, bounds = np.zeros(len(points) - 1), np.zeros(len(points) - 1)
-    room = np.empty((4, np.max(np.diff(offsets))), np.float32)
+    values, bounds, zero = np.zeros(len(points) - 1), np.zeros(len(points) - 1), np.float32(0.0)
+    longest = np.max(np.diff(offsets))
+    room, centred = np.empty((4, longest), np.float32), np.empty((2, longest))
     for q in range(0, len(weights), stride):
         first, end = offsets[q], offsets[q + 1]
         relevant = relevant_offsets[q + 1] - relevant_offsets[q]
         if relevant == 0:
             continue
-        y = room[:, : end - first]
-        own_s, own_v, own_gains = s[first:end], v[first:end], gains[first : first + relevant]
-        spread = _spread(own_s), _spread(own_v), np.max(np.abs(own_s)), np.max(np.abs(own_v))
-        margin, top = _project(own_s, own_v, points[0], spread, y[0])
-        for b in range(len(values)):
-            left, right = y[b % 2], y[(b + 1) % 2]
-            values[b] += weights[q] * _at_least(depth, divisor, own_gains, left, margin, top)
-            other_margin, other_top = _project(own_s, own_v, points[b + 1], spread, right)
-            margins, top = (margin, other_margin), max(top, other_top)
-            bounds[b] += weights[q] * _at_most(depth, divisor, own_gains, left, right, margins, top, y[2:])
-            margin, top = other_margin, other_top
+        n = end - first
+        own_s, own_v, own_gains = centred[0, :n], centred[1, :n], gains[first : first + relevant]
+        own_s[:], own_v[:] = s[first:end] - np.mean(s[first:end]), v[first:end] - np.mean(v[first:end])
+        size = np.abs(own_s).max(), np.abs(own_v).max(), np.abs(s[first:end]).max(), np.abs(v[first:end]).max()
+        here, margin, top, limit = -1, zero, zero, zero
+        for b in np.flatnonzero(wanted):
+            left, right, least, most = room[b % 2, :n], room[(b + 1) % 2, :n], room[2, :n], room[3, :n]
+            if here != b:
+                margin, top = _project(own_s, own_v, points[b], size, left)
+                limit = _limit(left, depth, limit, top)
+            values[b] += weights[q] * _at_least(divisor, own_gains, left, margin, limit)
+            next_margin, next_top = _project(own_s, own_v, points[b + 1], size, right)
+            next_limit = _limit(right, depth, limit, next_top)
+            for d in range(n):
+                least[d] = left[d] if left[d] < right[d] else right[d]
+                most[d] = right[d] if left[d] < right[d] else left[d]
+            both = _limit(least, depth, min(limit, next_limit), max(top, next_top)) - max(margin, next_margin)
+            bounds[b] += weights[q] * _at_most(divisor, own_gains, left, right, most, (margin, next_margin), both)
+            here, margin, top, limit = b + 1, next_margin, next_top, next_limit
     return values, bounds
 
 
 @_jit
-def _spread(values: FloatArray) -> float:
-    """The largest distance from the mean."""
-    return float(np.max(np.abs(values - np.mean(values))))
+def _project(s: FloatArray, v: FloatArray, point: FloatArray, size: Any, y: Any) -> Any:
+    """Scores of a query's documents at a point, a margin for their differences, and a bound of their magnitudes.
 
-
-@_jit
-def _project(s: FloatArray, v: FloatArray, point: FloatArray, spread: Any, y: Any) -> Any:
-    """Scores of a query's documents at a point, less a constant; a margin for their differences, and their maximum."""
+    `s` and `v` have mean 0. `size` has their largest magnitudes, and those before the mean was subtracted.
+    """
     c, d = point[0], point[1]
-    middle_s, middle_v = np.mean(s), np.mean(v)
     for i in range(len(s)):
-        y[i] = np.float32(c * (s[i] - middle_s) + d * (v[i] - middle_v))
-    top = abs(c) * spread[0] + abs(d) * spread[1]
-    exact = UNSURE * (abs(c) * spread[2] + abs(d) * spread[3])
-    return np.float32(exact + FLOAT32 * top + NEAR * abs(d) * spread[1] + 1e-43), np.float32(top)
+        y[i] = np.float32(c * s[i] + d * v[i])
+    top = abs(c) * size[0] + abs(d) * size[1]
+    exact = UNSURE * (abs(c) * size[2] + abs(d) * size[3])
+    return np.float32(exact + FLOAT32 * top + NEAR * abs(d) * size[1] + 1e-43), np.float32(top)
 
 
 @_jit
-def _kth(y: Any, k: int, top: Any) -> Any:
-    """A number that at least k numbers are above, and hardly more; -infinity if there are no k numbers."""
-    low, high = -np.float32(np.inf), top
-    middle = np.float32(0.0)
-    for halving in range(HALVINGS):
-        if _more(y, middle) >= k:
-            low = middle
-        else:
-            high = middle
-        width = np.float32(2.0) * top / np.float32(2 << (halving + 1))
-        middle = middle + width if low == middle else middle - width
-    return low
+def _limit(y: Any, k: int, start: Any, top: Any) -> Any:
+    """A number that at least k numbers, and hardly more, are above; at most -top if there are no k numbers.
+
+    It is found soon if it is near `start`. All numbers are between -top and top.
+    """
+    limit, step = max(min(start, top), -top), top / np.float32(STEPS)
+    while limit > -top and _more(y, limit) < k:
+        limit = limit - step
+    while limit < top and _more(y, limit + step) >= k:
+        limit = limit + step
+    return limit
 
 
 @_jit
@@ -118,27 +131,26 @@ def _more(y: Any, limit: Any) -> int:
 
 
 @_jit
-def _at_least(depth: int, divisor: FloatArray, gains: FloatArray, y: Any, margin: Any, top: Any) -> float:
-    """The measure at a point if the relevant documents lose all that is uncertain."""
-    value, low = 0.0, _kth(y, depth, top)
+def _at_least(divisor: FloatArray, gains: FloatArray, y: Any, margin: Any, limit: Any) -> float:
+    """The measure at a point if the relevant documents lose all that is uncertain, but for those below a limit."""
+    value = 0.0
     for a in range(len(gains)):
-        if y[a] >= low:
+        if y[a] >= limit:
             value += gains[a] / divisor[_more(y, y[a] - margin)]
     return value
 
 
 @_jit
 def _at_most(
-    depth: int, divisor: FloatArray, gains: FloatArray, left: Any, right: Any, margins: Any, top: Any, ends: Any
+    divisor: FloatArray, gains: FloatArray, left: Any, right: Any, most: Any, margins: Any, limit: Any
 ) -> float:
-    """A bound of the measure between two points: each relevant document is below those above it at both only."""
-    least, most = ends[0], ends[1]
-    for d in range(len(left)):
-        least[d] = left[d] if left[d] < right[d] else right[d]
-        most[d] = right[d] if left[d] < right[d] else left[d]
-    value, low = 0.0, _kth(least, depth, top) - max(margins[0], margins[1])
+    """A bound of the measure between two points, where relevant documents below a limit are below the cut-off.
+
+    Each of the others is at least below those that are above it at both points.
+    """
+    value = 0.0
     for a in range(len(gains)):
-        if most[a] >= low:
+        if most[a] >= limit:
             value += gains[a] / divisor[1 + _more_in_both(left, right, left[a] + margins[0], right[a] + margins[1])]
     return value
 
