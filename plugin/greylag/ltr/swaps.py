@@ -52,9 +52,9 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
     s, v, rows, offsets, relevant_offsets = lines
     total, longest = relevant_offsets[-1], np.max(np.diff(offsets))
     above, count, reach = np.zeros(total, np.int64), np.ones(total, np.int64), np.ones(total)
-    steps, events = np.empty(room), np.empty(room, np.int64)
     y, flags = np.empty((2, longest), np.float32), np.zeros(-(-longest // 8) * 8, np.uint8)
     most = np.max(np.diff(relevant_offsets))
+    steps, events = np.empty(room + most * longest), np.empty(room + most * longest, np.int64)
     surely, maybe = np.empty((2, most), np.float32), np.empty((2, most), np.float32)
     unsure, m = np.empty(longest + 8, np.int64), 0
     for q in range(len(offsets) - 1):
@@ -62,6 +62,8 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
         relevant = relevant_offsets[q + 1] - relevant_offsets[q]
         left, right = y[0, : end - first], y[1, : end - first]
         flags[:] = 0
+        if m + relevant * (end - first) > len(steps):
+            steps, events = _longer(steps, most * longest), _longer(events, most * longest)
         for k in range(2 if relevant else 0):
             own = y[k, : end - first]
             _project(s[first:end], v[first:end], points[k], own, surely[k, :relevant], maybe[k, :relevant])
@@ -80,8 +82,6 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 if abs(rounded) < far:
                     before = (rounded >= ends[0]) == (slope > 0.0)
                     if ends[0] <= rounded < ends[1]:
-                        if m == len(steps):
-                            steps, events = _longer(steps), _longer(events)
                         steps[m] = x
                         other = relevant_offsets[q] + d + 1 if d < relevant else 0
                         events[m] = (i << 32) + (other << 1) + (slope > 0.0)
@@ -95,9 +95,9 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
 
 
 @_jit
-def _longer(values: Any) -> Any:
-    """A copy with room for more than twice as many."""
-    longer = np.empty(2 * len(values) + 1000, values.dtype)
+def _longer(values: Any, more: int) -> Any:
+    """A copy with room for an eighth and some more; room that is not used takes no memory."""
+    longer = np.empty(len(values) + len(values) // 8 + more, values.dtype)
     longer[: len(values)] = values
     return longer
 
