@@ -64,7 +64,7 @@ def survey(
     """
     s, v, _, offsets, relevant_offsets = lines
     values, bounds, zero = np.zeros(len(points) - 1), np.zeros(len(points) - 1), np.float32(0.0)
-    longest = np.max(np.diff(offsets))
+    longest, places = np.max(np.diff(offsets)), np.flatnonzero(wanted)
     room, centred = np.empty((4, longest), np.float32), np.empty((2, longest))
     for q in range(0, len(weights), stride):
         first, end = offsets[q], offsets[q + 1]
@@ -73,10 +73,10 @@ def survey(
             continue
         n = end - first
         own_s, own_v, own_gains = centred[0, :n], centred[1, :n], gains[first : first + relevant]
-        own_s[:], own_v[:] = s[first:end] - np.mean(s[first:end]), v[first:end] - np.mean(v[first:end])
-        size = np.abs(own_s).max(), np.abs(own_v).max(), np.abs(s[first:end]).max(), np.abs(v[first:end]).max()
+        (size_s, all_s), (size_v, all_v) = _centre(s[first:end], own_s), _centre(v[first:end], own_v)
+        size = size_s, size_v, all_s, all_v
         here, margin, top, limit = -1, zero, zero, zero
-        for b in np.flatnonzero(wanted):
+        for b in places:
             left, right, least, most = room[b % 2, :n], room[(b + 1) % 2, :n], room[2, :n], room[3, :n]
             if here != b:
                 margin, top = _project(own_s, own_v, points[b], size, left)
@@ -91,6 +91,20 @@ def survey(
             bounds[b] += weights[q] * _at_most(divisor, own_gains, left, right, most, (margin, next_margin), both)
             here, margin, top, limit = b + 1, next_margin, next_top, next_limit
     return values, bounds
+
+
+@_jit
+def _centre(values: FloatArray, centred: FloatArray) -> tuple[float, float]:
+    """Subtract the mean; the largest magnitude afterwards, and before. Loops, since arrays in between take longer."""
+    total, after, before = 0.0, 0.0, 0.0
+    for value in values:
+        total += value
+        before = max(before, abs(value))
+    mean = total / len(values)
+    for i in range(len(values)):
+        centred[i] = values[i] - mean
+        after = max(after, abs(centred[i]))
+    return after, before
 
 
 @_jit
