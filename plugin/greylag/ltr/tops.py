@@ -89,7 +89,7 @@ def survey(
                 most[d] = right[d] if left[d] < right[d] else left[d]
             both = _limit(least, depth, min(limit, next_limit), max(top, next_top)) - max(margin, next_margin)
             bounds[b] += weights[q] * _at_most(divisor, own_gains, left, right, most, (margin, next_margin), both)
-            here, margin, top, limit = b + 1, next_margin, next_top, next_limit
+            here, margin, top, limit = int(b) + 1, next_margin, next_top, next_limit
     return values, bounds
 
 
