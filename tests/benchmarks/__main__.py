@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+import time
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -31,9 +32,11 @@ def main() -> None:
     found: list[Row] = []
     for topic in sys.argv[1:] or TOPICS:
         print(f"\n{topic}")
+        start = time.perf_counter()
         for row in import_module(f"tests.benchmarks.{topic}").rows():
             print(f"  {row.value:12.4g} {row.unit:18} {row.name}{f'  (aim: {row.aim})' if row.aim else ''}", flush=True)
             found.append(row)
+        print(f"  {time.perf_counter() - start:12.4g} s                  in all")
     machine = {"python": platform.python_version(), "processor": platform.processor() or platform.machine()}
     out = Path("runs/bench.json")
     out.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A generated collection of the size of a newswire test collection: features, manifold stages and MMR."""
+"""A generated collection, with FULL of the size of a newswire test collection: features, manifold stages and MMR."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from greylag.lucene import LuceneIndex, build_index
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import Ranking
 from tests.benchmarks.generated import queries, write_documents
-from tests.benchmarks.harness import Row, once, seconds
+from tests.benchmarks.harness import FULL, Row, once, seconds
 from tests.benchmarks.spine import FIVE
 
-N_DOCUMENTS = 800_000
+N_DOCUMENTS = 800_000 if FULL else 50_000
 N_QUERIES = 40
 
 

@@ -1,7 +1,8 @@
-"""The time of a whole command on a small run, and what it consists of."""
+"""The time of whole commands on a small run, and what it consists of."""
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -27,12 +28,16 @@ def rows() -> Iterator[Row]:
         greylag_seconds("train", *given, "--run", run, "--qrels", str(DEMO / "qrels.txt"), "--out", model)
         rerank = ("rerank", *given, "--run", run, "--model", model, "--out", out)
         whole = [greylag_seconds(*rerank) for _ in range(REPEATS + 1)]
+        scored = ("evaluate", "--qrels", str(DEMO / "qrels.txt"), run)
         bare = min(process_seconds("-c", JVM) for _ in range(REPEATS))
         yield Row("a process that starts a JVM through pyjnius", bare, "CPU s")
         for part in ("numba", "scipy.sparse", "greylag.cli.rerank"):
             yield Row(
                 f"a process that imports {part}", min(process_seconds("-c", f"import {part}") for _ in range(3)), "s"
             )
+        search = ("search", *given, "--out", out)
+        for name, command in (("--help", ("--help",)), ("evaluate", scored), ("search", search)):
+            yield Row(f"greylag {name}", min(greylag_seconds(*command) for _ in range(3)), "CPU s")
         yield Row("greylag rerank, 24 queries", min(whole[1:]), "CPU s")
         yield Row("greylag rerank / a process that starts a JVM", min(whole[1:]) / bare, "x", "at most 1.5")
 
@@ -45,6 +50,7 @@ def greylag_seconds(*arguments: str) -> float:
 def process_seconds(*arguments: str) -> float:
     """CPU seconds of Python with these arguments."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
