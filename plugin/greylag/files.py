@@ -152,17 +152,18 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int) -> Iterator[by
             continue
         if blank:
             raise FormatError(path, None, "is empty; check how it was written")
+        end = part.rindex(b"\n") + 1 if part else 0
+        parts[-1] = part[:end]
         block = b"".join(parts)
-        end = block.rindex(b"\n") + 1 if part else len(block)
-        if end:
-            yield _clean(block[:end], faults, before)
-        before, parts, total = before + block.count(b"\n", 0, end), [block[end:]], len(block) - end
+        if block:
+            yield _clean(block, faults, before)
+        before, parts, total = before + block.count(b"\n"), [part[end:]], len(part) - end
 
 
 def _clean(content: bytes, faults: Faults, before: int) -> bytes:
     """A part of a file as UTF-8 with LF line ends; `before` is the number of lines before it."""
     content = _as_utf8(content, faults, before)
-    if (ends := content.count(b"\r\n")) > 0:
+    if b"\r" in content and (ends := content.count(b"\r\n")) > 0:  # one byte is found in a tenth of the time
         first = before + content.count(b"\n", 0, content.index(b"\r\n")) + 1
         faults.repair(first, "the line ends in CR LF", "reads it as LF", ends)
         content = content.replace(b"\r\n", b"\n")

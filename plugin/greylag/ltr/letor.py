@@ -92,6 +92,7 @@ def _write_npz(
 class _Block(NamedTuple):
     """What some lines say: queries with their numbers of documents; grades, docids and values of documents."""
 
+    lines: int
     names: dict[int, str]
     queries: list[tuple[bytes, int]]
     grades: IntArray
@@ -135,7 +136,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
         for text in read_text_blocks(path, faults, BLOCK):
             width = blocks[-1].values.shape[1] if blocks else min(MAX_NUMBER, text.partition(b"\n")[0].count(b":"))
             blocks.append(_parse_block(path, text, before, rows, width))
-            before += text.count(b"\n")
+            before += blocks[-1].lines
             rows += len(blocks[-1].docids)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
@@ -168,6 +169,7 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int, width: i
     qids = groupby(text[i:j] for i, j in zip(first.tolist(), end.tolist(), strict=True))
     numbers = (kept + before + 1).tolist()
     return _Block(
+        lines=len(heads),
         names=_names(comments[0]) if comments and not rows else {},
         queries=[(qid, len(list(lines))) for qid, lines in qids],
         grades=grades.copy(),
