@@ -30,6 +30,8 @@ WINDOW = 256
 """Items for each worker between two moments at which all workers wait for each other; it bounds the memory."""
 _MAX_WINDOW = 4096
 _MAX_CHUNK = 8
+CARRIED = 100_000
+"""Bytes of a pickled function that go with every part of the work; a larger one goes to each worker apart."""
 _SOFTWARE = ("greylag", "joblib", "numba", "numpy", "scipy")
 _log = logging.getLogger("greylag")
 
@@ -150,7 +152,7 @@ def parallel_map(
     place = _place.get() or _Place()
     if total is None and isinstance(items, Sized):
         total = len(items)
-    team = _Team(n_jobs, prefer, alone=place.in_worker, coarse=coarse, shares=bool(shared))
+    team = _Team(n_jobs, prefer, alone=place.in_worker, coarse=coarse)
     largest = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
     return _Map(function, shared, what=what, path=place.number(), place=place, team=team, largest=largest).results(
         items, total
@@ -160,11 +162,11 @@ def parallel_map(
 class _Team:
     """The workers of a map: the backend, their number, and whether they share this process."""
 
-    def __init__(self, n_jobs: int | None, prefer: str, *, alone: bool, coarse: bool, shares: bool) -> None:
-        from joblib import Parallel
+    def __init__(self, n_jobs: int | None, prefer: str, *, alone: bool, coarse: bool) -> None:
         from joblib.parallel import get_active_backend
 
-        self.size, self.threads, self.parallel = 1, True, None
+        self.size, self.threads, self.together = 1, True, False
+        self._wanted, self._prefer = n_jobs, prefer
         self.folder: str | None = None
         if alone:
             return
@@ -182,15 +184,17 @@ class _Team:
         self.threads = getattr(backend, "uses_threads", False)
         if type(backend).__name__ == "LokyBackend":  # its processes outlive a map, and a change of folder
             self.folder = os.getcwd()
-        if not self.threads or (self.size > 1 and not coarse):
-            # Only what is shared may be mapped read-only: scipy sorts the indices of sparse matrices in place.
-            self.parallel = Parallel(
-                wanted,
-                prefer=prefer,
-                batch_size=1,
-                return_as="generator_unordered",
-                max_nbytes="1M" if shares else None,
-            )
+        self._wanted, self.together = wanted, not self.threads or (self.size > 1 and not coarse)
+
+    def parallel(self, *, shares: bool) -> Any:
+        """What calls functions in the workers; with `shares`, some of the arguments are for all of them."""
+        from joblib import Parallel
+
+        # Only what is shared may be mapped read-only: scipy sorts the indices of sparse matrices in place.
+        size = "1M" if shares else None
+        return Parallel(
+            self._wanted, prefer=self._prefer, batch_size=1, return_as="generator_unordered", max_nbytes=size
+        )
 
 
 @dataclass(eq=False)
@@ -217,13 +221,13 @@ class _Map:
         bar = tqdm(total=total, desc=self.what, disable=None if outer is None else True, leave=False)
         numbered = enumerate(items)
         try:
-            if self.team.parallel is None:
+            if not self.team.together:
                 for number, item in numbered:
                     yield self._one(number, item, bar)
                     self._tell(outer, number, total)
             else:
                 job = _Job(self.function, local=self.team.threads, folder=self.team.folder)
-                with self.team.parallel as parallel:
+                with self.team.parallel(shares=bool(self.shared) or job.apart is not None) as parallel:
                     while window := list(islice(numbered, size)):
                         yield from self._window(window, max(1, chunk), parallel, job, bar)
                         self._tell(outer, window[-1][0], total)
@@ -256,7 +260,7 @@ class _Map:
                 results[number] = kept.result
                 _skip(bar)
         parts = [missing[first : first + chunk] for first in range(0, len(missing), chunk)]
-        for found, records in parallel(delayed(job)(part, *self.shared) for part in parts):
+        for found, records in parallel(delayed(job)(part, job.apart, *self.shared) for part in parts):
             for record in records:
                 logging.getLogger(record.name).handle(record)
             for done in found:
@@ -301,20 +305,25 @@ class _Done:
 class _Job:
     """The function of a map for its workers. It is pickled once, and unpickled once in each process.
 
-    The next map unpickles it again, as it may have read files that have changed since.
+    If it is large, its pickle is ``apart``: an argument of the calls, which backends send to a worker once. The next
+    map unpickles it again, as it may have read files that have changed since.
     """
 
-    def __init__(self, function: Callable[..., Any], *, local: bool, folder: str | None = None) -> None:
-        self.function, self.content = function, b""
+    def __init__(self, function: Any, *, local: bool, folder: str | None = None) -> None:
+        self.function, self.content, self.apart = function, b"", None
         self.origin, self.folder, self.map = (socket.gethostname(), os.getpid()), folder, uuid.uuid4().hex
         if not local:
-            self.content = _packed(function)
+            self.content, self.apart = _packed(function)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _unpacked, (self.content, self.origin, software(), self.folder, self.map)
 
-    def __call__(self, part: list[tuple[int, Any]], *shared: Any) -> tuple[list[_Done], list[logging.LogRecord]]:
+    def __call__(
+        self, part: list[tuple[int, Any]], apart: Any, *shared: Any
+    ) -> tuple[list[_Done], list[logging.LogRecord]]:
         """The results of some items, and the messages that another process has to relay."""
+        if self.function is None:
+            self.function = pickle.loads(apart)
         foreign = self.origin != (socket.gethostname(), os.getpid())
         with _at(_Place(in_worker=True)), _recorded(foreign) as records:
             done = []
@@ -324,15 +333,17 @@ class _Job:
         return done, records
 
 
-def _packed(function: Callable[..., Any]) -> bytes:
+def _packed(function: Callable[..., Any]) -> tuple[bytes, Any]:
+    """The pickle of a function, as bytes, or as an array if it is large."""
     import cloudpickle
+    import numpy as np
 
     try:
         packed: bytes = cloudpickle.dumps(function)
-        return packed
     except Exception as error:  # whatever an object's own way to be pickled raises
         name = getattr(function, "__name__", type(function).__name__)
         raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
+    return (packed, None) if len(packed) <= CARRIED else (b"", np.frombuffer(packed, dtype=np.uint8))
 
 
 @lru_cache(maxsize=2)  # each may hold large files
@@ -347,7 +358,7 @@ def _unpacked(
         raise DependencyError(f"a worker on {socket.gethostname()} has {differing}: install the same versions there")
     if folder is not None:
         os.chdir(folder)
-    job = _Job(pickle.loads(content), local=True, folder=folder)
+    job = _Job(pickle.loads(content) if content else None, local=True, folder=folder)
     job.content, job.origin, job.map = content, origin, number
     return job
 

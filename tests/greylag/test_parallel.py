@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -47,6 +48,10 @@ def square(n: int, plus: int = 0) -> int:
     return n * n + plus
 
 
+def pick(n: int, values: list[float]) -> float:
+    return values[n]
+
+
 def test_results_in_order_on_any_backend() -> None:
     expected = [n * n + 3 for n in range(700)]
     for n_jobs in (1, 2, 5):
@@ -74,6 +79,19 @@ def test_work_is_in_processes_if_they_are_configured() -> None:
     assert set(parallel_map(lambda _: os.getpid(), range(9), what="here", n_jobs=2)) == {os.getpid()}
     with joblib.parallel_config("loky", n_jobs=2):
         assert os.getpid() not in set(parallel_map(lambda _: os.getpid(), range(9), what="there"))
+
+
+def test_a_large_function_is_not_sent_with_every_part() -> None:
+    values = np.random.default_rng(0).random(20_000).tolist()
+    function = partial(pick, values=values)
+    job = parallel._Job(function, local=False)
+    assert len(pickle.dumps(job)) < 2000
+    assert job.apart.nbytes > parallel.CARRIED
+    again = pickle.loads(pickle.dumps(job))
+    assert [done.result for done in again([(0, 3), (1, 5)], job.apart)[0]] == [values[3], values[5]]
+    assert pickle.loads(pickle.dumps(job)) is again
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert list(parallel_map(function, range(700), what="values")) == values[:700]
 
 
 def test_items_are_taken_as_they_are_needed() -> None:

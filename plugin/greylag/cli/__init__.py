@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from greylag import __version__
 from greylag.cli.groups import flatten
+from greylag.cli.outputs import above_progress
 from greylag.errors import GreylagError, one_line
 
 COMMANDS = {
@@ -88,6 +89,12 @@ def _greylag(
     """Dependence features, feature selection and learned diversity for Pyserini pipelines."""
 
 
+class _AboveProgress(logging.StreamHandler[Any]):
+    def emit(self, record: logging.LogRecord) -> None:
+        with above_progress():
+            super().emit(record)
+
+
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"greylag: {record.levelname.lower()}: {record.getMessage()}"
@@ -98,7 +105,7 @@ def main() -> None:
 
     The exit code is 0, 2 after one line about what the user must change, 130 after an interrupt, 1 after anything else.
     """
-    handler = logging.StreamHandler()
+    handler = _AboveProgress()
     handler.setFormatter(_OneLine())
     log = logging.getLogger("greylag")
     log.addHandler(handler)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from greylag.cli.outputs import tell
 from greylag.cli.running import Running
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
@@ -57,7 +58,7 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=running.jobs, progress=typer.echo)
+    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=running.jobs, progress=tell)
     typer.echo(f"\n{finished.summary}", nl=False)
     if check:
         differing = deviations(finished.scores, settings.expected)

@@ -1,13 +1,31 @@
-"""Refusing to write to a file that is read."""
+"""What commands write: never to a file that they read, and on the terminal above the progress line."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from greylag.errors import ParameterError
+
+
+@contextmanager
+def above_progress() -> Iterator[None]:
+    """Let what is printed in the block stand above the progress line, if there is one."""
+    tqdm = sys.modules.get("tqdm")  # not imported as long as there has been no progress
+    with nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode():
+        yield
+
+
+def tell(line: str) -> None:
+    """Print a line above the progress line."""
+    with above_progress():
+        typer.echo(line)
 
 
 def check_output(out: Path, inputs: Iterable[str | Path]) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
-from greylag.errors import DependencyError, FormatError, ParameterError
+from greylag.errors import DependencyError, ParameterError
 from greylag.stamps import file_stamp
 
 CONNECTING = 10
@@ -125,30 +125,10 @@ def _plain(value: Any) -> Any:
 
 def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
     """The files that options, features and models name, with their states; None for one that cannot be read twice."""
-    from greylag.features.named_files import named_files
+    from greylag.features.named_files import followed, named_files
 
-    waiting, seen = list(values), set()
-    while waiting:
-        for name in named_files(waiting.pop()):
-            path = Path(name)
-            if name in seen or not os.path.exists(name):  # a text that is too long for a path does not exist either
-                continue
-            seen.add(name)
-            if path.is_dir():
-                yield name, [file_stamp(file) for file in sorted(path.glob("segments_*"))]
-            elif not path.is_file():
-                yield None
-            else:
-                yield name, file_stamp(path)
-                waiting.append(_model(path))
-
-
-def _model(path: Path) -> Any:
-    """The content of a model, which names files of features; None for any other file, and for a damaged one."""
-    from greylag.files import read_blocks, read_bytes
-    from greylag.json_files import parse_json
-
-    try:
-        return parse_json(read_bytes(path)) if b'"kind"' in next(read_blocks(path), b"") else None
-    except (FormatError, ValueError, RecursionError):  # the command says it, if it reads the file
-        return None
+    for path in followed(Path(name) for value in values for name in named_files(value) if name):
+        if path.is_dir():
+            yield str(path), [file_stamp(file) for file in sorted(path.glob("segments_*"))]
+        else:
+            yield (str(path), file_stamp(path)) if path.is_file() else None

@@ -13,6 +13,7 @@ from greylag.cli.first_stage import search_first
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
+from greylag.cli.outputs import tell
 from greylag.cli.running import Resumable
 from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
@@ -126,7 +127,7 @@ def train(
             n_jobs=running.jobs,
             tag=next_tag(rankings.tag, "held-out"),
             data=data,
-            progress=typer.echo,
+            progress=tell,
         ).run
         provenance |= validated(rankings, found, judgements, str(Objective.parse(learner.objective)), held_out.folds)
         write_run(found, held_out.out_run)

@@ -10,6 +10,7 @@ import typer
 
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, InputRun, Reading, Topics
+from greylag.cli.running import Resumable
 from greylag.diversity import training
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
@@ -101,6 +102,7 @@ def train_diversity(
     learning: LearnerOptions,
     space: FeatureSpace,
     reading: Reading,
+    running: Resumable,
     depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = 100,
     k: Annotated[int, typer.Option("--k", help="Number of candidates to learn to pick.")] = 5,
     validate: Annotated[
@@ -119,7 +121,7 @@ def train_diversity(
     rankings = reading.run(run, topics)
     make = CandidateMaker(PositionalIndex.from_lucene(index), space.features, titles=titles)
     judgements = read_subtopic_qrels(qrels, lenient=reading.lenient)
-    examples = training.training_examples(rankings.rankings, judgements, make, depth=depth)
+    examples = training.training_examples(rankings.rankings, judgements, make, depth=depth, n_jobs=running.jobs)
     held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if validate else set()
     if validate and not held_out:
         raise ParameterError(f"--validate needs at least {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
@@ -130,6 +132,7 @@ def train_diversity(
         k=k,
         validation={qid: examples[qid] for qid in examples if qid in held_out},
         provenance={"method": learning.method, "depth": depth},
+        n_jobs=running.jobs,
     )
     model.save(out)
     typer.echo(f"{space.preset} on {_summary(model)}")

@@ -32,11 +32,13 @@ class Trained(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """How the model was trained; ``queries`` are the training topics."""
+        """How the model was trained; ``queries`` are the training topics, and by ``validation`` C was chosen."""
 
 
 def mark_training_topics(model: Trained, topics: Iterable[str], fingerprint: str, tag: str) -> str:
     """The tag of a run of these topics by a model, marked, with a warning, if the model was trained on some of them.
+
+    The topics by which a parameter was chosen count as training topics.
 
     Parameters
     ----------
@@ -47,7 +49,8 @@ def mark_training_topics(model: Trained, topics: Iterable[str], fingerprint: str
     tag : str
         The tag, with or without the mark.
     """
-    qids, trained = list(topics), set(model.provenance.get("queries", ()))
+    qids, made = list(topics), model.provenance
+    trained = {*made.get("queries", ()), *made.get("validation", ())}
     seen = [qid for qid in qids if qid in trained]
     if not seen or fingerprint != model.fingerprint:
         return tag

@@ -11,6 +11,7 @@ import typer
 from greylag.cli.first_stage import search_first
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import Index, Reading, Topics
+from greylag.cli.outputs import tell
 from greylag.cli.running import Resumable
 from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
@@ -67,7 +68,7 @@ def tune(
     if held_out.folds is not None and held_out.out_run is not None:
         tag = next_tag(rankings.tag, f"tuned-{model}")
         found = tuning.cross_validate(
-            rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=typer.echo
+            rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=tell
         ).run
         scores = validated(rankings, found, judgements, str(tuning.objective), held_out.folds)
         write_run(found, held_out.out_run)

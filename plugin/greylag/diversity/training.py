@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
+from greylag.parallel import parallel_map
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
@@ -34,6 +36,7 @@ def training_examples(
     make: CandidateMaker,
     *,
     depth: int = 100,
+    n_jobs: int | None = None,
 ) -> dict[str, Example]:
     """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
 
@@ -50,6 +53,8 @@ def training_examples(
         Makes the candidates.
     depth : int >= 1, default 100
         The candidates are the top `depth` documents.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
 
     Returns
     -------
@@ -61,15 +66,12 @@ def training_examples(
     ParameterError
         If no query is left.
     """
-    examples: dict[str, Example] = {}
-    without = []
-    for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
-        candidates = ranking.select(make.index.knows(ranking.docids)).head(depth)
-        truth = Subtopics.from_qrels(candidates.docids, qrels.get(ranking.qid, {}), candidates_only=True)
-        if truth.coverage.nnz:
-            examples[ranking.qid] = (make(candidates), truth)
-        else:
-            without.append(ranking.qid)
+    used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
+    pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
+    found = parallel_map(partial(_example, make=make, depth=depth), pairs, what="candidates", n_jobs=n_jobs)
+    by_qid = {ranking.qid: example for ranking, example in zip(used, found, strict=True)}
+    examples = {qid: example for qid, example in by_qid.items() if example is not None}
+    without = [qid for qid, example in by_qid.items() if example is None]
     if not examples:
         raise ParameterError(
             "nothing to learn from: no query has a candidate that covers a subtopic; check that the judgements are by "
@@ -78,6 +80,16 @@ def training_examples(
     if without:
         _log.warning("dropped %d queries in which no candidate covers a subtopic: %s", len(without), ", ".join(without))
     return examples
+
+
+def _example(
+    item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker, depth: int
+) -> Example | None:
+    """The example of a query with its judgements; None if no candidate covers a subtopic."""
+    ranking, judged = item
+    candidates = ranking.select(make.index.knows(ranking.docids)).head(depth)
+    truth = Subtopics.from_qrels(candidates.docids, judged, candidates_only=True)
+    return (make(candidates), truth) if truth.coverage.nnz else None
 
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
@@ -99,19 +111,46 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
 
 @overload
 def fit_grid(
-    model: CoverageModel, training: Sequence[Example], learner: CuttingPlane, grid: Collection[float] = C_GRID
+    model: CoverageModel,
+    training: Sequence[Example],
+    learner: CuttingPlane,
+    grid: Collection[float] = C_GRID,
+    *,
+    n_jobs: int | None = None,
 ) -> dict[float, Solution]: ...
 @overload
 def fit_grid(
-    model: CoverageModel, training: Sequence[Example], learner: Coulomb, grid: Collection[float] = C_GRID
+    model: CoverageModel,
+    training: Sequence[Example],
+    learner: Coulomb,
+    grid: Collection[float] = C_GRID,
+    *,
+    n_jobs: int | None = None,
 ) -> dict[float, Ensemble]: ...
 def fit_grid(
-    model: CoverageModel, training: Sequence[Example], learner: CuttingPlane | Coulomb, grid: Collection[float] = C_GRID
+    model: CoverageModel,
+    training: Sequence[Example],
+    learner: CuttingPlane | Coulomb,
+    grid: Collection[float] = C_GRID,
+    *,
+    n_jobs: int | None = None,
 ) -> Mapping[float, Solution | Ensemble]:
-    """Fit `learner` with each C of `grid`, in ascending order, in place of its own; see `CuttingPlane.fit_path`."""
+    """Fit `learner` with each C of `grid`, in ascending order, in place of its own.
+
+    `CuttingPlane.fit_path` goes from one C to the next. Ensembles of different C are independent, and `n_jobs` workers
+    fit them; the result does not depend on their number.
+    """
+    work = partial(_fit, model=model, learner=learner)
+    ascending = sorted(grid)
+    items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
+    parts = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
+    return {C: solution for part in parts for C, solution in part.items()}
+
+
+def _fit(grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: Any) -> Any:
     if isinstance(learner, CuttingPlane):
         return dict(learner.fit_path(model, training, grid))
-    return {C: replace(learner, C=C).fit(model, training) for C in sorted(grid)}
+    return {C: replace(learner, C=C).fit(model, training) for C in grid}
 
 
 def choose_cost(
@@ -129,6 +168,7 @@ def train(
     k: int = 5,
     validation: Mapping[str, Example] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
 ) -> DiversityModel:
     """Train SVM-div, or an ensemble of it, to pick sets of k documents.
 
@@ -146,9 +186,11 @@ def train(
         Examples by qid that choose C from `C_GRID`, in place of the C of the learner.
     provenance : mapping, optional
         Added to the provenance of the model: version, queries, parameters of the learner, and its convergence.
+    n_jobs : int, optional
+        Number of workers, each with a C of an ensemble; the model does not depend on it.
     """
     model = CoverageModel(k)
-    solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C])
+    solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)
     C = choose_cost(model, solutions, validation.values()) if validation else learner.C
     solution = solutions[C]
     return DiversityModel(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -29,6 +30,7 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
 from greylag.ltr.rankers import MRFRanker
+from greylag.parallel import parallel_map
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
@@ -134,7 +136,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
     for name in settings.systems:
         make = CandidateMaker(index, parse_system(name), titles=opened.titles)
-        learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k)
+        learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
         runs[name] = Run(tuple(learned[qid] for qid in first), name)
         context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
     measures = [*dict.fromkeys([*option.measures, f"subtopic-loss@{settings.k}"])]
@@ -167,6 +169,8 @@ def cross_validate(
     subtopics: SubtopicQrels,
     option: pipeline.Diversify,
     k: int,
+    *,
+    n_jobs: int | None = None,
 ) -> Mapping[str, Ranking]:
     """Each query diversified by a model that neither trained nor chose C on its fold.
 
@@ -182,19 +186,34 @@ def cross_validate(
         Depth and number of picks.
     k : int
         Size of the sets that SVM-div is trained to pick.
+    n_jobs : int, optional
+        Number of workers, each with a fold; the result does not depend on it.
     """
-    diversified: dict[str, Ranking] = {}
-    for number, test in enumerate(folds):
-        after = (number + 1) % len(folds)
-        training = [qid for other, fold in enumerate(folds) if other not in (number, after) for qid in fold]
-        known, held_out = (
-            training_examples([ranked[number][qid] for qid in qids], subtopics, make, depth=option.depth)
-            for qids in (training, folds[after])
-        )
-        model = train(known, make, CuttingPlane(slack="n"), k=k, validation=held_out)
-        stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
-        diversified |= {qid: stage(ranked[number][qid]) for qid in test}
-    return diversified
+    work = partial(_diversified, make=make, folds=folds, subtopics=subtopics, option=option, k=k)
+    found = parallel_map(work, [*enumerate(ranked)], what="folds of SVM-div", n_jobs=n_jobs)
+    return {ranking.qid: ranking for rankings in found for ranking in rankings}
+
+
+def _diversified(
+    fold: tuple[int, Run],
+    *,
+    make: CandidateMaker,
+    folds: Sequence[Sequence[str]],
+    subtopics: SubtopicQrels,
+    option: pipeline.Diversify,
+    k: int,
+) -> list[Ranking]:
+    """The queries of a fold, which is given by its number and the rankings of all queries by its MRF model."""
+    number, ranked = fold
+    after = (number + 1) % len(folds)
+    training = [qid for other, own in enumerate(folds) if other not in (number, after) for qid in own]
+    known, held_out = (
+        training_examples([ranked[qid] for qid in qids], subtopics, make, depth=option.depth)
+        for qids in (training, folds[after])
+    )
+    model = train(known, make, CuttingPlane(slack="n"), k=k, validation=held_out)
+    stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
+    return [stage(ranked[qid]) for qid in folds[number]]
 
 
 STUDY = Study(Settings, open_pipeline, run)

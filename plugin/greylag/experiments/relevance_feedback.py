@@ -8,7 +8,7 @@ rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -38,6 +38,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import split_folds
 from greylag.manifold.choices import Graph
 from greylag.manifold.stage import ManifoldRanker
+from greylag.parallel import parallel_map
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
@@ -177,12 +178,16 @@ def choose(
     n_jobs: int | None,
 ) -> Chosen:
     """The sessions of one method; a fold's parameter has the highest mean over rounds of residual AP on other folds."""
-    rounds, per_round, tag = settings.rounds, settings.per_round, _file_name(name)
+    options = {"rounds": settings.rounds, "per_round": settings.per_round, "n_jobs": n_jobs, "tag": _file_name(name)}
 
-    def simulate(session: Callable[..., Session], value: float) -> Session:
-        return session(stages[value], first, qrels, rounds=rounds, per_round=per_round, n_jobs=n_jobs, tag=tag)
+    def simulate(session: Callable[..., Session], values: Collection[float]) -> dict[float, Session]:
+        work = partial(_simulated, session=partial(session, **options))
+        found = parallel_map(
+            work, [stages[value] for value in values], first, qrels, what=f"{name} by value", n_jobs=n_jobs, coarse=True
+        )
+        return dict(zip(values, found, strict=True))
 
-    sessions = {value: simulate(given_session, value) for value in stages}
+    sessions = simulate(given_session, stages)
     ap = {value: _ap_by_round(session, qrels) for value, session in sessions.items()}
     parameters = []
     for test in folds:
@@ -191,9 +196,13 @@ def choose(
             for value, by_round in ap.items()
         }
         parameters.append(max(on_others, key=on_others.__getitem__))
-    shown = {value: simulate(interactive_session, value) for value in dict.fromkeys(parameters)}
+    shown = simulate(interactive_session, dict.fromkeys(parameters))
     by_query = {qid: value for value, test in zip(parameters, folds, strict=True) for qid in test}
     return Chosen(tuple(parameters), _assemble(sessions, by_query, first), _assemble(shown, by_query, first))
+
+
+def _simulated(make: MakeStage, first: Run, qrels: Qrels, *, session: Callable[..., Session]) -> Session:
+    return session(make, first, qrels)
 
 
 def _ap_by_round(session: Session, qrels: Qrels) -> list[dict[str, float]]:

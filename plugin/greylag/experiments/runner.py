@@ -34,6 +34,7 @@ from greylag.experiments.report import write_report
 from greylag.experiments.software import code, versions
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
+from greylag.features.named_files import followed
 from greylag.files import write_text
 from greylag.folders import alone
 from greylag.stamps import file_stamps
@@ -212,9 +213,9 @@ def _read_finished(out: Path) -> dict[str, Any]:
 
 
 def _inputs(settings: Experiment) -> Iterator[Path]:
-    """The files and folders that the settings name, and those that experiment files among them name."""
-    for path in settings.paths():
-        if os.path.isfile(path) or (os.path.isdir(path) and path != settings.path("")):
+    """The files and folders that the settings name, and those that models and experiment files among them name."""
+    for path in followed(path for path in settings.paths() if path != settings.path("")):
+        if path.is_file() or path.is_dir():
             yield path
             if path.suffix in {".yaml", ".yml"}:
                 yield from _inputs(load(path)[1])

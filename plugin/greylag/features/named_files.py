@@ -1,18 +1,35 @@
-"""The files that settings, options and models name, be it in features."""
+"""The files that settings, options and models name, be it in features or in other models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from greylag.errors import GreylagError
+from greylag.errors import FormatError, GreylagError
 from greylag.features.spec import feature_files, parse_features
+from greylag.files import read_blocks, read_bytes
+from greylag.json_files import parse_json
 
 
 def named_files(value: Any) -> Iterator[str]:
     """The texts in a value of JSON, and the files of those that are features. Most of them name no file."""
     for text in _texts(value):
         yield from [text, *_files_of_features(text)]
+
+
+def followed(paths: Iterable[Path]) -> Iterator[Path]:
+    """What exists of these paths, and the files that models among them name, directly or through other models."""
+    waiting, seen = list(paths), set()
+    while waiting:
+        path = waiting.pop(0)
+        if path in seen or not os.path.exists(path):  # a text that is too long for a path does not exist either
+            continue
+        seen.add(path)
+        yield path
+        if path.is_file():
+            waiting += [Path(name) for name in named_files(_model(path)) if os.path.isfile(name)]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -29,3 +46,11 @@ def _files_of_features(text: str) -> list[str]:
         return feature_files(parse_features(text))
     except GreylagError:
         return []
+
+
+def _model(path: Path) -> Any:
+    """The content of a model; None for any other file, and for a damaged one."""
+    try:
+        return parse_json(read_bytes(path)) if b'"kind"' in next(read_blocks(path), b"") else None
+    except (FormatError, ValueError, RecursionError):  # whatever reads the file says it
+        return None

@@ -186,10 +186,13 @@ def rerank_by_fold(
     tag : str, default "greylag"
         The tag of the resulting run.
     """
-    reranked: dict[str, Ranking] = {}
-    for stage, test in zip(stages, folds, strict=True):
-        reranked |= run_step(stage, [first[qid] for qid in test], n_jobs=n_jobs, tag=tag)
-    return Run(tuple(reranked[qid] for qid in first if qid in reranked), tag)
+    stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
+    used = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of))
+    return run_step(partial(_rerank, stage_of=stage_of), used, n_jobs=n_jobs, tag=tag)
+
+
+def _rerank(ranking: Ranking, *, stage_of: Mapping[str, Callable[[Ranking], Ranking]]) -> Ranking:
+    return stage_of[ranking.qid](ranking)
 
 
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:

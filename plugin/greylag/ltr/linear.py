@@ -123,22 +123,25 @@ class LinearModel:
         ----------
         files : mapping of str to str
             The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
-            that name if no other file has it.
+            that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
 
         Raises
         ------
         ParameterError
-            If no file of the model, or more than one, has one of the names.
+            If no file of the model, or more than one, has one of the names, or two names are of one file.
         """
-        known = list(dict.fromkeys(feature_files(self.features)))
-        places: dict[str, str] = {}
+        known = list(dict.fromkeys(map(Path, feature_files(self.features))))
+        places: dict[Path, str] = {}
         for name, file in files.items():
-            found = [own for own in known if own == name] or [own for own in known if Path(own).name == name]
+            found = [own for own in known if own == Path(name)] or [own for own in known if own.name == name]
             if len(found) != 1:
-                names = ", ".join(known) or "none"
+                names = ", ".join(map(str, known)) or "none"
                 raise ParameterError(f"{len(found)} of the model's files are called {name!r}; its files: {names}")
-            places[found[0]] = file
-        features = tuple(place_files(feature, lambda own: places.get(own, own)) for feature in self.features)
+            own = found[0]
+            if own in places:
+                raise ParameterError(f"the model's file {own} is to be {places[own]} and {file}: keep one")
+            places[own] = file
+        features = tuple(place_files(feature, lambda own: places.get(Path(own), own)) for feature in self.features)
         return replace(self, features=features)
 
     def save(self, path: str | Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 from greylag import __version__
@@ -19,6 +20,7 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID as STACK_GRID
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
+from greylag.parallel import parallel_map
 from greylag.ranking import Ranking, Run
 
 _DEFAULTS = FeatureParameters()
@@ -131,14 +133,14 @@ class BaselineTuning:
         first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
         parts = split_folds(list(first), folds, seed)
         counted = self._counted(first.rankings, qrels, index)
+        work = partial(self._fit_fold, first=tuple(first), counted=counted, index=index, n_jobs=n_jobs)
+        items = [({"fold": number, "folds": folds, "seed": seed}, test) for number, test in enumerate(parts, 1)]
         models, seconds = [], []
-        for number, test in enumerate(parts, 1):
-            start = time.perf_counter()
-            own = [qid for qid in first if qid not in test]
-            models.append(self._fit(counted, own, index, n_jobs, {"fold": number, "folds": folds, "seed": seed}))
-            seconds.append(time.perf_counter() - start)
+        for model, spent in parallel_map(work, items, what="folds", n_jobs=n_jobs, coarse=True):
+            models.append(model)
+            seconds.append(spent)
             if progress is not None:
-                progress(f"fold {number}: {self.summary(models[-1])}")
+                progress(f"fold {len(models)}: {self.summary(model)}")
         run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
         return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), (0.0,) * folds, tuple(seconds))
 
@@ -162,6 +164,21 @@ class BaselineTuning:
     def _counted(self, rankings: tuple[Ranking, ...], qrels: Qrels, index: PositionalIndex) -> list[CountedRankings]:
         """For each step, its rankings, whose windows are counted once for all folds."""
         return [CountedRankings(rankings, qrels, index, step.features) for step in self._steps]
+
+    def _fit_fold(
+        self,
+        fold: tuple[Mapping[str, int], Sequence[str]],
+        *,
+        first: Sequence[str],
+        counted: Sequence[CountedRankings],
+        index: PositionalIndex,
+        n_jobs: int | None,
+    ) -> tuple[LinearModel, float]:
+        """The model of all queries but a fold's own, and the seconds that it took."""
+        split, test = fold
+        start = time.perf_counter()
+        model = self._fit(counted, [qid for qid in first if qid not in test], index, n_jobs, split)
+        return model, time.perf_counter() - start
 
     def _fit(
         self,

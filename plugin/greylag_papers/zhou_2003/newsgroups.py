@@ -8,6 +8,7 @@ both are reported, as is a kNN graph. The degree correction D^-1/2 f* is not in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -16,7 +17,7 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from greylag import FloatArray, IntArray
+from greylag import FloatArray, IntArray, parallel_map
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure, plain_text
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
@@ -77,23 +78,22 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
     queries = np.array([draw_queries(rng, groups, name, settings.queries) for name in names])
     areas = {PRODUCT: _areas((X @ X[queries.ravel()].T).toarray(), groups, queries)}
     by_step: dict[str, dict[int, FloatArray]] = {}
-    for graph in settings.graphs:
-        W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
-        f = spread(W, queries.ravel(), settings.alpha)
-        areas[f"manifold, {graph}"] = _areas(f, groups, queries)
-        areas[f"degree-corrected, {graph}"] = _areas((f.T / np.sqrt(degrees(W))).T, groups, queries)
-        by_step[graph] = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
+    work = partial(areas_on_graph, settings=settings)
+    found = parallel_map(work, settings.graphs, X, groups, queries, what="graphs", n_jobs=context.n_jobs, coarse=True)
+    for graph, (plain, corrected, steps) in zip(settings.graphs, found, strict=True):
+        areas |= {f"manifold, {graph}": plain, f"degree-corrected, {graph}": corrected}
+        by_step[graph] = steps
         context.progress(f"{queries.size} queries ranked on the graph {graph!r}")
     means = class_means(areas, names)
-    steps = {f"f({t}), {graph}": area for graph, own in by_step.items() for t, area in own.items()}
-    tables = *areas_tables(areas, names), class_means_table("Mean ROC areas of f(t)", steps, names)
+    rows = {f"f({t}), {graph}": area for graph, own in by_step.items() for t, area in own.items()}
+    tables = *areas_tables(areas, names), class_means_table("Mean ROC areas of f(t)", rows, names)
     figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT]
     return Outcome(
         scores=means,
         results={
             "means": means,
             "by newsgroup and query": {name: area.tolist() for name, area in areas.items()},
-            "means by step": class_means(steps, names),
+            "means by step": class_means(rows, names),
         },
         tables=tables,
         title="Manifold ranking of newsgroup messages",
@@ -103,6 +103,16 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         ],
         provenance={"messages": X.shape[0], "words": words},
     )
+
+
+def areas_on_graph(
+    graph: Graph, X: csr_matrix, groups: NDArray[np.str_], queries: IntArray, *, settings: Settings
+) -> tuple[FloatArray, FloatArray, dict[int, FloatArray]]:
+    """ROC areas on a graph, each of the shape of `queries`: of f*, degree-corrected, and of each f(t)."""
+    W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
+    f = spread(W, queries.ravel(), settings.alpha)
+    by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
+    return _areas(f, groups, queries), _areas((f.T / np.sqrt(degrees(W))).T, groups, queries), by_step
 
 
 def vectors(texts: Sequence[str], rare: int) -> csr_matrix:

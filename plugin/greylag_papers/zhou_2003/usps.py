@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
 from scipy.spatial.distance import cdist
 
-from greylag import FloatArray, FormatError, IntArray
+from greylag import FloatArray, FormatError, IntArray, parallel_map
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
 from greylag.manifold import (
     Graph,
@@ -126,8 +127,10 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     context.progress(f"{sum(area.size for area in areas.values())} rankings scored")
     single = queries[..., :1]
     by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
-    for sigma in settings.widths:
-        by_width[sigma] = areas_by_queries(spread(X, single, settings, sigma), digits, single)
+    work, jobs = partial(areas_by_width, settings=settings), context.n_jobs
+    found = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
+    for sigma, own in zip(settings.widths, found, strict=True):
+        by_width[sigma] = own
         context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
     W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
     by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
@@ -181,24 +184,37 @@ class Chosen:
 
 def choose(X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context) -> Chosen:
     """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
-    tried: list[tuple[float, float, float]] = []
-    held_out, areas = [], []
-    points = queries.ravel()
-    own = list(queries.reshape(-1, queries.shape[-1]))
-    for sigma in sorted({settings.sigma, *settings.widths}):
-        W = affinity_graph(X, graph=settings.graph, sigma=sigma)
-        for alpha in settings.alphas:
-            solution = generalised_pagerank(W, query_columns(len(X), points), alpha=alpha)
-            for exponent, f in scores_by_exponent(solution, degrees(W), points, settings.exponents).items():
-                by_trial = f.reshape(len(X), -1, queries.shape[-1])
-                tried.append((sigma, alpha, exponent))
-                held_out.append([leave_one_query_out(by_trial[:, i], drawn).mean() for i, drawn in enumerate(own)])
-                areas.append(roc_areas(by_trial.sum(axis=-1), digits, own))
-        context.progress(f"leave-one-query-out: sigma {sigma}")
-    best = np.argmax(held_out, axis=0)
-    shape = queries.shape[:2]
-    found = np.array(areas)[best, np.arange(len(best))]
-    return Chosen(np.array(tried)[best].reshape(*shape, 3), found.reshape(shape))
+    widths, shape = sorted({settings.sigma, *settings.widths}), queries.shape[:2]
+    work, jobs = partial(_try_width, settings=settings), context.n_jobs
+    tried: list[_Tried] = []
+    for part in parallel_map(work, widths, X, digits, queries, what="leave-one-query-out", n_jobs=jobs, coarse=True):
+        tried += part
+        context.progress(f"leave-one-query-out: sigma {part[0].parameters[0]}")
+    best = np.argmax([one.held_out for one in tried], axis=0)
+    found = np.array([one.areas for one in tried])[best, np.arange(len(best))]
+    return Chosen(np.array([one.parameters for one in tried])[best].reshape(*shape, 3), found.reshape(shape))
+
+
+class _Tried(NamedTuple):
+    """Sigma, alpha and exponent; for each digit and trial, their score by leave-one-query-out and their ROC area."""
+
+    parameters: tuple[float, float, float]
+    held_out: list[float]
+    areas: FloatArray
+
+
+def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings) -> list[_Tried]:
+    """Every alpha and exponent with one sigma."""
+    points, own = queries.ravel(), list(queries.reshape(-1, queries.shape[-1]))
+    W = affinity_graph(X, graph=settings.graph, sigma=sigma)
+    tried = []
+    for alpha in settings.alphas:
+        solution = generalised_pagerank(W, query_columns(len(X), points), alpha=alpha)
+        for exponent, f in scores_by_exponent(solution, degrees(W), points, settings.exponents).items():
+            by_trial = f.reshape(len(X), -1, queries.shape[-1])
+            held_out = [float(leave_one_query_out(by_trial[:, i], drawn).mean()) for i, drawn in enumerate(own)]
+            tried.append(_Tried((sigma, alpha, exponent), held_out, roc_areas(by_trial.sum(axis=-1), digits, own)))
+    return tried
 
 
 def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
@@ -213,6 +229,13 @@ def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
     return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
+
+
+def areas_by_width(
+    sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings
+) -> FloatArray:
+    """ROC areas with another kernel width, shape as `queries`."""
+    return areas_by_queries(spread(X, queries, settings, sigma), digits, queries)
 
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:

@@ -17,6 +17,8 @@ def test_tags() -> None:
     assert mark_training_topics(model, ["1", "3"], "abc", f"t{MARK}") == f"t{MARK}"
     assert mark_training_topics(model, ["1", "3"], "another", "t") == "t"
     assert mark_training_topics(model, ["3"], "abc", "t") == "t"
+    chosen = LinearModel((), (), fingerprint="abc", provenance={"queries": ["1"], "validation": ["2"]})
+    assert mark_training_topics(chosen, ["2", "3"], "abc", "t") == f"t{MARK}"
     assert mark_training_topics(LinearModel((), (), fingerprint="abc"), ["1"], "abc", "t") == "t"
 
 

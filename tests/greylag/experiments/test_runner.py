@@ -16,6 +16,8 @@ from greylag.errors import DependencyError, ParameterError
 from greylag.experiments import runner
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context
+from greylag.features.spec import parse_feature
+from greylag.ltr.linear import LinearModel
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import STUDY, Number, Settings
@@ -126,6 +128,18 @@ def test_folders_and_experiment_files_are_inputs(settings: Settings, tmp_path: P
     (tmp_path / "unrelated.txt").write_text("1")
     assert steps(settings, tmp_path / "out") == REUSED
     (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\nfactor: 2\n")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+def test_files_of_the_features_of_models_are_inputs(settings: Settings, tmp_path: Path) -> None:
+    prior = tmp_path / "prior.tsv"
+    LinearModel((parse_feature(f"prior:{prior}"),), (1.0,)).save(tmp_path / "inner.json")
+    LinearModel((parse_feature(f"stage:mrf(model={tmp_path / 'inner.json'})"),), (1.0,)).save(tmp_path / "model.json")
+    settings = settings.model_copy(update={"other": f"score,stage:mrf(model={tmp_path / 'model.json'})@z"})
+    prior.write_text("a 1\n")
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+    prior.write_text("a 2\n")
     assert steps(settings, tmp_path / "out") == RUN
 
 

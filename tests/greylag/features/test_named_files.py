@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greylag.features.named_files import named_files
+from greylag.features.named_files import followed, named_files
+from greylag.features.spec import parse_feature
+from greylag.ltr.linear import LinearModel
 
 NAMES = st.text("abc.:/*", max_size=8)
 VALUES = st.recursive(
@@ -37,3 +41,14 @@ def test_every_text_is_named(value: object) -> None:
     value = json.loads(json.dumps(value))
     found = list(named_files(value))
     assert set(texts(value)) <= set(found)
+
+
+def test_models_are_followed_and_circles_end(tmp_path: Path) -> None:
+    one, two, prior = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "prior.tsv"
+    prior.write_text("a 1\n")
+    LinearModel((parse_feature(f"stage:mrf(model={two})"),), (1.0,)).save(one)
+    LinearModel(tuple(map(parse_feature, (f"stage:mrf(model={one})", f"prior:{prior}"))), (1.0, 1.0)).save(two)
+    (tmp_path / "damaged.json").write_text('{"kind": ')
+    os.mkfifo(tmp_path / "pipe")
+    given = [one, tmp_path / "absent", tmp_path / "damaged.json", tmp_path / "pipe", tmp_path, Path("x" * 5000)]
+    assert list(followed(given)) == [one, tmp_path / "damaged.json", tmp_path / "pipe", tmp_path, two, prior]

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError
-from greylag.features.spec import FeatureSpec
+from greylag.errors import ModelError, ParameterError
+from greylag.features.spec import FeatureSpec, parse_feature
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -98,3 +98,17 @@ def test_models_shorten_queries_as_in_training(tmp_path: Path) -> None:
     assert MRFRanker(model, index)(whole).scores.tolist() != MRFRanker(plain, index)(whole).scores.tolist()
     assert MRFRanker(model, index)(whole).query == whole.query
     assert explain(model, index, whole, "b") == explain(plain, index, short, "b")
+
+
+def test_spellings_of_one_file(tmp_path: Path) -> None:
+    names = ["run:a.run", "run:./a.run@z", "prior:x/a.tsv", "run:y/b.run", "run:x//b.run"]
+    model = LinearModel(tuple(map(parse_feature, names)), (1.0,) * len(names))
+    placed = model.with_files({"a.run": "new.run", "a.tsv": "new.tsv", "x/b.run": "c.run"})
+    assert list(map(str, placed.features)) == [
+        "run:new.run", "run:new.run@z", "prior:new.tsv", "run:y/b.run", "run:c.run"
+    ]  # fmt: skip
+    assert model.with_files({"./a.run": "new.run"}).features[:2] == placed.features[:2]
+    with pytest.raises(ParameterError, match=r"x/a\.tsv is to be 1 and 2: keep one"):
+        model.with_files({"a.tsv": "1", "./x/a.tsv": "2"})
+    with pytest.raises(ParameterError, match=r"2 of the model's files are called 'b\.run'"):
+        model.with_files({"b.run": "1"})

@@ -1,0 +1,148 @@
+"""The contract of pickles: a step is sent as its parameters, and what is in a folder as its name, in at most 100 kB."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+import greylag
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    PM2,
+    PRESETS,
+    CandidateMaker,
+    ChosenMember,
+    Coverage,
+    DiversityModel,
+    EssentialPages,
+    MemberChooser,
+    RandomOrder,
+    SubtopicOracle,
+    SVMDiv,
+    XQuAD,
+)
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import parse_features
+from greylag.feedback import RelevanceModelRanker, Rocchio
+from greylag.fusion import GivenRun, Union
+from greylag.index.positional import PositionalIndex
+from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
+from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
+from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, RM3Search, build_index
+from greylag.manifold.stage import ManifoldRanker
+from greylag.parallel import CARRIED
+from greylag.ranking import Composable, Pipeline, Query, Ranking, Run
+from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
+from tests.greylag.diversity import samples
+from tests.test_structure import PUBLIC, homes
+
+DOCS = Path(greylag.__file__).parent / "demo" / "docs.jsonl"
+FEATURES = parse_features("FI/term/BM25,SD/ordered/LM-O-4,FD/unordered/LM-U-8,score@z")
+QUERY = Query("q", "wind power for houses")
+
+
+class Folder:
+    """An index in a folder, and what is made over it."""
+
+    def __init__(self, path: Path) -> None:
+        build_index(DOCS, path)
+        self.lucene = LuceneIndex(path)
+        self.index = PositionalIndex.from_lucene(self.lucene)
+        self.ranking = self.lucene.bm25(30)(QUERY)
+        self.model = LinearModel(FEATURES, (0.4, 0.3, 0.2, 0.1)).for_collection(self.index)
+
+    @property
+    def extractor(self) -> FeatureExtractor:
+        return FeatureExtractor(self.index, FEATURES)
+
+
+CHOOSER = MemberChooser((0.5, 0.5, 0.5), (0.1, -0.2, 0.3, 0.0, 0.2), k=5, penalty=1.0)
+SAMPLES: dict[type, Callable[[Folder], Any]] = {
+    BM25: lambda f: f.lucene.bm25(30),
+    QueryLikelihood: lambda f: f.lucene.ql(30),
+    RM3Search: lambda f: f.lucene.bm25(30).rm3(),
+    Union: lambda f: Union((f.lucene.bm25(30), f.lucene.ql(30))),
+    GivenRun: lambda f: GivenRun(Run((f.ranking,))),
+    Pipeline: lambda f: f.lucene.bm25(30) >> MRFRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),
+    EstimatorRanker: lambda f: EstimatorRanker(Sum(), f.extractor),
+    MRFRanker: lambda f: MRFRanker(f.model, f.index),
+    RM3: lambda f: RM3(f.index),
+    ManifoldRanker: lambda f: ManifoldRanker(f.index),
+    RelevanceModelRanker: lambda f: RelevanceModelRanker(f.index, FEEDBACK),
+    Rocchio: lambda f: Rocchio(f.index, FEEDBACK),
+    Coverage: lambda f: Coverage(f.index),
+    ChosenMember: lambda f: ChosenMember(CSSVM(samples.ENSEMBLE, f.index), CHOOSER),
+    CSSVM: lambda f: CSSVM(samples.ENSEMBLE, f.index),
+    EssentialPages: lambda f: EssentialPages(f.index),
+    MMR: lambda f: MMR(f.index),
+    PM2: lambda f: PM2(f.index, ASPECTS),
+    XQuAD: lambda f: XQuAD(f.index, ASPECTS),
+    SubtopicOracle: lambda f: SubtopicOracle(QRELS),
+    RandomOrder: lambda f: RandomOrder(7),
+    SVMDiv: lambda f: SVMDiv(samples.MODEL, f.index),
+}
+FOREIGN = {PyseriniSource, PyTerrierSource, PyTerrierStage}
+"""Steps around objects of other packages, which pickle as these packages say, or are refused."""
+
+
+def steps() -> set[type]:
+    """All public classes of sources and stages."""
+    public = {getattr(import_module(package), name) for package in PUBLIC for name in homes(package)}
+    classes = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Composable)}
+    return {kind for kind in classes if not inspect.isabstract(kind)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return Folder(tmp_path_factory.mktemp("pickles") / "index")
+
+
+def test_every_public_step_has_a_sample() -> None:
+    assert steps() == set(SAMPLES) | FOREIGN
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)
+def test_steps_pickle_by_reference(kind: type, folder: Folder) -> None:
+    step = SAMPLES[kind](folder)
+    assert type(step) is kind
+    new = pickle.dumps(step)
+    given: Any = QUERY if isinstance(step, greylag.Source) or kind is Pipeline else folder.ranking
+    expected = step(given)
+    used = pickle.dumps(step)  # what it has opened and cached does not go with it
+    assert used == new
+    assert len(new) <= CARRIED < folder.index.positions.nbytes
+    assert pickle.loads(new)(given) == expected
+
+
+def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> None:
+    extractor, make = folder.extractor, CandidateMaker(folder.index, PRESETS["svmdiv"])
+    expected = extractor(folder.ranking)
+    assert np.array_equal(pickle.loads(pickle.dumps(extractor))(folder.ranking), expected)
+    candidates = make(folder.ranking)
+    again = pickle.loads(pickle.dumps(make))(folder.ranking)
+    assert (again.coverage != candidates.coverage).nnz == 0
+    for model in (folder.model, samples.MODEL, samples.ENSEMBLE, CHOOSER):
+        assert pickle.loads(pickle.dumps(model)) == model
+        assert isinstance(model, LinearModel | DiversityModel | MemberChooser)
+    for value in (extractor, make, folder.model, folder.lucene, folder.index, samples.MODEL):
+        assert len(pickle.dumps(value)) <= CARRIED
+
+
+def test_values_that_are_given_go_apart(folder: Folder) -> None:
+    """Runs, titles, judgements and lists of topics have no file to name; see `greylag.parallel`."""
+    run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(300)))
+    union = Union((GivenRun(run), folder.lucene.bm25(30)))
+    assert len(pickle.dumps(union)) > CARRIED
+    topics = {str(n): "wind power" for n in range(40)}
+    expected = union.run(topics)
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert union.run(topics) == expected
