@@ -96,7 +96,7 @@ FOREIGN = {PyseriniSource, PyTerrierSource, PyTerrierStage}
 
 def steps() -> set[type]:
     """All public classes of sources and stages."""
-    public = {getattr(import_module(package), name) for package in PUBLIC for name in homes(package)}
+    public = [getattr(import_module(package), name) for package in PUBLIC for name in homes(package)]
     classes = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Composable)}
     return {kind for kind in classes if not inspect.isabstract(kind)}
 

@@ -1,4 +1,7 @@
-"""``kill -9`` at random points of commands: the next run ends as if nothing had happened."""
+"""``kill -9`` at random points of every long command: the same command then ends as if nothing had happened.
+
+The output is that of a command that was never killed, to the byte, and no work is done again that was kept.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,68 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import greylag
-from tests.robustness.machine import Counts, rounds, snapshot
+from greylag.work_log import SUFFIX
+from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
-WITH_INDEX = ("--index", "index", "--topics", TOPICS, "--jobs", "1")
-_TEMPORARY = re.compile(r"\.greylag-([0-9a-f]{32}|lock|part|old|work)$")
-# What is prepared, what is killed, and the output.
-COMMANDS: dict[str, tuple[list[str], list[str], str]] = {
-    "index": ([], ["index", DOCS, "--out", "index"], "index"),
-    "search": (["index"], ["search", *WITH_INDEX, "--out", "a.run"], "a.run"),
-    "rerank": (
-        ["index", "search"],
-        ["rerank", *WITH_INDEX, "--run", "a.run", "--method", "manifold", "--out", "b.run"],
-        "b.run",
-    ),
-    "experiment": ([], ["experiment", str(DEMO / "demo.yaml"), "--out", "out", "--jobs", "1"], "out"),
+LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --max-features 2"
+SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --depth 15 --k 3"
+RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
+JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
+_TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work)$|{re.escape(SUFFIX)}$")
+_UNSTABLE = re.compile(r"(out/)?(times\.json|index(\.greylag)?/.*)|keys")
+"""Times, which differ from run to run, and indexes, whose content shows in what they give."""
+_COMPILING = "greylag: info: compiling for this machine; this happens once after an installation or an update\n"
+
+COMMANDS = {
+    "index": f"index {DOCS} --out index",
+    "search": "search --index {made}/index --topics {made}/topics.tsv --model bm25+rm3 --out out.run",
+    "features": f"features {RANKED} --pool sd --out out.letor",
+    "train": f"train {JUDGED} {LEARNING} --out out.json",
+    "train --folds": f"train {JUDGED} {LEARNING} --folds 3 --out-run held.run --out out.json",
+    "train --preset": f"train {JUDGED} --preset stack --max-features 1 --out out.json",
+    "tune": f"tune {JUDGED} --model rm3 --grid k1=0.6,0.9 --grid b=0.2,0.4 "
+    "--grid fb_docs=5,10 --grid fb_terms=5 --folds 3 --out-run held.run --out out.json",
+    "rerank": f"rerank {RANKED} --method manifold --out out.run",
+    "diversify": f"diversify {RANKED} --method mmr --out out.run",
+    "train-diversity": f"train-diversity {RANKED} {SUBTOPICS} --method cssvm --models 2 --validate --out out.json",
+    "experiment": f"experiment {DEMO / 'demo.yaml'} --out out",
 }
+
+CODE = """
+import sys
+from greylag import work_log
+from greylag.cli import main
+
+save = work_log.WorkLog.save
+
+def told(log, key, content):
+    save(log, key, content)
+    print(key, file=keys, flush=True)
+
+with open("keys", "w") as keys:
+    work_log.PATIENCE, work_log.WorkLog.save = 0.0, told
+    main()
+"""
+"""Runs a command that keeps its work from the first item on, and lists the keys of what it has kept."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: its exit code, what it printed, the errors, its files, and the keys of what it kept."""
+
+    code: int
+    printed: str
+    errors: str
+    files: dict[str, bytes]
+    keys: list[str]
 
 
 def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -36,25 +80,17 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     (folder / "tmp").mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-m", "greylag", *arguments],
+        [sys.executable, "-c", CODE, *arguments],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """The exit code of a command and what it printed."""
+def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
+    """Wait for the end of a command."""
     printed, errors = process.communicate(timeout=300)
-    return process.returncode, printed, errors
-
-
-def result(folder: Path, output: str, printed: str) -> object:
-    """What a command is for: a run, an experiment's runs, or the size of an index."""
-    if output == "index":
-        return printed
-    path = folder / output
-    if path.is_file():
-        return path.read_bytes()
-    return {name: content for name, content in snapshot(path).items() if name.endswith(".run")}
+    files = {name: content for name, content in snapshot(folder).items() if not _UNSTABLE.fullmatch(name)}
+    keys = (folder / "keys").read_text().splitlines()
+    return Ended(process.returncode, printed, errors.replace(_COMPILING, ""), files, keys)
 
 
 def strays(folder: Path) -> list[str]:
@@ -63,36 +99,77 @@ def strays(folder: Path) -> list[str]:
     return list(map(str, found))
 
 
-def try_kill(name: str, folder: Path, rng: random.Random, prepared: Path) -> str:
-    """Kill a command at a random time and repeat it; what is wrong, or ""."""
-    _, arguments, output = COMMANDS[name]
-    began = time.monotonic()
-    code, printed, errors = finish(start(arguments, prepared))
-    if code:
-        return f"exit code {code}: {errors}"
-    expected, duration = result(prepared, output, printed), time.monotonic() - began
-    process = start(arguments, folder)
-    time.sleep(rng.uniform(0.1, 1.0) * duration)
+def prepare(folder: Path) -> Path:
+    """An index, and the top of BM25's run for some topics, which the commands start from."""
+    (folder / "topics.tsv").write_text("".join(Path(TOPICS).read_text().splitlines(keepends=True)[:12]))
+    for name in ("index", "search"):
+        ended = finish(start(words(name, folder), folder), folder)
+        assert ended.code == 0, ended.errors
+    lines = (folder / "out.run").read_text().splitlines(keepends=True)
+    (folder / "few.run").write_text("".join(line for line in lines if int(line.split()[3]) <= 30))
+    return folder
+
+
+def words(name: str, made: Path, jobs: int = 1) -> list[str]:
+    """The arguments of a command."""
+    given = COMMANDS[name].format(made=made).split()
+    return given if name == "index" else [*given, "--jobs", str(jobs)]
+
+
+def kept(folder: Path) -> list[str]:
+    """The keys of what a killed command had kept; none if it had no file of them, or had removed it before its end."""
+    logs = [path for path in folder.rglob("*") if path.name.endswith((SUFFIX, ".greylag-work"))]
+    return (folder / "keys").read_text().splitlines() if logs else []
+
+
+def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: Ended, seconds: float) -> str:
+    """Kill a command, at a random time or after a random part of its work, and repeat it; what is wrong, or ""."""
+    process = start(words(name, made, rng.choice([1, 2])), folder)
+    if expected.keys and rng.random() < 0.7:
+        wait_for(process, folder / "keys", rng.randrange(len(expected.keys)))
+    else:
+        time.sleep(rng.uniform(0.1, 1.0) * seconds)
     process.send_signal(signal.SIGKILL)
-    finish(process)
-    code, printed, errors = finish(start(arguments, folder))
-    if code or result(folder, output, printed) != expected:
-        return f"exit code {code}, or another outcome: {errors}"
+    process.communicate()
+    before = kept(folder)
+    again = finish(start(words(name, made, rng.choice([1, 2])), folder), folder)
+    if again.code or again.errors != expected.errors:
+        return f"exit code {again.code}: {again.errors}"
+    if (again.printed, again.files) != (expected.printed, expected.files):
+        names = again.files.keys() | expected.files.keys()
+        differing = sorted(name for name in names if again.files.get(name) != expected.files.get(name))
+        return f"another outcome: {differing}, {again.printed}"
+    if twice := set(before) & set(again.keys):
+        return f"{len(twice)} of {len(before)} parts were done twice, such as {min(twice)}"
     return f"left {strays(folder)}" if strays(folder) else ""
 
 
-def run(seconds: float, seed: int) -> Counts:
-    """Kill one command per round; at least one."""
-    counts = Counts()
-    for number, place in rounds(seconds, seed):
-        name = list(COMMANDS)[(number - seed) % len(COMMANDS)]
-        for folder in (place / "killed", place / "prepared"):
-            folder.mkdir()
-            for before in COMMANDS[name][0]:
-                finish(start(COMMANDS[before][1], folder))
+def wait_for(process: subprocess.Popen[str], path: Path, lines: int) -> None:
+    """Wait until a file has more lines than this, or the process ends."""
+    while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > lines):
+        time.sleep(0.001)
 
-        wrong = try_kill(name, place / "killed", random.Random(number), place / "prepared")
-        counts.tried += 1
-        counts.recovered += not wrong
-        counts.wrong += [f"{name}, seed {number}: {wrong}"] if wrong else []
+
+def trial(name: str, place: Path, made: Path, seed: int) -> str:
+    """Run a command to its end in a folder, and kill it in another; what is wrong, or ""."""
+    for part in ("whole", "killed"):
+        (place / part).mkdir()
+    began = time.monotonic()
+    expected = finish(start(words(name, made), place / "whole"), place / "whole")
+    if expected.code:
+        return f"exit code {expected.code}: {expected.errors}"
+    return try_kill(name, place / "killed", made, random.Random(seed), expected, time.monotonic() - began)
+
+
+def run(seconds: float, seed: int) -> Counts:
+    """Kill a command per round, at least one, each in turn."""
+    counts = Counts()
+    with tempfile.TemporaryDirectory(dir=FAST) as scratch:
+        made = prepare(Path(scratch))
+        for number, place in rounds(seconds, seed):
+            name = list(COMMANDS)[(number - seed) % len(COMMANDS)]
+            wrong = trial(name, place, made, number)
+            counts.tried += 1
+            counts.recovered += not wrong
+            counts.wrong += [f"{name}, seed {number}: {wrong}"] if wrong else []
     return counts

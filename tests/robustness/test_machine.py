@@ -29,8 +29,14 @@ def test_failing_writes_damaged_files_and_other_users() -> None:
     forked(0, 1)
 
 
-def test_a_killed_process() -> None:
-    assert kills.run(0, 1).wrong == []
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kills.prepare(tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.mark.parametrize("name", kills.COMMANDS)
+def test_a_killed_command(name: str, prepared: Path, tmp_path: Path) -> None:
+    assert not kills.trial(name, tmp_path, prepared, 1)
 
 
 def test_two_processes_at_one_place() -> None:
