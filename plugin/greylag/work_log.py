@@ -109,9 +109,9 @@ class WorkLog:
 
     def summary(self) -> str:
         """What is kept, in one line."""
-        if not self._counts or self._file is None:
+        if not self._places or self._file is None:
             return "nothing is kept, as there was less than a second's work"
-        counts = ", ".join(f"{what} ({count})" for what, count in self._counts.items())
+        counts = ", ".join(f"{what} ({count})" for what, count in self._counts.items()) or "what was done before"
         return f"kept in {self.path}: {counts}; the same command goes on from there"
 
     def remove(self) -> None:

@@ -139,7 +139,7 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
 
 def test_values_that_are_given_go_apart(folder: Folder) -> None:
     """Runs, titles, judgements and lists of topics have no file to name; see `greylag.parallel`."""
-    run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(300)))
+    run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(600)))
     union = Union((GivenRun(run), folder.lucene.bm25(30)))
     assert len(pickle.dumps(union)) > CARRIED
     topics = {str(n): "wind power" for n in range(40)}

@@ -113,6 +113,9 @@ def test_work_goes_on_and_the_file_goes(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         work(7)
     assert work_log.interruptions == [f"kept in {path}: squares (7); the same command goes on from there"]
+    with pytest.raises(KeyboardInterrupt), resuming(path, lambda: "settings"):
+        raise KeyboardInterrupt
+    assert work_log.interruptions[1:] == [f"kept in {path}: what was done before; the same command goes on from there"]
     calls.clear()
     assert work(None) == [n * n for n in range(10)]
     assert calls == [7, 8, 9]
