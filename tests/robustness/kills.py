@@ -37,7 +37,6 @@ COMMANDS = {
     "features": f"features {RANKED} --pool sd --out out.letor",
     "train": f"train {JUDGED} {LEARNING} --out out.json",
     "train --folds": f"train {JUDGED} {LEARNING} --folds 3 --out-run held.run --out out.json",
-    "train --preset": f"train {JUDGED} --preset stack --max-features 1 --out out.json",
     "tune": f"tune {JUDGED} --model rm3 --grid k1=0.6,0.9 --grid b=0.2,0.4 "
     "--grid fb_docs=5,10 --grid fb_terms=5 --folds 3 --out-run held.run --out out.json",
     "rerank": f"rerank {RANKED} --method manifold --out out.run",
