@@ -166,7 +166,7 @@ class _Team:
         from joblib.parallel import get_active_backend
 
         self.size, self.threads, self.together = 1, True, False
-        self._wanted, self._prefer = n_jobs, prefer
+        self._wanted, self._prefer, self._return_as = n_jobs, prefer, "generator_unordered"
         self.folder: str | None = None
         if alone:
             return
@@ -182,6 +182,8 @@ class _Team:
         except TimeoutError:
             raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
         self.threads = getattr(backend, "uses_threads", False)
+        if not backend.supports_return_generator:  # such as Ray's, whose results come when a window is done
+            self._return_as = "list"
         if type(backend).__name__ == "LokyBackend":  # its processes outlive a map, and a change of folder
             self.folder = os.getcwd()
         self._wanted, self.together = wanted, not self.threads or (self.size > 1 and not coarse)
@@ -192,9 +194,7 @@ class _Team:
 
         # Only what is shared may be mapped read-only: scipy sorts the indices of sparse matrices in place.
         size = "1M" if shares else None
-        return Parallel(
-            self._wanted, prefer=self._prefer, batch_size=1, return_as="generator_unordered", max_nbytes=size
-        )
+        return Parallel(self._wanted, prefer=self._prefer, batch_size=1, return_as=self._return_as, max_nbytes=size)
 
 
 @dataclass(eq=False)

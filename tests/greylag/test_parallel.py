@@ -15,6 +15,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from joblib._parallel_backends import LokyBackend
 
 from greylag import parallel, unknown
 from greylag.errors import DependencyError, ParameterError
@@ -92,6 +93,18 @@ def test_a_large_function_is_not_sent_with_every_part() -> None:
     assert pickle.loads(pickle.dumps(job)) is again
     with joblib.parallel_config("loky", n_jobs=2):
         assert list(parallel_map(function, range(700), what="values")) == values[:700]
+
+
+class Whole(LokyBackend):
+    """A backend that gives all results of a window at once, as Ray's does."""
+
+    supports_return_generator = False
+
+
+def test_a_backend_without_generators() -> None:
+    joblib.register_parallel_backend("whole", Whole)
+    with joblib.parallel_config("whole", n_jobs=2):
+        assert list(parallel_map(square, range(1200), 3, what="squares")) == [n * n + 3 for n in range(1200)]
 
 
 def test_items_are_taken_as_they_are_needed() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
+from tqdm import tqdm
 
 from greylag.cli import COMMANDS
-from greylag.cli.outputs import check_options, check_output
+from greylag.cli.outputs import check_options, check_output, tell
 from greylag.errors import ParameterError
 from tests.greylag.cli.conftest import Refused
 
@@ -79,3 +81,15 @@ def test_other_outputs_are_accepted(tmp_path: Path) -> None:
     check_options({"out": tmp_path / "out", "runs": [tmp_path / "in"], "k": 3, "model": None})
     with pytest.raises(ParameterError, match="is the input"):
         check_options({"out": tmp_path / "in", "runs": [tmp_path / "in"]})
+
+
+def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with tqdm(total=2, desc="folds", file=sys.stderr, ncols=60):
+        before = capfd.readouterr().err
+        tell("fold 1")
+        out, after = capfd.readouterr()
+    assert before.count("0/2") == 1
+    assert out == "fold 1\n"
+    assert after.startswith("\r ")  # the line is cleared
+    assert after.count("0/2") == 1
+    assert after.rstrip().endswith("]")
