@@ -47,7 +47,8 @@ def feature_rows(
     retrieval: float,
 ) -> Iterator[Row]:
     """Features with statistics known, and what the first count of these adds."""
-    alone = replace(index, shard=replace(index.shard, folder=None))  # keeps no statistics between extractors
+    parts = tuple(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts)
+    alone = replace(index, parts=parts)  # keeps no statistics between extractors
     FeatureExtractor(alone, tuple(specs))(rankings[0])  # loads what is compiled
     extractor = FeatureExtractor(alone, tuple(specs))
     cold = once(lambda: [extractor(ranking) for ranking in rankings])

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from greylag.errors import CollectionError, GreylagError
-from greylag.index.export import _seal, _stamp, _unseal, verify_export
+from greylag.index.array_folder import _seal, _stamp, _unseal
+from greylag.index.export import verify_export
 from tests.robustness.machine import Counts, rounds
 from tests.robustness.source import TEXTS, MemorySource, outcome
 

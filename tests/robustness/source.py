@@ -70,8 +70,7 @@ class MemorySource:
 
     def open(self) -> PositionalIndex:
         """The exported index."""
-        folder, arrays = open_export(self)  # type: ignore[arg-type]
-        return PositionalIndex(Shard(**arrays, folder=folder), analyze=analysis.analyze)
+        return PositionalIndex.of_shard(Shard(**open_export(self)), analysis.analyze)  # type: ignore[arg-type]
 
 
 def outcome(index: PositionalIndex) -> list[bytes]:

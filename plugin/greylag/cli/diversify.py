@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,7 +67,7 @@ class MethodOptions:
     depth: Annotated[int, typer.Option("--depth", help="Candidates: the top N documents.")] = DiversityStage.depth
     k: Annotated[int, typer.Option("--k", help="Number of candidates to pick.")] = DiversityStage.k
 
-    def stage(self, index: Path, *, lenient: bool) -> Stage:
+    def stage(self, index: Sequence[Path], *, lenient: bool) -> Stage:
         """The stage."""
         options: dict[str, Any] = given(self, "--method", self.method) | {"depth": self.depth, "k": self.k}
         options.pop("fuse", None)

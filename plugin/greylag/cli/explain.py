@@ -47,7 +47,7 @@ def explain(
     probability. tf, cf and df are the frequency in the document, the collection frequency and the document frequency.
     """
     if html is not None:
-        check_output(html, [path for path in (topics, model, run, index) if path is not None])
+        check_output(html, [path for path in (topics, model, run, *index) if path is not None])
     linear = LinearModel.load(model)
     docids = [docid] if against is None else [docid, against]
     ranking = _ranking(reading, topics, qid, docids, run)

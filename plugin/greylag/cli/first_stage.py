@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from greylag.fusion import Union
@@ -10,7 +10,7 @@ from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Run
 
 
-def search_first(index: Path, topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
+def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
     """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
     bm25 = LuceneIndex(index).bm25()
     if not stack:

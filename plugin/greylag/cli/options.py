@@ -26,18 +26,19 @@ def _check_jobs(jobs: int) -> int:
     return jobs
 
 
-def _index_folder(path: Path) -> Path:
+def _index_folders(paths: list[Path]) -> list[Path]:
     from greylag.lucene import prebuilt_index
 
-    return prebuilt_index(path)
+    return [prebuilt_index(path) for path in paths]
 
 
 Index = Annotated[
-    Path,
+    list[Path],
     typer.Option(
         "--index",
-        callback=_index_folder,
-        help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name.",
+        callback=_index_folders,
+        help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards "
+        "of one collection.",
     ),
 ]
 Topics = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -67,7 +68,7 @@ class MethodOptions:
             files[name] = file
         return LinearModel.load(self.model).with_files(files)
 
-    def stage(self, index: Path, model: LinearModel | None, run: Run | RunFile, reading: Reading) -> Stage:
+    def stage(self, index: Sequence[Path], model: LinearModel | None, run: Run | RunFile, reading: Reading) -> Stage:
         """The stage that reranks `run`."""
         options = given(self, "--method", self.method)
         if model is not None:

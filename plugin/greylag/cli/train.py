@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -102,7 +102,7 @@ def train(
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and those rankings are scored against the run that they rerank.
     """
-    held_out.check([out, topics, qrels, run, index])
+    held_out.check([out, topics, qrels, run, *index])
     if preset is not None:
         if preselect is not None or held_out.folds is not None:
             raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
@@ -139,7 +139,7 @@ def train(
 
 def train_preset(
     recipe: StackRecipe,
-    index: Path,
+    index: Sequence[Path],
     topics: Path,
     qrels: Path,
     run: Path | None,

@@ -58,7 +58,7 @@ def tune(
     other topics. With --folds, each topic is also ranked by the values that are best on the other folds. The folds are
     those of greylag train, so that both rankings can be compared.
     """
-    held_out.check([out, topics, qrels, run, index])
+    held_out.check([out, topics, qrels, run, *index])
     *before, baseline = MODELS[model]
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
     tuning = BaselineTuning(baseline, objective=measure, grid=values, before=tuple(before))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
 from greylag.index.arrays import Int32Array
+from greylag.index.parts import Part
 from greylag.index.positional import PositionalIndex
-from greylag.index.shard import UNKNOWN, Located, Shard
+from greylag.index.shard import Located, Shard
+from greylag.index.tables import UNKNOWN
 from greylag.ranking import IntArray
 
 _FILE = "windows.sqlite"
@@ -93,9 +95,9 @@ class CliqueTable:
 class WindowStatistics:
     """The counts of windows over one collection.
 
-    Counts are computed on first use, cached in memory, and stored in ``windows.sqlite`` in the folder of the index. If
-    there is no folder, or it cannot be written, they are cached in memory only. Safe with concurrent readers and
-    writers.
+    Counts are computed on first use, shard by shard, cached in memory, and stored in ``windows.sqlite`` in the folders
+    of the shards. If there is no folder, or it cannot be written, they are cached in memory only. Safe with concurrent
+    readers and writers.
 
     Parameters
     ----------
@@ -103,8 +105,7 @@ class WindowStatistics:
     """
 
     def __init__(self, index: PositionalIndex) -> None:
-        self.index = index
-        self._store = None if index.shard.folder is None else CountStore(index.shard.folder / _FILE)
+        self._shards = [_ShardStatistics(part) for part in index.parts]
         self._known: dict[bytes, IntArray] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -112,23 +113,14 @@ class WindowStatistics:
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
         """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
         by_key = {table.key: table for table in tables}
-        loaded = {key: self._load(key, table) for key, table in by_key.items()}
-        found = {key: counts for key, counts in loaded.items() if counts is not None}
+        found = {key: self._known[key] for key in by_key if key in self._known}
         missing = [key for key in by_key if key not in found]
-        counted = collection_counts(self.index.shard, [by_key[key] for key in missing]) if missing else []
-        for key, counts in zip(missing, counted, strict=True):
-            if self._store:
-                self._store.save(key, counts)
-            found[key] = counts
-        for key, counts in found.items():
-            self._remember(key, counts)
+        if missing:
+            of_shards = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
+            for key, counts in zip(missing, zip(*of_shards, strict=True), strict=True):
+                found[key] = sum(counts[1:], start=counts[0])
+                self._remember(key, found[key])
         return [found[table.key] for table in tables]
-
-    def _load(self, key: bytes, table: CliqueTable) -> IntArray | None:
-        known = self._known.get(key) if len(table.cliques) else np.zeros((2, 0, len(table.windows)), dtype=np.int64)
-        if known is None and self._store:
-            known = self._store.load(key, (2, len(table.cliques), len(table.windows)))
-        return known
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -138,6 +130,34 @@ class WindowStatistics:
             if key not in self._known:
                 self._bytes += counts.nbytes
             self._known[key] = counts
+
+
+class _ShardStatistics:
+    """The counts of windows over one shard, stored in its folder by its own numbers of terms."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        folder = part.shard.folder
+        self._store = None if folder is None else CountStore(folder / _FILE)
+
+    def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
+        """Cf and df of each table, in the collection's numbers of terms."""
+        own = [replace(table, cliques=self._part.own_terms(table.cliques)) for table in tables]
+        found = [self._load(table) for table in own]
+        missing = [table for table, counts in zip(own, found, strict=True) if counts is None]
+        counted = iter(collection_counts(self._part.shard, missing) if missing else ())
+        return [self._save(table, next(counted)) if c is None else c for table, c in zip(own, found, strict=True)]
+
+    def _load(self, table: CliqueTable) -> IntArray | None:
+        shape = 2, len(table.cliques), len(table.windows)
+        if not len(table.cliques):
+            return np.zeros(shape, dtype=np.int64)
+        return self._store.load(table.key, shape) if self._store else None
+
+    def _save(self, table: CliqueTable, counts: IntArray) -> IntArray:
+        if self._store:
+            self._store.save(table.key, counts)
+        return counts
 
 
 def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntArray]:

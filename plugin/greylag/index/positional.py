@@ -18,7 +18,9 @@ import numpy as np
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.arrays import DAMAGED, Int32Array
+from greylag.index.parts import Part, entries, frequencies, locate
 from greylag.index.shard import Located, Shard
+from greylag.index.tables import Tables
 from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
@@ -40,13 +42,16 @@ class PositionalIndex:
 
     Parameters
     ----------
-    shard : Shard
-        The arrays.
+    tables : Tables
+        Its documents and terms.
+    parts : tuple of Part
+        The shards with its postings, in the order of its documents.
     analyze : callable, str to list of str
         Analyses text into index terms as the documents were analysed.
     """
 
-    shard: Shard
+    tables: Tables
+    parts: tuple[Part, ...]
     analyze: Analyzer = field(repr=False)
 
     def __repr__(self) -> str:
@@ -54,32 +59,37 @@ class PositionalIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name of the Lucene index, which each process opens once, or else all arrays."""
-        if self.shard.folder is None:
+        if self.tables.folder is None:
             return rebuilt(self)
         return _reopened, (getattr(self.analyze, "__self__", None), self.fingerprint)
 
     @classmethod
-    def from_lucene(cls, lucene: LuceneIndex | str | Path) -> PositionalIndex:
+    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
         """The positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
         Parameters
         ----------
-        lucene : LuceneIndex, str or Path
-            The Lucene index or its folder.
+        lucene : LuceneIndex, str, Path, or sequence of str or Path
+            The Lucene index or its folder, or the folders of a collection in shards. Each shard is exported on its own,
+            and exported again only if it has changed.
 
         Raises
         ------
         CollectionError
-            If the Lucene index has no positions, or the export cannot be written or is incomplete.
+            If the Lucene index has no positions, the export cannot be written or is incomplete, or two shards have a
+            docid.
         """
         from greylag.index.export import open_export
+        from greylag.index.merge import open_merged
         from greylag.lucene.lucene_index import LuceneIndex
 
         if not isinstance(lucene, LuceneIndex):
             with LuceneIndex(lucene) as opened:
                 return cls.from_lucene(opened)
-        folder, arrays = open_export(lucene)
-        return cls(Shard(**arrays, folder=folder), analyze=lucene.analyze)
+        shards = [Shard(**open_export(source)) for source in lucene.shards]
+        if len(shards) == 1:
+            return cls.of_shard(shards[0], lucene.analyze)
+        return cls(*open_merged(lucene, shards), analyze=lucene.analyze)
 
     @staticmethod
     def verify_export(lucene: LuceneIndex | str | Path) -> str:
@@ -112,7 +122,12 @@ class PositionalIndex:
         from greylag.index.invert import invert
 
         arrays = invert(texts if isinstance(texts, Mapping) else _unique(texts))
-        return cls(Shard(**arrays), analyze=analysis.analyze)
+        return cls.of_shard(Shard(**arrays), analysis.analyze)
+
+    @classmethod
+    def of_shard(cls, shard: Shard, analyze: Analyzer) -> PositionalIndex:
+        """The index of a single shard."""
+        return cls(shard, (Part(shard),), analyze)
 
     @property
     def fingerprint(self) -> str:
@@ -120,17 +135,17 @@ class PositionalIndex:
 
         It does not depend on the order in which documents were indexed.
         """
-        return self.shard.fingerprint
+        return self.tables.fingerprint
 
     @property
     def n_documents(self) -> int:
         """N, the number of documents."""
-        return self.shard.n_documents
+        return self.tables.n_documents
 
     @property
     def n_terms(self) -> int:
         """V, the number of terms."""
-        return self.shard.n_terms
+        return self.tables.n_terms
 
     @cached_property
     def n_tokens(self) -> int:
@@ -145,24 +160,24 @@ class PositionalIndex:
     @property
     def document_frequencies(self) -> IntArray:
         """Document frequency df of each term, shape (V,)."""
-        return self.shard.document_frequencies
+        return self.tables.document_frequencies
 
     @property
     def collection_frequencies(self) -> IntArray:
         """Collection frequency cf of each term, shape (V,)."""
-        return self.shard.collection_frequencies
+        return self.tables.collection_frequencies
 
     @property
     def document_lengths(self) -> IntArray:
         """Number of indexed tokens |D| of each document, shape (N,)."""
-        return self.shard.document_lengths
+        return self.tables.document_lengths
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
         cache = self._cached_documents
         numbers = [cache.get(docid) for docid in docids]
         if new := [docid for docid, number in zip(docids, numbers, strict=True) if number is None]:
-            numbers_of_new = self.shard.documents([docid.encode() for docid in new]).tolist()
+            numbers_of_new = self.tables.documents([docid.encode() for docid in new]).tolist()
             found = dict(zip(new, numbers_of_new, strict=True))
             # Other threads may clear the cache at any time, so what was read from it is not read again.
             numbers = [
@@ -184,15 +199,15 @@ class PositionalIndex:
 
     def docid(self, document: int) -> str:
         """The docid of document number `document`."""
-        return self.shard.docid(document)
+        return self.tables.docid(document)
 
     def term(self, term: int) -> str:
         """The term with number `term`."""
-        return self.shard.term(term)
+        return self.tables.term(term)
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
         """Numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
-        return self.shard.term_numbers([term.encode() for term in terms])
+        return self.tables.term_numbers([term.encode() for term in terms])
 
     @cached_property
     def query_terms(self) -> Callable[[str], IntArray]:
@@ -207,7 +222,7 @@ class PositionalIndex:
         CollectionError
             If the files are damaged.
         """
-        return self.shard.locate(terms, documents)
+        return locate(self.parts, terms, documents)
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
         """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents)).
@@ -217,7 +232,7 @@ class PositionalIndex:
         CollectionError
             If the files are damaged.
         """
-        return self.shard.frequencies(terms, documents)
+        return frequencies(self.parts, terms, documents)
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
         """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,).
@@ -228,7 +243,7 @@ class PositionalIndex:
             If the files are damaged.
         """
         own = np.array([document])
-        _, terms, _ = self.shard.entries(own)
+        _, terms, _ = entries(self.parts, own)
         located = self.locate(terms.astype(np.int64), own)
         if (located.postings < 0).any():
             raise CollectionError(DAMAGED)
@@ -241,7 +256,7 @@ class PositionalIndex:
         from scipy.sparse import csr_matrix
 
         numbers = np.asarray(documents, dtype=np.int64)
-        indptr, terms, tf = self.shard.entries(numbers)
+        indptr, terms, tf = entries(self.parts, numbers)
         return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
@@ -270,7 +285,7 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
     """The index that was pickled, opened once in this process."""
     index = PositionalIndex.from_lucene(lucene)
     if index.fingerprint != fingerprint:
-        raise CollectionError(f"{index.shard.folder} is not the collection that the work began with: export it again")
+        raise CollectionError(f"{index.tables.folder} is not the collection that the work began with: export it again")
     return index
 
 

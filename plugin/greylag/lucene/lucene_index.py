@@ -10,12 +10,12 @@ import math
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +23,11 @@ from numpy.typing import NDArray
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene import rm3, transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
-from greylag.lucene.opening import BUILD, check_integrity, commit_fingerprint, open_reader
-from greylag.lucene.prebuilt import prebuilt_index
+from greylag.lucene.opening import BUILD, Statistics, check_integrity, commit_fingerprint, folders, open_reader
 from greylag.ranking import Query, Ranking, Source
 
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
 """The searches by name."""
-
-
-class Statistics(NamedTuple):
-    """Lucene's own totals: the number of documents, and of tokens, terms and postings of the field ``contents``."""
-
-    documents: int
-    tokens: int
-    terms: int
-    postings: int
 
 
 class LuceneIndex:
@@ -48,24 +38,30 @@ class LuceneIndex:
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or sequence of these
         The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage", which Pyserini
-        downloads.
+        downloads. Several are the shards of one collection, which is searched as one index of all documents would be.
 
     Attributes
     ----------
     fingerprint : str
-        SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds.
+        SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds; of
+        several of these, that of all.
+    paths : tuple of Path
+        The folders.
 
     Raises
     ------
     CollectionError
-        If the folder contains no Lucene index, or a prebuilt index cannot be downloaded.
+        If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
+    ParameterError
+        If there is no folder, or one is given twice.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = prebuilt_index(path)
-        self.fingerprint = commit_fingerprint(self.path)
+    def __init__(self, path: str | Path | Sequence[str | Path]) -> None:
+        self.paths = folders(path)
+        self.name = ", ".join(map(str, self.paths))  # for messages
+        self.fingerprint = commit_fingerprint(*self.paths)
         self._analyzer: Any = None
         self._of_searcher = False
         self._lock = threading.RLock()
@@ -91,7 +87,19 @@ class LuceneIndex:
         return index
 
     def __repr__(self) -> str:
-        return f"LuceneIndex({str(self.path)!r})"
+        return f"LuceneIndex({self.name!r})"
+
+    @property
+    def path(self) -> Path:
+        """The folder of an index that has only one."""
+        if len(self.paths) > 1:
+            raise ParameterError(f"{self.name} are several indexes: use `paths`, or `shards`")
+        return self.paths[0]
+
+    @property
+    def shards(self) -> tuple[LuceneIndex, ...]:
+        """The index of each folder; of a single folder, the index itself."""
+        return (self,) if len(self.paths) == 1 else tuple(map(LuceneIndex, self.paths))
 
     def __enter__(self) -> Self:
         return self
@@ -102,8 +110,8 @@ class LuceneIndex:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder's name; each process opens the index once."""
         if self._of_searcher:
-            raise ParameterError(f"{self.path} has a searcher's analyzer, which other processes lack: use threads")
-        return _reopened, (os.path.abspath(self.path), self.fingerprint)
+            raise ParameterError(f"{self.name} has a searcher's analyzer, which other processes lack: use threads")
+        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint)
 
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
@@ -151,13 +159,13 @@ class LuceneIndex:
     def check_exportable(self) -> None:
         """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self.has_positions():
-            raise CollectionError(f"{self.path} has no positions: {BUILD}")
+            raise CollectionError(f"{self.name} has no positions: {BUILD}")
         self._refuse_deletions()
 
     @calls_java
     def check_integrity(self) -> None:
         """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
-        check_integrity(self.path, self._reader())
+        check_integrity(self.name, self._reader())
 
     @calls_java
     def docids(self) -> list[str]:
@@ -183,11 +191,11 @@ class LuceneIndex:
         for block in transfers.postings_blocks(self._terms("id")):
             if (block.df != 1).any():
                 at = int(np.argmax(block.df))
-                raise CollectionError(f"{self.path}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
+                raise CollectionError(f"{self.name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
             docids += block.terms
             documents.append(block.docs)
         if len(docids) != self._reader().maxDoc():
-            raise CollectionError(f"{self.path}: a document has no id: {BUILD}")
+            raise CollectionError(f"{self.name}: a document has no id: {BUILD}")
         return docids, np.concatenate(documents)
 
     def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
@@ -205,7 +213,7 @@ class LuceneIndex:
 
     def _refuse_deletions(self) -> None:
         if self._reader().hasDeletions():
-            raise CollectionError(f"{self.path} has deleted documents: {BUILD}")
+            raise CollectionError(f"{self.name} has deleted documents: {BUILD}")
 
     def _java_analyzer(self) -> Any:
         if self._analyzer is None:
@@ -213,18 +221,18 @@ class LuceneIndex:
         return self._analyzer
 
     def _reader(self) -> Any:
-        """The index's ``DirectoryReader``, opened once, at the commit that was current when `self` was created."""
+        """The reader of all folders, opened once, at the commits that were current when `self` was created."""
         with self._lock:
             if self._closed:
-                raise CollectionError(f"{self.path} is closed: create another LuceneIndex")
+                raise CollectionError(f"{self.name} is closed: create another LuceneIndex")
             if self._opened is None:
-                self._opened = open_reader(self.path, self.fingerprint)
+                self._opened = open_reader(self.paths, self.fingerprint)
         return self._opened
 
     def _terms(self, field: str) -> Any:
         terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(self._reader(), field)
         if terms is None:
-            raise CollectionError(f"{self.path} has no indexed field {field!r}: {BUILD}")
+            raise CollectionError(f"{self.name} has no indexed field {field!r}: {BUILD}")
         return terms
 
 
@@ -256,7 +264,7 @@ class _Retriever(Source, ABC):
             words = self._bag_of_words(query.text) if weights is None else rm3.lucene_query(weights)
             docids, scores = transfers.hits(self._searcher, words, k)
         except pyjnius().JavaException as error:
-            raise CollectionError(f"query {query.qid} on {self.index.path}: {reason(error)}") from error
+            raise CollectionError(f"query {query.qid} on {self.index.name}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
 
     def _bag_of_words(self, text: str) -> Any:
@@ -408,9 +416,11 @@ class RM3Search(Source):
 
 
 @lru_cache(maxsize=8)
-def _reopened(path: str, fingerprint: str) -> LuceneIndex:
+def _reopened(paths: tuple[str, ...], fingerprint: str) -> LuceneIndex:
     """The index that was pickled, opened once in this process."""
-    index = LuceneIndex(path)
+    index = LuceneIndex(paths)
     if index.fingerprint != fingerprint:
-        raise CollectionError(f"{path} is not the index that the work began with: give all workers the same files")
+        raise CollectionError(
+            f"{index.name} is not the index that the work began with: give all workers the same files"
+        )
     return index

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from greylag.errors import CollectionError
+from greylag.errors import CollectionError, ParameterError
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
-from greylag.lucene.transfers import directory
+from greylag.lucene.prebuilt import prebuilt_index
+from greylag.lucene.transfers import directory, repeated_term
 
 SMALL = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
@@ -17,14 +19,46 @@ SMALL = 1 << 26
 BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
 
 
-def commit_fingerprint(path: Path) -> str:
-    """SHA-256 (hex) of the name and bytes of the index's newest commit file.
+class Statistics(NamedTuple):
+    """Lucene's own totals: the number of documents, and of tokens, terms and postings of the field ``contents``."""
+
+    documents: int
+    tokens: int
+    terms: int
+    postings: int
+
+
+def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """The folders of an index or of the shards of a collection, given by their paths or the names of prebuilt indexes.
 
     Raises
     ------
     CollectionError
-        If the folder contains no Lucene index.
+        If a prebuilt index cannot be downloaded.
+    ParameterError
+        If there is no folder, or one is given twice.
     """
+    found = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
+    if not found:
+        raise ParameterError("no index is given: name at least one folder")
+    real = [folder.resolve() for folder in found]
+    for place, folder in enumerate(real):
+        if folder in real[:place]:
+            raise ParameterError(f"{found[place]} is given twice: name each index once")
+    return found
+
+
+def commit_fingerprint(*paths: Path) -> str:
+    """SHA-256 (hex) of the name and bytes of an index's newest commit file; of several indexes, that of all of these.
+
+    Raises
+    ------
+    CollectionError
+        If a folder contains no Lucene index.
+    """
+    if len(paths) > 1:
+        return hashlib.sha256("".join(map(commit_fingerprint, paths)).encode()).hexdigest()
+    (path,) = paths
     commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
     if not commits:
         raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
@@ -33,34 +67,62 @@ def commit_fingerprint(path: Path) -> str:
 
 
 @calls_java
-def open_reader(path: Path, fingerprint: str) -> Any:
-    """The Lucene ``IndexReader`` of the folder `path`, at the commit with this fingerprint.
+def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
+    """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint.
 
     Raises
     ------
     CollectionError
-        If the index cannot be opened, has another commit by now, or is small and damaged.
+        If an index cannot be opened, has another commit by now, or is small and damaged, or if a docid is in two.
     """
+    readers = [_open_folder(path) for path in paths]
+    if commit_fingerprint(*paths) != fingerprint:
+        changed = ", ".join(map(str, paths))
+        raise CollectionError(f"{changed} has changed since it was opened: create another LuceneIndex")
+    for path, reader in zip(paths, readers, strict=True):
+        if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
+            check_integrity(str(path), reader)
+    return readers[0] if len(readers) == 1 else _joined(paths, readers)
+
+
+def _open_folder(path: Path) -> Any:
     try:
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
     except pyjnius().JavaException as error:
         raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
-    if commit_fingerprint(path) != fingerprint:
-        raise CollectionError(f"{path} has changed since it was opened: create another LuceneIndex")
-    if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
-        check_integrity(path, reader)
     return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
 
+def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
+    """The reader of the shards of a collection, which have no docid in common."""
+    for path, reader in zip(paths, readers, strict=True):
+        if reader.hasDeletions():
+            raise CollectionError(f"{path} has deleted documents: {BUILD}")
+    try:
+        joined = java_class("org.apache.lucene.index.MultiReader")(readers)
+    except pyjnius().JavaException as error:
+        raise CollectionError(f"{', '.join(map(str, paths))} cannot be one collection ({reason(error)})") from error
+    terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(joined, "id")
+    docid = None if terms is None else repeated_term(terms)
+    if docid is not None:
+        having = [str(path) for path, reader in zip(paths, readers, strict=True) if _has(reader, docid)]
+        raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
+    return pyjnius().cast("org.apache.lucene.index.IndexReader", joined)
+
+
+def _has(reader: Any, docid: str) -> bool:
+    return bool(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
+
+
 @calls_java
-def check_integrity(path: Path, reader: Any) -> None:
+def check_integrity(name: str, reader: Any) -> None:
     """Raise `CollectionError` if a file of an open index does not have the checksum that Lucene recorded."""
     try:
         leaves = reader.leaves()
         for number in range(leaves.size()):
             leaves.get(number).reader().checkIntegrity()
     except pyjnius().JavaException as error:
-        raise CollectionError(f"{path} is damaged ({reason(error)}): build it again") from error
+        raise CollectionError(f"{name} is damaged ({reason(error)}): build it again") from error
 
 
 def _why_unopened(error: Exception) -> str:

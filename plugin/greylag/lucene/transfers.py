@@ -101,6 +101,15 @@ def count_terms(terms: Any) -> int:
         return len(sizes)
 
 
+def repeated_term(terms: Any) -> str | None:
+    """The first of a field's terms that more than one document has."""
+    with _dictionary(terms) as (text, sizes, dfs, _):
+        repeated = np.flatnonzero(dfs > 1)[:1]
+        ends = np.cumsum(sizes, dtype=np.int64)[repeated]
+        found = [text[end - size : end].tobytes().decode() for end, size in zip(ends, sizes[repeated], strict=True)]
+    return found[0] if found else None
+
+
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
     """A field's terms: their concatenated UTF-8 bytes, and the length, df and cf of each."""
     return _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8"))

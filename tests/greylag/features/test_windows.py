@@ -87,10 +87,10 @@ def test_examples_by_hand(
 @pytest.mark.parametrize("spec", ["FI/term/LM", "SD/ordered/LM-O-4", "FD/unordered/BM25-U-8"])
 def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str) -> None:
     texts = {f"{n}": "new york city new york" if n % 2 else "york new city" for n in range(20)}
-    shard = PositionalIndex.from_texts(texts).shard
+    shard = PositionalIndex.from_texts(texts).parts[0].shard
     array = getattr(shard, name).copy()
     array[-2] = value
-    damaged = PositionalIndex(replace(shard, **{name: array}), analyze)
+    damaged = PositionalIndex.of_shard(replace(shard, **{name: array}), analyze)
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         FeatureExtractor(damaged, (FeatureSpec.parse(spec),))(
             Ranking("1", "new york city", ("1", "2", "18"), np.zeros(3))
@@ -100,9 +100,9 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
 @pytest.mark.parametrize("value", [0, 2, 3, 255])
 def test_postings_of_documents_that_cannot_be(value: int) -> None:
     index = PositionalIndex.from_texts({f"{n}": "new york" for n in range(3)})
-    array = index.shard.postings_docs.copy()  # 0 1 2 0 1 2
+    array = index.parts[0].shard.postings_docs.copy()  # 0 1 2 0 1 2
     array[1] = value
-    damaged = PositionalIndex(replace(index.shard, postings_docs=array), analyze)
+    damaged = PositionalIndex.of_shard(replace(index.parts[0].shard, postings_docs=array), analyze)
     table = CliqueTable(True, index.term_numbers(["new", "york"])[None], (Window("O", 1),), "indri")
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         WindowStatistics(damaged).counts(table)

@@ -16,9 +16,9 @@ import pytest
 from greylag.errors import CollectionError, GreylagError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
-from greylag.index import export
+from greylag.index import array_folder
+from greylag.index.array_folder import _checksum as checksum
 from greylag.index.arrays import DTYPES
-from greylag.index.export import _checksum as checksum
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, run_step
@@ -98,7 +98,7 @@ def test_the_cache_folder_is_used_if_the_index_folder_is_not_writable(
 ) -> None:
     index.with_name("index.greylag").write_text("not a folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert PositionalIndex.from_lucene(index).shard.folder.is_relative_to(tmp_path / "cache" / "greylag")  # type: ignore[union-attr]
+    assert PositionalIndex.from_lucene(index).tables.folder.is_relative_to(tmp_path / "cache" / "greylag")  # type: ignore[union-attr]
 
 
 def test_concurrent_exports(index: Path) -> None:
@@ -153,7 +153,7 @@ def test_damaged_files_are_named_and_made_again(index: Path, name: str, caplog: 
 def test_a_flipped_bit_is_found_even_if_the_time_of_modification_is_not_changed(
     index: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = PositionalIndex.from_lucene(index).shard.folder
+    folder = PositionalIndex.from_lucene(index).tables.folder
     assert folder is not None
     file = folder / "block_places.int64"
     status, content = file.stat(), file.read_bytes()
@@ -172,7 +172,7 @@ def test_a_copied_export_is_checked_once(
         shutil.copytree(index.with_name(name), tmp_path / "copy" / name)
     PositionalIndex.from_lucene(tmp_path / "copy" / "index")
     compared = []
-    monkeypatch.setattr(export, "_checksum", lambda path: compared.append(path.name) or checksum(path))
+    monkeypatch.setattr(array_folder, "_checksum", lambda path: compared.append(path.name) or checksum(path))
     PositionalIndex.from_lucene(tmp_path / "copy" / "index")
     large = {"postings_docs.uint8", "block_places.int64", "positions.uint8", "forward.uint8"}
     assert set(compared) == {f"{name}.{dtype}" for name, dtype in DTYPES.items()} - large
@@ -183,10 +183,10 @@ def test_another_indexs_export_is_not_used(index: Path, tmp_path: Path, caplog: 
     (tmp_path / "other").mkdir()
     other = PositionalIndex.from_lucene(make_index(tmp_path / "other", {"x": "snow goose"}))
     expected = PositionalIndex.from_lucene(index)
-    assert expected.shard.folder is not None
-    assert other.shard.folder is not None
-    shutil.rmtree(expected.shard.folder)
-    shutil.copytree(other.shard.folder, expected.shard.folder)
+    assert expected.tables.folder is not None
+    assert other.tables.folder is not None
+    shutil.rmtree(expected.tables.folder)
+    shutil.copytree(other.tables.folder, expected.tables.folder)
     assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
     assert "it belongs to another index" in caplog.text
 
@@ -203,7 +203,7 @@ def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: 
         if path.name == "positions.uint8":
             flip(path)
 
-    monkeypatch.setattr("greylag.index.export.sync", damaging)
+    monkeypatch.setattr("greylag.index.array_folder.sync", damaging)
     with pytest.raises(CollectionError, match=r"positions.uint8 is not read back as it was written: check the disk"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
@@ -214,11 +214,11 @@ def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: 
 )
 def test_damaged_metadata_is_made_again(index: Path, content: str | None, caplog: pytest.LogCaptureFixture) -> None:
     expected = PositionalIndex.from_lucene(index)
-    assert expected.shard.folder is not None
+    assert expected.tables.folder is not None
     if content is None:
-        (expected.shard.folder / "meta.json").unlink()
+        (expected.tables.folder / "meta.json").unlink()
     else:
-        (expected.shard.folder / "meta.json").write_text(content)
+        (expected.tables.folder / "meta.json").write_text(content)
     assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
     assert len(caplog.messages) == 1
     assert PositionalIndex.verify_export(index).endswith("all files have their checksums")

@@ -51,8 +51,8 @@ def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
 
 
 def test_entries_without_their_postings_are_damage(index: PositionalIndex) -> None:
-    docs = np.full_like(index.shard.postings_docs, 200)
-    damaged = PositionalIndex(replace(index.shard, postings_docs=docs), index.analyze)
+    docs = np.full_like(index.parts[0].shard.postings_docs, 200)
+    damaged = PositionalIndex.of_shard(replace(index.parts[0].shard, postings_docs=docs), index.analyze)
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         damaged.token_stream(0)
 
@@ -60,7 +60,7 @@ def test_entries_without_their_postings_are_damage(index: PositionalIndex) -> No
 def test_postings_and_entries_agree(index: PositionalIndex) -> None:
     by_document = index.term_frequencies(np.arange(index.n_documents)).toarray()
     by_term = np.zeros_like(by_document)
-    for (term, document), positions in decode_postings(index.shard).items():
+    for (term, document), positions in decode_postings(index.parts[0].shard).items():
         by_term[document, term] = len(positions)
     np.testing.assert_array_equal(by_document, by_term)
 
@@ -94,7 +94,7 @@ def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: Posit
 
 def test_is_immutable(index: PositionalIndex) -> None:
     with pytest.raises(ValueError, match="read-only"):
-        index.shard.positions[0] = 7
+        index.parts[0].shard.positions[0] = 7
 
 
 @pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])

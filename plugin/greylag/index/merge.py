@@ -1,0 +1,187 @@
+"""Merging the documents and terms of shards into the tables of one collection.
+
+The tables are in ``FIRST+N.HASH.greylag/FINGERPRINT/`` beside the first shard's index, and made again when a shard
+changes. This reads the shards' tables, and none of their postings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from greylag.compilation import compiled
+from greylag.errors import CollectionError
+from greylag.index.array_folder import ArraySource, Writer, open_arrays, places
+from greylag.index.arrays import DTYPES, Int32Array, offsets, ranges
+from greylag.index.lookup import Bytes
+from greylag.index.parts import Part
+from greylag.index.shard import Shard
+from greylag.index.tables import Tables
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import BoolArray, IntArray
+
+_OF_TABLES = (
+    "docids", "docid_offsets", "docid_order", "document_lengths",
+    "terms", "term_offsets", "collection_frequencies", "postings_offsets",
+)  # fmt: skip
+_MOST = (1 << 31) - 1
+_NUMBERS = "numbers"  # in the collection, of the terms of each shard, one shard after another
+_DTYPES = {**{name: DTYPES[name] for name in _OF_TABLES}, _NUMBERS: "int32"}
+
+
+def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[Tables, tuple[Part, ...]]:
+    """The collection of shards, whose tables are made first if they are missing or damaged.
+
+    Parameters
+    ----------
+    source : LuceneIndex
+        The index of several folders.
+    shards : sequence of Shard
+        Their exports, in the same order.
+
+    Raises
+    ------
+    CollectionError
+        If two shards have a docid, or no folder for the tables is writable.
+    """
+    paths = source.paths
+    identity = "\n".join(str(path.resolve()) for path in paths)
+    name = f"{paths[0].name}+{len(paths) - 1}.{hashlib.sha256(identity.encode()).hexdigest()[:8]}.greylag"
+    arrays = open_arrays(
+        ArraySource(
+            name=source.name,
+            places=places(name, paths[0].parent, identity),
+            fingerprint=source.fingerprint,
+            dtypes=_DTYPES,
+            write=partial(_write, source, shards),
+            files=[],
+            check=lambda: None,
+        )
+    )
+    numbers = arrays.pop(_NUMBERS)
+    return Tables(**arrays), parts_of(shards, numbers)
+
+
+def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
+    """Shards as parts of their collection, given the numbers of their terms in it, one shard after another."""
+    documents, terms = [offsets([getattr(s, name) for s in shards]) for name in ("n_documents", "n_terms")]
+    return tuple(
+        Part(shard, int(first), numbers[begin:end])
+        for shard, first, (begin, end) in zip(shards, documents, pairwise(terms), strict=False)
+    )
+
+
+def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
+    """The arrays of `Tables` for the documents of all shards, and the numbers of their terms.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    names : sequence of str
+        For messages.
+
+    Raises
+    ------
+    CollectionError
+        If two shards have a docid, which the message names, or there are too many documents.
+    """
+    firsts = offsets([shard.n_documents for shard in shards])
+    if firsts[-1] > _MOST:
+        raise CollectionError(f"{firsts[-1]} documents are too many: a collection has at most {_MOST}")
+    docids, docid_offsets = _concatenated([(shard.docids, shard.docid_offsets) for shard in shards])
+    orders = np.concatenate([s.docid_order.astype(np.int64) + f for s, f in zip(shards, firsts, strict=False)])
+    order, repeated = merge_sorted(docids, docid_offsets, orders, firsts)
+    if repeated.any():
+        at = int(np.argmax(repeated))
+        docid = docids[slice(*docid_offsets[order[at] : order[at] + 2])].tobytes().decode()
+        first, second = [names[int(np.searchsorted(firsts, d, "right")) - 1] for d in order[at - 1 : at + 1]]
+        raise CollectionError(f"the docid {docid!r} is in {first} and in {second}: leave it out of one of them")
+    terms, term_offsets = _concatenated([(shard.terms, shard.term_offsets) for shard in shards])
+    ascending, repeated = merge_sorted(
+        terms, term_offsets, np.arange(len(term_offsets) - 1), offsets([shard.n_terms for shard in shards])
+    )
+    numbers = np.empty(len(ascending), dtype=np.int32)
+    numbers[ascending] = np.cumsum(~repeated) - 1
+    distinct = ascending[~repeated]
+    sizes = np.diff(term_offsets)[distinct]
+    return {
+        "docids": docids,
+        "docid_offsets": docid_offsets,
+        "docid_order": order.astype(np.int32),
+        "document_lengths": np.concatenate([shard.document_lengths for shard in shards]),
+        "terms": terms[ranges(term_offsets[distinct], sizes)],
+        "term_offsets": offsets(sizes),
+        "collection_frequencies": _summed([shard.collection_frequencies for shard in shards], numbers, len(distinct)),
+        "postings_offsets": offsets(_summed([s.document_frequencies for s in shards], numbers, len(distinct))),
+        _NUMBERS: numbers,
+    }
+
+
+def _write(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None:
+    for name, array in merge(shards, [str(path) for path in source.paths]).items():
+        writer.append(name, array)
+
+
+def _concatenated(tables: Sequence[tuple[Bytes, IntArray]]) -> tuple[Bytes, IntArray]:
+    """The texts of several tables as one table."""
+    sizes = [np.diff(starts) for _, starts in tables]
+    return np.concatenate([text for text, _ in tables]), offsets(np.concatenate(sizes))
+
+
+def _summed(counts: Sequence[IntArray], numbers: Int32Array, size: int) -> IntArray:
+    """The sums of counts, one shard after another, that have the same number."""
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, numbers, np.concatenate(counts))
+    return sums
+
+
+@compiled(error_model="numpy")
+def merge_sorted(text: Bytes, starts: IntArray, order: IntArray, firsts: IntArray) -> tuple[IntArray, BoolArray]:
+    """Merge lists of texts that are in ascending order of their bytes.
+
+    Parameters
+    ----------
+    text, starts : arrays
+        Text i is ``text[starts[i]:starts[i + 1]]``.
+    order : int array, shape (n,)
+        The numbers of the texts, one list after another.
+    firsts : int array, shape (lists + 1,)
+        List l is ``order[firsts[l]:firsts[l + 1]]``.
+
+    Returns
+    -------
+    merged : int array, shape (n,)
+        The numbers in ascending order of all texts; equal ones in the order of their lists.
+    repeated : bool array, shape (n,)
+        Whether a text equals the one before.
+    """
+    merged, repeated = np.empty(len(order), np.int64), np.zeros(len(order), np.bool_)
+    heads = firsts[:-1].copy()
+    for n in range(len(order)):
+        least = -1
+        for l in range(len(heads)):  # noqa: E741
+            if heads[l] < firsts[l + 1] and (
+                least < 0 or _compare(text, starts, order[heads[l]], order[heads[least]]) < 0
+            ):
+                least = l
+        merged[n] = order[heads[least]]
+        heads[least] += 1
+        repeated[n] = n > 0 and _compare(text, starts, merged[n - 1], merged[n]) == 0
+    return merged, repeated
+
+
+@compiled(error_model="numpy")
+def _compare(text: Bytes, starts: IntArray, a: int, b: int) -> int:
+    """Negative if text a is before text b, 0 if they are equal."""
+    size_a, size_b = starts[a + 1] - starts[a], starts[b + 1] - starts[b]
+    difference: int = size_a - size_b
+    for i in range(min(size_a, size_b)):
+        if text[starts[a] + i] != text[starts[b] + i]:
+            difference = 1 if text[starts[a] + i] > text[starts[b] + i] else -1
+            break
+    return difference
