@@ -99,15 +99,16 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
         if reader.hasDeletions():
             raise CollectionError(f"{path} has deleted documents: {BUILD}")
     try:
-        joined = java_class("org.apache.lucene.index.MultiReader")(readers)
+        several = java_class("org.apache.lucene.index.MultiReader")(*readers)
     except pyjnius().JavaException as error:
         raise CollectionError(f"{', '.join(map(str, paths))} cannot be one collection ({reason(error)})") from error
+    joined = pyjnius().cast("org.apache.lucene.index.IndexReader", several)
     terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(joined, "id")
     docid = None if terms is None else repeated_term(terms)
     if docid is not None:
         having = [str(path) for path, reader in zip(paths, readers, strict=True) if _has(reader, docid)]
         raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
-    return pyjnius().cast("org.apache.lucene.index.IndexReader", joined)
+    return joined
 
 
 def _has(reader: Any, docid: str) -> bool:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
-from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.cli.conftest import DEMO, Command, Refused
 
 
 @pytest.mark.parametrize(
@@ -79,3 +80,36 @@ def test_files_that_cannot_be_used(refused: Refused, made: Path, collection: lis
     assert "is not a Lucene index" in refused(*words, "--index", tmp_path / "folder")
     assert "is inside the input folder" in refused(*words, "--index", tmp_path)
     assert "cannot be written" in refused("search", *collection, "--out", tmp_path / "no" / "x")
+
+
+def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_path: Path) -> None:
+    lines = (DEMO / "docs.jsonl").read_text().splitlines(keepends=True)
+    for name, own in (("a", lines[:250]), ("b", lines[250:])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(own))
+        assert command("index", tmp_path / f"{name}.jsonl", "--out", tmp_path / name)[0] == 0
+    one, two = ["--index", made / "index"], ["--index", tmp_path / "a", "--index", tmp_path / "b"]
+    for index, folder in ((one, tmp_path / "one"), (two, tmp_path / "two")):
+        folder.mkdir()
+        asked = [*index, "--topics", made / "topics.tsv"]
+        run, model, reranked = folder / "bm25.run", folder / "model.json", folder / "mrf.run"
+        steps: list[list[object]] = [
+            ["search", *asked, "--hits", 50, "--out", run],
+            ["features", *asked, "--run", run, "--out", folder / "features.txt"],
+            ["train", *asked, "--run", run, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model],
+            ["rerank", *asked, "--run", run, "--model", model, "--out", reranked],
+            ["diversify", *index, "--run", run, "--method", "mmr", "--out", folder / "mmr.run"],
+            ["rerank", *asked, "--run", run, "--method", "manifold", "--out", folder / "manifold.run"],
+        ]
+        for words in steps:
+            assert command(*words)[0] == 0, words
+    for file in ("bm25.run", "features.txt", "mrf.run", "mmr.run", "manifold.run"):
+        assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
+    models = [json.loads((tmp_path / name / "model.json").read_text()) for name in ("one", "two")]
+    assert models[0].pop("provenance").keys() == models[1].pop("provenance").keys()
+    assert models[0] == models[1]
+
+
+def test_an_index_that_is_given_twice(refused: Refused, made: Path, tmp_path: Path) -> None:
+    words = ["--index", made / "index", "--index", made / "index"]
+    line = refused("search", *words, "--topics", made / "topics.tsv", "--out", tmp_path / "out.run")
+    assert line.endswith("index is given twice: name each index once\n")

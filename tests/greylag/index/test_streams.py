@@ -48,9 +48,12 @@ def shard_of(postings: Postings, n_terms: int = 9, parts: int = 1) -> Shard:
     streams.transpose(docs, width, stream, offsets(df), forward_offsets, forward)
     docids, docid_offsets = join([b"d"] * N_DOCUMENTS)
     cf = np.array([sum(len(p) for (own, _), p in postings.items() if own == term) for term in range(n_terms)])
+    terms, term_offsets = join([b"t"] * n_terms)
     return Shard(
-        docids, docid_offsets, np.arange(N_DOCUMENTS, dtype=np.int32), lengths, *join([b"t"] * n_terms), cf,
-        offsets(df), docs, block_places, stream, forward_offsets, forward, "",
+        docids=docids, docid_offsets=docid_offsets, docid_order=np.arange(N_DOCUMENTS, dtype=np.int32),
+        document_lengths=lengths, terms=terms, term_offsets=term_offsets, collection_frequencies=cf,
+        postings_offsets=offsets(df), postings_docs=docs, block_places=block_places, positions=stream,
+        forward_offsets=forward_offsets, forward=forward, fingerprint="",
     )  # fmt: skip
 
 

@@ -1,0 +1,162 @@
+"""A collection in shards is the collection of all documents."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.index.arrays import offsets
+from greylag.index.merge import merge_sorted
+from greylag.index.positional import PositionalIndex
+from greylag.lucene.build import build_index
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Ranking, Source
+from greylag.trec import read_topics
+from tests.greylag.index.shards import from_shards, split
+
+DEMO = Path(__import__("greylag").__file__).parent / "demo"
+FEATURES: tuple[Feature, ...] = (*candidate_pool(), *EXPANSION)
+TEXTS = st.lists(st.lists(st.sampled_from(["new", "york", "city", "apple", "tower"]), max_size=6), max_size=9)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.binary(max_size=3), max_size=6), min_size=1, max_size=4))
+def test_sorted_lists_are_merged(lists: list[list[bytes]]) -> None:
+    texts = [text for own in lists for text in sorted(own)]
+    merged, repeated = merge_sorted(
+        np.frombuffer(b"".join(texts), np.uint8),
+        offsets([len(text) for text in texts]),
+        np.arange(len(texts)),
+        offsets([len(own) for own in lists]),
+    )
+    ordered = sorted(range(len(texts)), key=texts.__getitem__)
+    assert merged.tolist() == ordered
+    assert repeated.tolist()[1:] == [texts[a] == texts[b] for a, b in pairwise(ordered)]
+
+
+@settings(deadline=None, max_examples=50)
+@given(TEXTS, st.lists(st.integers(0, 9), min_size=1, max_size=3), st.permutations(range(9)), st.text("abc "))
+def test_shards_equal_one_index(words: list[list[str]], cuts: list[int], order: list[int], more: str) -> None:
+    texts = {f"d{n * 7 % 10}": " ".join(own) + more for n, own in enumerate(words)}
+    whole, parted = PositionalIndex.from_texts(texts), from_shards(split(texts, cuts))
+    assert parted.fingerprint == whole.fingerprint
+    for name in ("n_documents", "n_terms", "n_tokens", "average_length"):
+        assert getattr(parted, name) == getattr(whole, name)
+    for name in ("document_lengths", "document_frequencies", "collection_frequencies", "idf"):
+        assert getattr(parted, name).tobytes() == getattr(whole, name).tobytes()
+    numbers = np.array([n if n < len(texts) else -1 for n in order])
+    docids = [whole.docid(n) for n in numbers if n >= 0]
+    assert [parted.docid(n) for n in numbers if n >= 0] == docids
+    assert parted.documents([*docids, "absent"]).tolist() == whole.documents([*docids, "absent"]).tolist()
+    for vectors in ("term_frequencies", "tfidf"):
+        a, b = getattr(parted, vectors)(numbers), getattr(whole, vectors)(numbers)
+        assert (a.indptr.tolist(), a.indices.tolist(), a.data.tobytes()) == (
+            b.indptr.tolist(), b.indices.tolist(), b.data.tobytes()
+        )  # fmt: skip
+    for number in range(len(texts)):
+        for ours, theirs in zip(parted.token_stream(number), whole.token_stream(number), strict=True):
+            assert ours.tolist() == theirs.tolist()
+    ranking = Ranking("1", "new york apple new geese", tuple(docids), np.arange(len(docids), 0.0, -1.0))
+    features = [FeatureExtractor(index, FEATURES)(ranking).tobytes() for index in (whole, parted)]
+    assert features[0] == features[1]
+
+
+def test_a_docid_in_two_shards_is_refused() -> None:
+    with pytest.raises(CollectionError, match="the docid 'b' is in shard 0 and in shard 2: leave it out"):
+        from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}])
+
+
+def build(folder: Path, name: str, documents: list[dict[str, str]]) -> Path:
+    docs = folder / f"{name}.jsonl"
+    docs.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    build_index(docs, folder / name)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The demo with copies of some documents, which tie, as one index and as three."""
+    folder = tmp_path_factory.mktemp("demo")
+    documents = [json.loads(line) for line in (DEMO / "docs.jsonl").read_text().splitlines()]
+    documents += [{**document, "id": f"{copy}-{document['id']}"} for copy in "a9" for document in documents[::9]]
+    shards = [documents[:70], documents[70:500], documents[500:]]
+    return [build(folder, name, own) for name, own in zip("wabc", (documents, *shards), strict=True)]
+
+
+def sources(index: LuceneIndex) -> dict[str, Source]:
+    return {
+        "bm25": index.bm25(300),
+        "other parameters": index.bm25(50, k1=2.0, b=1.0),
+        "ql": index.ql(300),
+        "rm3": index.rm3(300),
+        "ql and rm3": index.ql(300).rm3(fb_docs=3, fb_terms=30, original_query_weight=0.1),
+    }
+
+
+def test_rankings_and_features_of_shards_equal_those_of_one_index(demo: list[Path]) -> None:
+    topics = read_topics(DEMO / "topics.tsv")
+    whole, parted = LuceneIndex(demo[0]), LuceneIndex(demo[1:])
+    assert parted.statistics() == whole.statistics()
+    assert sorted(parted.docids()) == sorted(whole.docids())
+    positions = PositionalIndex.from_lucene(demo[0]), PositionalIndex.from_lucene(demo[1:])
+    assert positions[0].fingerprint == positions[1].fingerprint
+    extractors = [FeatureExtractor(index, FEATURES) for index in positions]
+    tied = 0
+    for name, source in sources(whole).items():
+        expected, found = source.run(topics), sources(parted)[name].run(topics)
+        for one, other in zip(expected.rankings, found.rankings, strict=True):
+            assert other.docids == one.docids, name
+            assert other.scores.tobytes() == one.scores.tobytes(), name
+            tied += int((np.diff(one.scores) == 0).sum())
+    assert tied > 100
+    for ranking in whole.bm25(300).run(topics).rankings:
+        one, other = [extractor(ranking) for extractor in extractors]
+        assert one.tobytes() == other.tobytes()
+
+
+def test_a_growing_collection_exports_the_new_shard_only(demo: list[Path], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        before = PositionalIndex.from_lucene(demo[1:3])
+        written = {path: path.stat().st_mtime_ns for path in demo[1].parent.rglob("positions.uint8")}
+        grown = PositionalIndex.from_lucene(demo[1:])
+    assert not caplog.text
+    assert grown.n_documents > before.n_documents == PositionalIndex.from_lucene(demo[1:3]).n_documents
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+    folders = [part.shard.folder for part in grown.parts]
+    assert [folder.parent.name for folder in folders if folder] == ["a.greylag", "b.greylag", "c.greylag"]
+
+
+def test_shards_pickle_by_reference(demo: list[Path]) -> None:
+    index = PositionalIndex.from_lucene(demo[1:])
+    pickled = pickle.dumps((LuceneIndex(demo[1:]).bm25(10), index))
+    assert len(pickled) < 2000
+    source, opened = pickle.loads(pickled)
+    assert (source.index.paths, opened.fingerprint) == (tuple(demo[1:]), index.fingerprint)
+
+
+def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="a is given twice: name each index once"):
+        LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
+    with pytest.raises(ParameterError, match="no index is given"):
+        LuceneIndex([])
+    own = json.loads((DEMO / "docs.jsonl").read_text().splitlines()[3])
+    again = build(tmp_path, "again", [own, {"id": "new", "contents": "x"}])
+    message = f"^the docid '{own['id']}' is in {demo[1]} and in {again}: leave it out of one of them$"
+    with pytest.raises(CollectionError, match=message):
+        LuceneIndex([demo[1], demo[2], again]).bm25().run({"1": "x"})
+    with pytest.raises(CollectionError, match=message):
+        PositionalIndex.from_lucene([demo[1], demo[2], again])
+    with pytest.raises(ParameterError, match="are several indexes: use `paths`, or `shards`"):
+        _ = LuceneIndex(demo[1:]).path

@@ -1,0 +1,39 @@
+"""Terms and documents of a shard by the collection's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greylag.index.invert import invert
+from greylag.index.parts import Part, locate
+from greylag.index.shard import Shard
+from tests.greylag.index.shards import from_shards
+
+
+@pytest.mark.parametrize("numbers", [None, [0, 2, 3], [0, 1, 4]])
+def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
+    shard = Shard(**invert({"1": "apple city york"}))
+    part = Part(shard, 5, None if numbers is None else np.array(numbers, np.int32))
+    asked = np.array([[-2, -1, 0], [2, 3, 1]])
+    found = part.own_terms(asked)
+    if numbers is None:
+        assert found.tolist() == asked.tolist()
+    else:
+        own = [[numbers.index(term) if term in numbers else min(term, -1) for term in row] for row in asked.tolist()]
+        assert found.tolist() == own
+    assert part.has(np.array([-1, 4, 5, 6])).tolist() == [False, False, True, False]
+
+
+def test_located_terms_of_several_shards() -> None:
+    index = from_shards([{"a": "york new york", "b": "new"}, {}, {"c": "york"}, {"d": "city", "e": "new york"}])
+    terms = np.append(index.term_numbers(["new", "york"]), -1)
+    located = locate(index.parts, terms, np.array([0, 2, 4]))
+    found = {
+        (t, d): located.positions[located.starts[posting] : located.starts[posting + 1]].tolist()
+        for (t, d), posting in np.ndenumerate(located.postings)
+        if posting >= 0
+    }
+    assert found == {(0, 0): [1], (0, 2): [0], (1, 0): [0, 2], (1, 1): [0], (1, 2): [1]}
+    own = [located.having[a:b].tolist() for a, b in zip(located.offsets[:-1], located.offsets[1:], strict=True)]
+    assert own == [[0, 2], [0, 1, 2], []]
