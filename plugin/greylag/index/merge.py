@@ -64,7 +64,11 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[Tables, t
         )
     )
     numbers = arrays.pop(_NUMBERS)
-    return Tables(**arrays), parts_of(shards, numbers)
+    tables = Tables(**arrays)
+    sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
+    if sizes != (tables.n_documents, len(numbers)):
+        raise CollectionError(f"{tables.folder} is not of the shards {source.name}: remove it")
+    return tables, parts_of(shards, numbers)
 
 
 def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:

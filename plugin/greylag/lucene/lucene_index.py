@@ -61,6 +61,7 @@ class LuceneIndex:
     def __init__(self, path: str | Path | Sequence[str | Path]) -> None:
         self.paths = folders(path)
         self.name = ", ".join(map(str, self.paths))  # for messages
+        self._shards = tuple(map(LuceneIndex, self.paths)) if len(self.paths) > 1 else ()
         self.fingerprint = commit_fingerprint(*self.paths)
         self._analyzer: Any = None
         self._of_searcher = False
@@ -99,7 +100,7 @@ class LuceneIndex:
     @property
     def shards(self) -> tuple[LuceneIndex, ...]:
         """The index of each folder; of a single folder, the index itself."""
-        return (self,) if len(self.paths) == 1 else tuple(map(LuceneIndex, self.paths))
+        return self._shards or (self,)
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +120,8 @@ class LuceneIndex:
             if self._opened is not None and not self._closed:
                 calls_java(self._opened.close)()
             self._closed = True
+            for shard in self._shards:
+                shard.close()
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
         """The source that ranks by `BM25`."""
