@@ -94,7 +94,7 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
         run, model, reranked = folder / "bm25.run", folder / "model.json", folder / "mrf.run"
         steps: list[list[object]] = [
             ["search", *asked, "--hits", 50, "--out", run],
-            ["features", *asked, "--run", run, "--out", folder / "features.txt"],
+            ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
             ["train", *asked, "--run", run, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model],
             ["rerank", *asked, "--run", run, "--model", model, "--out", reranked],
             ["diversify", *index, "--run", run, "--method", "mmr", "--out", folder / "mmr.run"],
