@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene import rm3, transfers
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
-from greylag.lucene.opening import BUILD, Statistics, check_integrity, commit_fingerprint, folders, open_reader
+from greylag.lucene.opening import (
+    BUILD,
+    Statistics,
+    check_docids,
+    check_integrity,
+    commit_fingerprint,
+    folders,
+    open_reader,
+)
 from greylag.ranking import Query, Ranking, Source
 
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
@@ -64,10 +72,10 @@ class LuceneIndex:
         self._shards = tuple(map(LuceneIndex, self.paths)) if len(self.paths) > 1 else ()
         self.fingerprint = commit_fingerprint(*self.paths)
         self._analyzer: Any = None
-        self._of_searcher = False
+        self._of_searcher = self._closed = False
+        self._distinct = len(self.paths) == 1  # whether the shards are known to have no docid in common
         self._lock = threading.RLock()
         self._opened: Any = None
-        self._closed = False
 
     @classmethod
     def from_searcher(cls, searcher: Any) -> LuceneIndex:
@@ -154,14 +162,9 @@ class LuceneIndex:
         )
 
     @calls_java
-    def has_positions(self) -> bool:
-        """Whether the field ``contents`` was indexed with positions."""
-        return bool(self._terms("contents").hasPositions())
-
-    @calls_java
     def check_exportable(self) -> None:
         """Raise `CollectionError` if the index has no positions or has deleted documents."""
-        if not self.has_positions():
+        if not self._terms("contents").hasPositions():
             raise CollectionError(f"{self.name} has no positions: {BUILD}")
         self._refuse_deletions()
 
@@ -180,10 +183,7 @@ class LuceneIndex:
             If a docid is missing or duplicated, or the index has deleted documents.
         """
         encoded, documents = self.sorted_docids()
-        docids = np.empty(len(documents), dtype=object)
-        docids[documents] = [docid.decode() for docid in encoded]
-        listed: list[str] = docids.tolist()
-        return listed
+        return [encoded[place].decode() for place in np.argsort(documents).tolist()]
 
     @calls_java
     def sorted_docids(self) -> tuple[list[bytes], NDArray[np.int32]]:
@@ -230,6 +230,7 @@ class LuceneIndex:
                 raise CollectionError(f"{self.name} is closed: create another LuceneIndex")
             if self._opened is None:
                 self._opened = open_reader(self.paths, self.fingerprint)
+        self._distinct = self._distinct or check_docids(self.paths, self._opened)  # unlocked, as others call Java then
         return self._opened
 
     def _terms(self, field: str) -> Any:

@@ -73,7 +73,8 @@ def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
     Raises
     ------
     CollectionError
-        If an index cannot be opened, has another commit by now, or is small and damaged, or if a docid is in two.
+        If an index cannot be opened, has another commit by now, or is small and damaged, or if a shard has
+        deleted documents.
     """
     readers = [_open_folder(path) for path in paths]
     if commit_fingerprint(*paths) != fingerprint:
@@ -94,7 +95,7 @@ def _open_folder(path: Path) -> Any:
 
 
 def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
-    """The reader of the shards of a collection, which have no docid in common."""
+    """The reader of the shards of a collection."""
     for path, reader in zip(paths, readers, strict=True):
         if reader.hasDeletions():
             raise CollectionError(f"{path} has deleted documents: {BUILD}")
@@ -102,13 +103,24 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
         several = java_class("org.apache.lucene.index.MultiReader")(*readers)
     except pyjnius().JavaException as error:
         raise CollectionError(f"{', '.join(map(str, paths))} cannot be one collection ({reason(error)})") from error
-    joined = pyjnius().cast("org.apache.lucene.index.IndexReader", several)
-    terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(joined, "id")
+    return pyjnius().cast("org.apache.lucene.index.IndexReader", several)
+
+
+@calls_java
+def check_docids(paths: Sequence[Path], reader: Any) -> bool:
+    """True if no two shards of an open collection have a docid in common. Other threads may call Java meanwhile.
+
+    Raises
+    ------
+    CollectionError
+        If two have one.
+    """
+    terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(reader, "id")
     docid = None if terms is None else repeated_term(terms)
-    if docid is not None:
-        having = [str(path) for path, reader in zip(paths, readers, strict=True) if _has(reader, docid)]
-        raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
-    return joined
+    if docid is None:
+        return True
+    having = [str(path) for path in paths if _has(_open_folder(path), docid)]
+    raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
 
 
 def _has(reader: Any, docid: str) -> bool:

@@ -115,7 +115,7 @@ def test_rankings_and_features_of_shards_equal_those_of_one_index(demo: list[Pat
     extractors = [FeatureExtractor(index, FEATURES) for index in positions]
     tied = 0
     for name, source in sources(whole).items():
-        expected, found = source.run(topics), sources(parted)[name].run(topics)
+        expected, found = source.run(topics), sources(LuceneIndex(demo[1:]))[name].run(topics, n_jobs=2)
         for one, other in zip(expected.rankings, found.rankings, strict=True):
             assert other.docids == one.docids, name
             assert other.scores.tobytes() == one.scores.tobytes(), name

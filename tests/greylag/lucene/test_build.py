@@ -53,7 +53,7 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
     assert build_index(data(folder) / file, tmp_path / "index", threads=threads) == count
     index = LuceneIndex(tmp_path / "index")
     assert index.statistics().documents == len(set(index.docids())) == count
-    assert index.has_positions()
+    index.check_exportable()
     assert oracle.segments(index.path) == 1
 
 

@@ -225,7 +225,6 @@ def test_deleted_documents_are_refused(documents: dict[str, str], index_in_parts
 
 def test_an_index_without_positions(documents: dict[str, str], index_in_parts: Callable[..., LuceneIndex]) -> None:
     index = index_in_parts(documents, positions=False)
-    assert not index.has_positions()
     with pytest.raises(CollectionError, match=r"has no positions: build it with greylag index"):
         next(index.postings_blocks())
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["positions"]
