@@ -31,14 +31,14 @@ def test_from_judgements_to_a_diverse_run(
     command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "div.run", made / "qrels.subtopics.txt"
-    options = ["--method", "svmdiv", "--preset", "svmdiv2", "--C", "10", "--k", "3", "--depth", "25"]
+    options = ["--method", "svmdiv", "--preset", "svmdiv2", "--C", "1", "--k", "3", "--depth", "25"]
     more = ["--titles", DEMO / "docs.jsonl", "--document-features", "score,SD/ordered/LM-O-4"]
     code, told, _ = learn(qrels, model, *options, *more)
     assert (code, told.split(":")[0]) == (0, "svmdiv2 on 8 queries")
     learned = DiversityModel.load(model)
     assert (learned.preset, learned.k, learned.titles) == ("svmdiv2", 3, True)
     assert learned.features.document_features == ("score", "SD/ordered/LM-O-4")
-    assert learned.provenance["C"] == 10.0
+    assert learned.provenance["C"] == 1.0
     words = [*few, "--method", "svmdiv", "--model", model, "--titles", DEMO / "docs.jsonl", "--k", "10", "--out", out]
     assert unremarked(command("diversify", *words)) == (0, "", "")
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
@@ -51,7 +51,7 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     command: Command, made: Path, few: list[object], tmp_path: Path, ensemble: Path
 ) -> None:
     learned = DiversityModel.load(ensemble)
-    made_by = {"method": "cssvm", "M": 3, "alpha": 2.0, "assignment": "all", "seed": 5, "C": 10.0, "depth": 100}
+    made_by = {"method": "cssvm", "M": 3, "alpha": 2.0, "assignment": "all", "seed": 5, "C": 1.0, "depth": 100}
     assert {key: learned.provenance[key] for key in made_by} == made_by
     assert 0 < learned.provenance["mean_angle"] <= 180
     words = [*few, "--method", "cssvm", "--model", ensemble, "--k", "5"]

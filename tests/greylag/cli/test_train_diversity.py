@@ -16,25 +16,26 @@ def test_validation_holds_every_fourth_query_out(learn: Command, made: Path, tmp
 
 
 def test_the_seed_decides_the_bytes(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
-    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--C", "10", "--k", "3", "--seed"]
+    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--C", "1", "--k", "3", "--seed"]
     for seed in ("5", "6"):
         assert learn(made / "qrels.subtopics.txt", tmp_path / f"{seed}.json", *words, seed)[0] == 0
     assert (tmp_path / "5.json").read_bytes() == ensemble.read_bytes()
     assert DiversityModel.load(tmp_path / "6.json").weights != DiversityModel.load(ensemble).weights
 
 
-def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
-    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--C", "10", "--k", "3", "--seed", "5"]
-    found = {ensemble.read_bytes()}
-    for name, s in (("a", "1"), ("b", "2")):
+def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--C", "0.1", "--k", "2", "--repulsion"]
+    found = set()
+    for form, s in (("displacement", ()), ("gradient", (1,)), ("gradient", (2,))):
         code, told, _ = learn(
-            made / "qrels.subtopics.txt", tmp_path / name, *words, "--repulsion", "gradient", "--s", s
+            made / "qrels.subtopics.txt", tmp_path / "a", *words, form, *(word for own in s for word in ("--s", own))
         )
         assert code == 0
-        assert "gradient with alpha 2, mean angle" in told
-        provenance = DiversityModel.load(tmp_path / name).provenance
-        assert (provenance["repulsion"], provenance["s"]) == ("gradient", float(s))
-        found.add((tmp_path / name).read_bytes())
+        assert f"{form} with alpha 2, mean angle" in told
+        provenance = DiversityModel.load(tmp_path / "a").provenance
+        assert provenance["repulsion"] == form
+        assert provenance["s"] == (s[0] if s else 1)
+        found.add((tmp_path / "a").read_bytes())
     assert len(found) == 3
 
 
