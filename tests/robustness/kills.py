@@ -23,7 +23,7 @@ from tests.robustness.machine import FAST, Counts, rounds, snapshot
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
 LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --max-features 2"
-SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --depth 15 --k 3"
+SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --depth 8 --k 2"
 RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
 JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
 _TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work)$|{re.escape(SUFFIX)}$")
