@@ -29,6 +29,8 @@ JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
 _TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work)$|{re.escape(SUFFIX)}$")
 _UNSTABLE = re.compile(r"(out/)?(times\.json|index(\.greylag)?/.*)|keys")
 """Times, which differ from run to run, and indexes, whose content shows in what they give."""
+_BUILT = re.compile(r"index: (\d+ documents, in out/index|out/index, built before)\n")
+"""What a study says of its index, which a killed one may have built."""
 _COMPILING = "greylag: info: compiling for this machine; this happens once after an installation or an update\n"
 
 COMMANDS = {
@@ -89,7 +91,7 @@ def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
     printed, errors = process.communicate(timeout=300)
     files = {name: content for name, content in snapshot(folder).items() if not _UNSTABLE.fullmatch(name)}
     keys = (folder / "keys").read_text().splitlines()
-    return Ended(process.returncode, printed, errors.replace(_COMPILING, ""), files, keys)
+    return Ended(process.returncode, _BUILT.sub("", printed), errors.replace(_COMPILING, ""), files, keys)
 
 
 def strays(folder: Path) -> list[str]:
