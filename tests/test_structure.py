@@ -132,7 +132,10 @@ def test_importing_greylag_loads_nothing_heavy() -> None:
     assert {name for name in loaded if name.split(".")[0] in PACKAGES} == {"greylag"}
 
 
-@pytest.mark.parametrize(("command", "heavy"), [("", HEAVY), ("train ", {"jnius", "pandas", "sklearn", "matplotlib"})])
+@pytest.mark.parametrize(
+    ("command", "heavy"),
+    [("", HEAVY), ("train ", {"jnius", "pandas", "sklearn", "matplotlib"}), ("evaluate ", {"numba", "scipy"})],
+)
 def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
     code = (
         f"import sys; sys.argv = 'greylag {command}--help'.split(); from greylag.cli import main\n"

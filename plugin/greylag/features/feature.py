@@ -6,14 +6,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 Values = Callable[[Ranking], FloatArray]
 """From a ranking to the values of its documents in order, shape (n,); NaN where a document has none."""

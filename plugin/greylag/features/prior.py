@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Feature
 from greylag.features.normalisation import split_method
 from greylag.files import Faults, parse_number, read_rows
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 _SPELLING = re.compile(
     r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?", re.ASCII

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from greylag import unknown
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values, scores_of
 from greylag.features.normalisation import split_method
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 from greylag.trec import read_run
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 
 @dataclass(frozen=True)

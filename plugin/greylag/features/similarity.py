@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from greylag import unknown
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Values
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.protocol import unit_rows
 from greylag.vectors.vector_files import read_vectors
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 _SPELLING = re.compile(r"vectors:\(documents=(?P<documents>[^,()]+),queries=(?P<queries>[^,()]+)\)")
 

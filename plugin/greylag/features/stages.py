@@ -7,14 +7,16 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values, scores_of
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 STAGES: Mapping[str, str] = {
     "coverage": "greylag.diversity:Coverage",

@@ -8,13 +8,15 @@ gain in `greylag.features.gains.gain`, which the compiled loop over documents ca
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 Profile = Literal["indri", "galago", "inquery"]
 Idf = Literal["lucene", "robertson"]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from greylag.index.positional import PositionalIndex
 
     Matrix: TypeAlias = csr_matrix | NDArray[np.floating[Any]]
     """Rows of vectors, sparse or dense."""
@@ -49,6 +50,7 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
     ParameterError
         If not exactly one is given, or it is not what its name says.
     """
+    from greylag.index.positional import PositionalIndex  # imports numba, which many commands do not need
     from greylag.vectors.tfidf import TfidfVectors
 
     if (index is None) == (vectors is None):
