@@ -113,7 +113,8 @@ class WindowStatistics:
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
         """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
         by_key = {table.key: table for table in tables}
-        found = {key: self._known[key] for key in by_key if key in self._known}
+        # Other threads may clear what is known at any time, so that each key is looked up once.
+        found = {key: known for key in by_key if (known := self._known.get(key)) is not None}
         missing = [key for key in by_key if key not in found]
         if missing:
             of_shards = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
