@@ -125,11 +125,11 @@ class LuceneIndex:
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
         with self._lock:
-            if self._opened is not None and not self._closed:
-                calls_java(self._opened.close)()
-            self._closed = True
-            for shard in self._shards:
-                shard.close()
+            reader, self._closed = None if self._closed else self._opened, True
+        if reader is not None:  # closed without the lock, which the thread that calls Java may wait for
+            calls_java(lambda: reader.close())()  # noqa: PLW0108 - or it would be looked up outside `calls_java`
+        for shard in self._shards:
+            shard.close()
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
         """The source that ranks by `BM25`."""

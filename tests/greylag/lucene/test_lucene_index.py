@@ -7,6 +7,7 @@ import html
 import math
 import re
 import shutil
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytrec_eval
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene.build import build_index
 from greylag.lucene.doctor import diagnose
-from greylag.lucene.jvm import java_class
+from greylag.lucene.jvm import calls_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, Ranking, Run, run_step
 from tests.greylag.lucene import oracle
@@ -242,6 +243,25 @@ def test_gzip_is_read_like_plain_text(documents: dict[str, str], small: LuceneIn
     index = LuceneIndex(tmp_path / "index")
     assert index.statistics() == small.statistics()
     assert index.fingerprint != small.fingerprint
+
+
+def test_closing_does_not_keep_the_lock_while_another_thread_calls_java(small: LuceneIndex) -> None:
+    index = LuceneIndex(small.path)
+    index.statistics()
+    closing = threading.Thread(target=index.close)
+
+    @calls_java
+    def search() -> bool:
+        closing.start()
+        closing.join(0.2)  # it waits for Java
+        assert closing.is_alive()
+        free = index._lock.acquire(timeout=5)
+        if free:
+            index._lock.release()
+        return free
+
+    assert search()
+    closing.join()
 
 
 def test_a_closed_index(documents: dict[str, str], tmp_path: Path) -> None:
