@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,28 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
         assert df == lucene_oracle.phrase_document_frequency(cacm, phrase), phrase
         found += df > 0
     assert found > 100
+
+
+class _ClearedAfterTheFirstLook(dict[bytes, Any]):
+    """Another thread clears it as soon as one has found something in it."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def get(self, key: bytes, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_other_threads_may_clear_what_is_in_memory() -> None:
+    index = PositionalIndex.from_texts({"1": "new york"})
+    statistics, table = WindowStatistics(index), CliqueTable(True, np.array([[0]]), (SINGLE_TERM,), "indri")
+    (counts,) = statistics.counts(table)
+    statistics._known = _ClearedAfterTheFirstLook(statistics._known)
+    assert statistics.counts(table)[0].tolist() == counts.tolist() == [[[1]], [[1]]]
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
