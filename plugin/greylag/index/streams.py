@@ -37,6 +37,7 @@ _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
 _BITS = 35  # of a number
 _ROOM = 1024  # positions, at first
+_LAST = (1 << 31) - 129  # Lucene's greatest position
 
 
 @_jit_inline
@@ -196,6 +197,8 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
         difference, place = _read(stream, place)
         value += difference
         positions[i] = value
+    if value > _LAST:
+        raise CollectionError(DAMAGED)
     return place
 
 
@@ -416,5 +419,7 @@ def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, docu
             while t < len(terms) and terms[t] < term:
                 t += 1
             if t < len(terms) and terms[t] == term:
+                if tf >= 1 << 31:
+                    raise CollectionError(DAMAGED)
                 out[t, i] = tf
     return out

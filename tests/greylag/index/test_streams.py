@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -22,7 +23,7 @@ N_DOCUMENTS = 300
 Postings = dict[tuple[int, int], list[int]]
 POSTINGS = st.dictionaries(
     st.tuples(st.integers(0, 8), st.integers(0, N_DOCUMENTS - 1)),
-    st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), min_size=1, max_size=6).map(sorted),
+    st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 129)), min_size=1, max_size=6).map(sorted),
     max_size=400,
 )
 
@@ -134,6 +135,24 @@ def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width:
     stream, last = np.frombuffer(written, np.uint8), int(docs[1])
     own = np.array([0, 1, 2]), stream, width, np.array([1]), 1, np.zeros(1, np.int64)
     assert streams.joint_documents(*own, last, last + 1, last + 1).tolist() == [last]
+
+
+@pytest.mark.parametrize("bytes_of_posting", ["fe ff ff ff 1f", "01 02 fe ff ff ff 0f"])
+def test_positions_beyond_lucenes_are_damage(bytes_of_posting: str) -> None:
+    tf = 1 + (bytes_of_posting[:2] == "01")
+    shard = shard_of({(0, 0): [2**31 - 129] * tf})
+    assert shard.locate(np.array([0]), np.array([0])).positions.tolist() == [2**31 - 129] * tf
+    damaged = replace(shard, positions=np.frombuffer(bytes.fromhex(bytes_of_posting), np.uint8))
+    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        damaged.locate(np.array([0]), np.array([0]))
+
+
+def test_frequencies_beyond_int32_are_damage() -> None:
+    shard = replace(shard_of({(0, 0): [1, 2]}), forward=np.frombuffer(bytes.fromhex("01 80 80 80 80 08"), np.uint8))
+    shard = replace(shard, forward_offsets=np.array([0] + [6] * N_DOCUMENTS))
+    for read in (lambda: shard.entries(np.array([0])), lambda: shard.frequencies(np.array([0]), np.array([0]))):
+        with pytest.raises(CollectionError, match="the exported positions are damaged"):
+            read()
 
 
 FUZZ = """
