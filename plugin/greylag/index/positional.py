@@ -20,7 +20,7 @@ from greylag.index import analysis
 from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.index.parts import Part, entries, frequencies, locate
 from greylag.index.shard import Located, Shard
-from greylag.index.tables import Tables
+from greylag.index.tables import UNKNOWN, Tables
 from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
@@ -231,8 +231,10 @@ class PositionalIndex:
         ------
         CollectionError
             If the files are damaged.
+        ParameterError
+            If there is no such document.
         """
-        return frequencies(self.parts, terms, documents)
+        return frequencies(self.parts, terms, self._existing(documents))
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
         """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,).
@@ -241,8 +243,10 @@ class PositionalIndex:
         ------
         CollectionError
             If the files are damaged.
+        ParameterError
+            If there is no such document.
         """
-        own = np.array([document])
+        own = self._existing(np.array([document]))
         _, terms, _ = entries(self.parts, own)
         located = self.locate(terms.astype(np.int64), own)
         if (located.postings < 0).any():
@@ -252,12 +256,26 @@ class PositionalIndex:
         return tokens[order], located.positions[order].astype(np.int64)
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
+        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty.
+
+        Raises
+        ------
+        CollectionError
+            If the files are damaged.
+        ParameterError
+            If there is no such document.
+        """
         from scipy.sparse import csr_matrix
 
-        numbers = np.asarray(documents, dtype=np.int64)
+        numbers = self._existing(np.asarray(documents, dtype=np.int64))
         indptr, terms, tf = entries(self.parts, numbers)
         return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
+
+    def _existing(self, documents: IntArray) -> IntArray:
+        """Document numbers, none of which is beyond the last one."""
+        if (greatest := documents.max(initial=UNKNOWN)) >= self.n_documents:
+            raise ParameterError(f"there is no document {greatest}: {self.n_documents} documents are numbered from 0")
+        return documents
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V).

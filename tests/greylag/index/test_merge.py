@@ -73,6 +73,20 @@ def test_shards_equal_one_index(words: list[list[str]], cuts: list[int], order: 
     assert features[0] == features[1]
 
 
+@pytest.mark.parametrize("cuts", [[], [1], [0, 2]])
+def test_documents_beyond_the_last_are_refused(cuts: list[int]) -> None:
+    texts = {"a": "new york", "b": "york"}
+    index = from_shards(split(texts, cuts)) if cuts else PositionalIndex.from_texts(texts)
+    terms = index.term_numbers(["york"])
+    for read in (
+        lambda: index.term_frequencies([0, 2]),
+        lambda: index.token_stream(2),
+        lambda: index.frequencies(terms, np.array([1, 2])),
+    ):
+        with pytest.raises(ParameterError, match=r"^there is no document 2: 2 documents are numbered from 0$"):
+            read()
+
+
 def test_a_docid_in_two_shards_is_refused() -> None:
     with pytest.raises(CollectionError, match="the docid 'b' is in shard 0 and in shard 2: leave it out"):
         from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}])
