@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     found = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
     if not found:
         raise ParameterError("no index is given: name at least one folder")
-    real = [folder.resolve() for folder in found]
+    real = [os.path.realpath(folder) for folder in found] if len(found) > 1 else []  # which may be a loop of links
     for place, folder in enumerate(real):
         if folder in real[:place]:
             raise ParameterError(f"{found[place]} is given twice: name each index once")

@@ -24,7 +24,8 @@ def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: 
 
 
 def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "absent"):
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (tmp_path, tmp_path / "absent", tmp_path / "loop", [tmp_path / "loop", small.path]):
         with pytest.raises(
             CollectionError, match=r"is not a Lucene index \(it contains no segments_N file\): build it"
         ):
