@@ -109,23 +109,26 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
 
 @calls_java
 def check_docids(paths: Sequence[Path], reader: Any) -> bool:
-    """True if no two shards of an open collection have a docid in common. Other threads may call Java meanwhile.
+    """True if no two documents of an open collection have the same docid. Other threads may call Java meanwhile.
 
     Raises
     ------
     CollectionError
-        If two have one.
+        If two have the same.
     """
     terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(reader, "id")
     docid = None if terms is None else repeated_term(terms)
     if docid is None:
         return True
-    having = [str(path) for path in paths if _has(_open_folder(path), docid)]
+    counts = {str(path): _count(_open_folder(path), docid) for path in paths}
+    having = [path for path, count in counts.items() if count]
+    if len(having) == 1:
+        raise CollectionError(f"{having[0]}: {counts[having[0]]} documents have the id {docid!r}")
     raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
 
 
-def _has(reader: Any, docid: str) -> bool:
-    return bool(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
+def _count(reader: Any, docid: str) -> int:
+    return int(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
 
 
 @calls_java

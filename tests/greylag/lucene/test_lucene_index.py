@@ -231,9 +231,11 @@ def test_an_index_without_positions(documents: dict[str, str], index_in_parts: C
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["positions"]
 
 
-def test_a_duplicate_docid(index_in_parts: Callable[..., LuceneIndex]) -> None:
-    with pytest.raises(CollectionError, match="2 documents have the id 'b'"):
-        index_in_parts({"a": "x", "b": "x"}, {"b": "y", "c": "y"}).docids()
+def test_a_duplicate_docid(index_in_parts: Callable[..., LuceneIndex], small: LuceneIndex) -> None:
+    index = index_in_parts({"a": "x", "b": "x"}, {"b": "y", "c": "y"})
+    for opened in (index, LuceneIndex([small.path, index.path])):
+        with pytest.raises(CollectionError, match=f"^{index.path}: 2 documents have the id 'b'$"):
+            opened.docids()
 
 
 def test_gzip_is_read_like_plain_text(documents: dict[str, str], small: LuceneIndex, tmp_path: Path) -> None:
