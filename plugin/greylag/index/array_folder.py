@@ -120,6 +120,11 @@ def verify_arrays(source: ArraySource) -> str:
     return "none yet; it is made on first use"
 
 
+def named(path: Path) -> Path:
+    """The path of a folder, ending in its name, which ``.`` and ``..`` do not."""
+    return Path(os.path.abspath(path)) if path.name in ("", "..") else path
+
+
 def places(name: str, beside: Path, identity: str) -> list[Path]:
     """Two places for folders of arrays: ``NAME`` in the folder `beside`, or else in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

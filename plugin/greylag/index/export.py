@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import CollectionError
-from greylag.index.array_folder import ArraySource, Writer, open_arrays, places, verify_arrays
+from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
 from greylag.index.arrays import DTYPES, join, offsets, ranges
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.lucene.lucene_index import LuceneIndex
@@ -48,7 +48,7 @@ def verify_export(source: LuceneIndex) -> str:
 
 
 def _arrays_of(source: LuceneIndex) -> ArraySource:
-    path = source.path
+    path = named(source.path)
     return ArraySource(
         name=str(path),
         places=places(f"{path.name}.greylag", path.parent, str(path.resolve())),

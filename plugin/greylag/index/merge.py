@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag.compilation import compiled
 from greylag.errors import CollectionError
-from greylag.index.array_folder import ArraySource, Writer, open_arrays, places
+from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places
 from greylag.index.arrays import DTYPES, Int32Array, offsets, ranges
 from greylag.index.lookup import Bytes
 from greylag.index.parts import Part
@@ -49,7 +49,7 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[Tables, t
     CollectionError
         If two shards have a docid, or no folder for the tables is writable.
     """
-    paths = source.paths
+    paths = list(map(named, source.paths))
     identity = "\n".join(str(path.resolve()) for path in paths)
     name = f"{paths[0].name}+{len(paths) - 1}.{hashlib.sha256(identity.encode()).hexdigest()[:8]}.greylag"
     arrays = open_arrays(

@@ -55,6 +55,18 @@ def test_an_index_is_exported_once(index: Path, caplog: pytest.LogCaptureFixture
     assert not caplog.records
 
 
+@pytest.mark.parametrize(("folder", "path"), [(".", "."), ("inner", "..")])
+def test_an_index_by_a_path_without_its_name(
+    index: Path, folder: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (index / folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(index / folder)
+    before = sorted(index.rglob("*"))
+    PositionalIndex.from_lucene(path)
+    assert len(exports(index)) == 1
+    assert sorted(index.rglob("*")) == before
+
+
 def test_a_changed_index_is_exported_again_with_a_warning(index: Path, caplog: pytest.LogCaptureFixture) -> None:
     old = PositionalIndex.from_lucene(index)
     (before,) = exports(index)
