@@ -17,7 +17,7 @@ demo: venv
 	@$(BIN)/greylag demo
 
 test: test-venv
-	@echo 'Running the tests: about 10 minutes on two cores'
+	@echo 'Running the tests: about 15 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # A link, an anchor or a name that leads nowhere is an error.
