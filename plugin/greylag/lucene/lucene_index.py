@@ -197,9 +197,13 @@ class LuceneIndex:
                 raise CollectionError(f"{self.name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
             docids += block.terms
             documents.append(block.docs)
-        if len(docids) != self._reader().maxDoc():
+        numbers = np.concatenate(documents)
+        ids = np.bincount(numbers, minlength=self._reader().maxDoc())
+        if (ids == 0).any():
             raise CollectionError(f"{self.name}: a document has no id: {BUILD}")
-        return docids, np.concatenate(documents)
+        if (ids > 1).any():
+            raise CollectionError(f"{self.name}: a document has several ids: {BUILD}")
+        return docids, numbers
 
     def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.

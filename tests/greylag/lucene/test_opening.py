@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
+from greylag.lucene import transfers
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
 
@@ -51,3 +54,22 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
     assert large.statistics().documents == small.statistics().documents
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
         large.check_integrity()
+
+
+@pytest.mark.parametrize(("moved", "message"), [(0, "a document has no id"), (None, "a document has several ids")])
+def test_a_document_without_an_id_or_with_several(
+    small: LuceneIndex, monkeypatch: pytest.MonkeyPatch, moved: int | None, message: str
+) -> None:
+    """As many ids as documents do not mean that each document has one."""
+    (block,) = transfers.postings_blocks(small._terms("id"))
+    if moved is None:
+        more = replace(
+            block, terms=[*block.terms, b"more"], df=np.append(block.df, 1), docs=np.append(block.docs, block.docs[:1])
+        )
+    else:
+        docs = block.docs.copy()
+        docs[moved] = docs[moved + 1]
+        more = replace(block, docs=docs)
+    monkeypatch.setattr(transfers, "postings_blocks", lambda _: [more])
+    with pytest.raises(CollectionError, match=message):
+        small.docids()
