@@ -56,7 +56,7 @@ def mark_training_topics(model: Trained, topics: Iterable[str], fingerprint: str
         return tag
     log.warning(
         f"{len(seen)} of {len(qids)} topics are among those that the model was trained on: their scores say nothing "
-        f"about other topics; for held-out rankings, {_held_out_by(model.provenance)}"
+        f"about other topics; for held-out rankings, {_held_out_by(made)}"
     )
     return tag.replace(MARK, "") + MARK
 

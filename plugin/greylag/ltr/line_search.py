@@ -297,8 +297,13 @@ def _survey_tops(problem: Problem, lines: Any, scale: float, cells: IntArray, cu
     """The same for measures of the top ranks, without the crossings, whose numbers are estimated from the sample."""
     ends = _ends(cuts)
     values, bounds = _bounds(problem, lines, ends, np.ones(len(cuts) + 1, dtype=np.bool_), stride)
-    numbers = np.diff(np.searchsorted(cells, cuts), prepend=0, append=len(cells)) * problem.pairs // max(1, len(cells))
-    return Survey(scale, ends, values, bounds, numbers, cells, cuts)
+    return Survey(scale, ends, values, bounds, _estimates(problem, cells, cuts), cells, cuts)
+
+
+def _estimates(problem: Problem, cells: IntArray, cuts: IntArray) -> IntArray:
+    """The swaps in each bucket, as the sample has them."""
+    shares: IntArray = np.diff(np.searchsorted(cells, cuts), prepend=0, append=len(cells))
+    return shares * problem.pairs // max(1, len(cells))
 
 
 def _bounds(problem: Problem, lines: Any, ends: FloatArray, wanted: Any, stride: int) -> tuple[FloatArray, FloatArray]:
@@ -320,12 +325,11 @@ def _refine(problem: Problem, lines: Any, found: Survey, floor: float) -> Survey
         cuts = np.union1d(found.cuts, _cuts(some, np.ones(len(some)), TOP_BUCKETS))
         old = np.searchsorted(found.cuts, np.concatenate([[0], cuts]), side="right")
         values, bounds = _bounds(problem, lines, _ends(cuts), left[old], 1)
-        numbers = np.diff(np.searchsorted(found.cells, cuts), prepend=0, append=len(found.cells))
         found = found._replace(
             ends=_ends(cuts),
             values=np.where(left[old], values, found.values[old]),
             bounds=np.where(left[old], bounds, found.bounds[old]),
-            numbers=numbers * problem.pairs // max(1, len(found.cells)),
+            numbers=_estimates(problem, found.cells, cuts),
             cuts=cuts,
         )
     return found
