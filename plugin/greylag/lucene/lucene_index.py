@@ -189,8 +189,7 @@ class LuceneIndex:
     def sorted_docids(self) -> tuple[list[bytes], NDArray[np.int32]]:
         """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers; raises as `docids`."""
         self._refuse_deletions()
-        docids: list[bytes] = []
-        documents = [np.empty(0, dtype=np.int32)]
+        docids, documents = list[bytes](), [np.empty(0, dtype=np.int32)]
         for block in transfers.postings_blocks(self._terms("id")):
             if (block.df != 1).any():
                 at = int(np.argmax(block.df))
@@ -198,11 +197,8 @@ class LuceneIndex:
             docids += block.terms
             documents.append(block.docs)
         numbers = np.concatenate(documents)
-        ids = np.bincount(numbers, minlength=self._reader().maxDoc())
-        if (ids == 0).any():
-            raise CollectionError(f"{self.name}: a document has no id: {BUILD}")
-        if (ids > 1).any():
-            raise CollectionError(f"{self.name}: a document has several ids: {BUILD}")
+        if (np.bincount(numbers, minlength=self._reader().maxDoc()) != 1).any():
+            raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
         return docids, numbers
 
     def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
