@@ -10,15 +10,20 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 SECONDS ?= 600
 DOCUMENTS ?= 100000 1000000
 
-.PHONY: demo test docs fuzz lint bench bench-scale clean venv test-venv docs-venv
+.PHONY: demo test test-long docs fuzz lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
 	@$(BIN)/greylag demo
 
 test: test-venv
-	@echo 'Running the tests: about 15 minutes on two cores'
+	@echo 'Running the tests: under 10 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# Pages of the documentation, compilations of other packages, kills
+test-long: test-venv
+	@echo 'Running the longer tests: about 7 minutes on two cores'
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long
 
 # A link, an anchor or a name that leads nowhere is an error.
 docs: docs-venv

@@ -22,6 +22,7 @@ NEEDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - {"index"}))
 def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in NEEDS:

@@ -35,6 +35,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay_out(tmp_path)

@@ -34,6 +34,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kills.prepare(tmp_path_factory.mktemp("prepared"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", kills.COMMANDS)
 def test_a_killed_command(name: str, prepared: Path, tmp_path: Path) -> None:
     assert not kills.trial(name, tmp_path, prepared, 1)

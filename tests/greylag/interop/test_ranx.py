@@ -13,6 +13,7 @@ from greylag.ranking import Ranking, Run
 from tests.greylag.interop.samples import QRELS, runs
 
 ranx = pytest.importorskip("ranx", reason="needs ranx")
+pytestmark = pytest.mark.long  # ranx compiles for minutes
 
 
 @settings(max_examples=20, deadline=None)

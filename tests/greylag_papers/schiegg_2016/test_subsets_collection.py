@@ -16,6 +16,7 @@ DEMO = Path(greylag.__file__).parent / "demo"
 CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 
 
+@pytest.mark.long
 def test_study(tmp_path: Path) -> None:
     settings = Settings(
         name="demo", study="cssvm_subsets_collection", docs="docs.jsonl", topics="topics.tsv",

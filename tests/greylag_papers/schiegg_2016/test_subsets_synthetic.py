@@ -17,6 +17,7 @@ from tests.greylag_papers.schiegg_2016.samples import ONE
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "synthetic.cssvm.yaml"
 
 
+@pytest.mark.long
 def test_study(tmp_path: Path) -> None:
     settings = Settings(
         name="s", study="cssvm_subsets_synthetic", n_sets=6, sizes=(1, 2), n_training=2, n_validation=2, n_single=1,
