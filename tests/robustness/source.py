@@ -37,10 +37,11 @@ class MemorySource:
     def check_integrity(self) -> None:
         """Find nothing."""
 
-    def sorted_docids(self) -> tuple[list[bytes], Any]:
+    def docid_blocks(self) -> Iterator[tuple[list[bytes], Any]]:
         docids = [docid.encode() for docid in self._texts]
         order = sorted(range(len(docids)), key=docids.__getitem__)
-        return [docids[number] for number in order], np.array(order, dtype=np.int32)
+        for own in (order[:7], order[7:]):
+            yield [docids[number] for number in own], np.array(own, dtype=np.int32)
 
     def statistics(self) -> Statistics:
         tokens = [[term for term, _ in document] for document in self._tokens]

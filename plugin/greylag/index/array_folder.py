@@ -43,8 +43,8 @@ class ArraySource:
 
     Parameters
     ----------
-    name : str
-        For messages.
+    name, making : str
+        For messages: what the source is, and what is done, such as "exporting positions".
     places : sequence of Path
         The folders in which the folder may be, in order of preference. Each is for this source alone: other folders of
         greylag in it are of earlier states and are removed.
@@ -62,6 +62,7 @@ class ArraySource:
     """
 
     name: str
+    making: str
     places: Sequence[Path]
     fingerprint: str
     dtypes: Mapping[str, str]
@@ -93,13 +94,13 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
             except _DamageError as damage:
                 damaged.append(damage)
     for found in damaged:
-        _log.warning("%s: exporting the positions of %s again", found, source.name)
+        _log.warning("%s: %s of %s again", found, source.making, source.name)
     writable = [folder for folder in _folders(source) if _is_writable(folder.parent)]
     if not writable:
         raise CollectionError(f"make one of these folders writable: {', '.join(map(str, source.places))}")
     folder = writable[0]
     if _outdated(folder):
-        _log.warning("%s has changed: exporting its positions again", source.name)
+        _log.warning("%s changed: %s again", source.name, source.making)
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
     _tidy(folder)
     return _open(folder, source, _inspect(folder, source))
@@ -117,7 +118,7 @@ def verify_arrays(source: ArraySource) -> str:
         if os.path.lexists(folder):
             _inspect(folder, source, checksums=True)
             return f"{folder}: all files have their checksums"
-    return "none yet; it is made on first use"
+    return f"{source.places[0]}: none yet, it is made on first use"
 
 
 def named(path: Path) -> Path:

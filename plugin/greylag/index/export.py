@@ -51,6 +51,7 @@ def _arrays_of(source: LuceneIndex) -> ArraySource:
     path = named(source.path)
     return ArraySource(
         name=str(path),
+        making="exporting positions",
         places=places(f"{path.name}.greylag", path.parent, str(path.resolve())),
         fingerprint=source.fingerprint,
         dtypes=DTYPES,
@@ -69,8 +70,10 @@ def _write(source: LuceneIndex, writer: Writer) -> None:
 
 def _write_docids(source: LuceneIndex, writer: Writer) -> None:
     """Write the docids in the order of document numbers, which come in the order of docids."""
-    ascending, order = source.sorted_docids()
-    text, starts = join(ascending)
+    blocks = [(*join(docids), documents) for docids, documents in source.docid_blocks()]
+    text = np.concatenate([np.empty(0, dtype=np.uint8), *(own for own, _, _ in blocks)])
+    starts = offsets(np.concatenate([[], *(np.diff(own) for _, own, _ in blocks)]))
+    order = np.concatenate([np.empty(0, dtype=np.int32), *(own for _, _, own in blocks)])
     ranks = np.empty_like(order)
     ranks[order] = np.arange(len(order), dtype=order.dtype)
     writer.append("docid_order", order)

@@ -7,8 +7,10 @@ changes. This reads the shards' tables, and none of their postings.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import partial
+from glob import escape
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from greylag.compilation import compiled
 from greylag.errors import CollectionError
-from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places
+from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
 from greylag.index.arrays import DTYPES, Int32Array, offsets, ranges
 from greylag.index.lookup import Bytes
 from greylag.index.parts import Part
@@ -29,6 +31,7 @@ _OF_TABLES = (
     "docids", "docid_offsets", "docid_order", "document_lengths",
     "terms", "term_offsets", "collection_frequencies", "postings_offsets",
 )  # fmt: skip
+_NAME = r"\+\d+\.[0-9a-f]{8}\.greylag"  # after that of the first shard
 _MOST = (1 << 31) - 1
 _NUMBERS = "numbers"  # in the collection, of the terms of each shard, one shard after another
 _DTYPES = {**{name: DTYPES[name] for name in _OF_TABLES}, _NUMBERS: "int32"}
@@ -49,26 +52,51 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[Tables, t
     CollectionError
         If two shards have a docid, or no folder for the tables is writable.
     """
-    paths = list(map(named, source.paths))
-    identity = "\n".join(str(path.resolve()) for path in paths)
-    name = f"{paths[0].name}+{len(paths) - 1}.{hashlib.sha256(identity.encode()).hexdigest()[:8]}.greylag"
-    arrays = open_arrays(
-        ArraySource(
-            name=source.name,
-            places=places(name, paths[0].parent, identity),
-            fingerprint=source.fingerprint,
-            dtypes=_DTYPES,
-            write=partial(_write, source, shards),
-            files=[],
-            check=lambda: None,
-        )
-    )
+    arrays = open_arrays(_arrays_of(source, shards))
     numbers = arrays.pop(_NUMBERS)
     tables = Tables(**arrays)
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
     if sizes != (tables.n_documents, len(numbers)):
         raise CollectionError(f"{tables.folder} is not of the shards {source.name}: remove it")
     return tables, parts_of(shards, numbers)
+
+
+def verify_merged(source: LuceneIndex) -> list[str]:
+    """Compare the files of the tables of several shards with their checksums; return what was found.
+
+    This includes the tables of other collections that begin with one of the folders, such as those of a collection that
+    has grown since. They are never removed, since only the user knows whether they are used.
+
+    Raises
+    ------
+    CollectionError
+        If a file is damaged.
+    """
+    own = [_arrays_of(source, ())] if len(source.paths) > 1 else []
+    found = list(map(verify_arrays, own))
+    for path in map(named, source.paths):
+        for folder in sorted(path.parent.glob(f"{escape(path.name)}+*.greylag")):
+            used = any(folder in arrays.places for arrays in own)
+            if not used and re.fullmatch(_NAME, folder.name.removeprefix(path.name)):
+                size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+                found.append(f"{folder}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used")
+    return found
+
+
+def _arrays_of(source: LuceneIndex, shards: Sequence[Shard]) -> ArraySource:
+    paths = list(map(named, source.paths))
+    identity = "\n".join(str(path.resolve()) for path in paths)
+    name = f"{paths[0].name}+{len(paths) - 1}.{hashlib.sha256(identity.encode()).hexdigest()[:8]}.greylag"
+    return ArraySource(
+        name=source.name,
+        making="merging tables",
+        places=places(name, paths[0].parent, identity),
+        fingerprint=source.fingerprint,
+        dtypes=_DTYPES,
+        write=partial(_write, source, shards),
+        files=[],
+        check=lambda: None,
+    )
 
 
 def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:

@@ -92,8 +92,8 @@ class PositionalIndex:
         return cls(*open_merged(lucene, shards), analyze=lucene.analyze)
 
     @staticmethod
-    def verify_export(lucene: LuceneIndex | str | Path) -> str:
-        """Compare the files that `from_lucene` made for an index with their checksums; return what was found.
+    def verify_export(lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> str:
+        """Compare the files that `from_lucene` made for an index or shards with their checksums; return what was found.
 
         Raises
         ------
@@ -101,9 +101,11 @@ class PositionalIndex:
             If a file is damaged.
         """
         from greylag.index.export import verify_export
+        from greylag.index.merge import verify_merged
         from greylag.lucene.lucene_index import LuceneIndex
 
-        return verify_export(lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene))
+        index = lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene)
+        return "; ".join([*map(verify_export, index.shards), *verify_merged(index)])
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> PositionalIndex:

@@ -259,11 +259,13 @@ def _printed_errors() -> Iterator[Callable[[], str]]:
 def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
     """Check that the index is complete, and that its docids are unique and valid in TREC files."""
     try:
-        docids = index.docids()
+        found, wrong = 0, list[str]()
+        for docids, _ in index.docid_blocks():
+            found += len(docids)
+            wrong += [docid for docid in map(bytes.decode, docids) if not is_name(docid)][:1]
     except CollectionError as error:
         raise CollectionError(str(error).replace(str(index.path), str(docs))) from error
-    if len(docids) != indexed:
+    if found != indexed:
         raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
-    for docid in docids:
-        if not is_name(docid):
-            raise CollectionError(f"{docs}: docid {docid!r} is empty or has white space or NUL: rename it")
+    if wrong:
+        raise CollectionError(f"{docs}: docid {wrong[0]!r} is empty or has white space or NUL: rename it")

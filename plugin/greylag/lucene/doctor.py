@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -44,15 +44,17 @@ class Check:
     remedy: str
 
 
-def diagnose(index: str | Path | None = None, *probes: tuple[str, Callable[[], str], str]) -> tuple[Check, ...]:
+def diagnose(
+    index: str | Path | Sequence[str | Path] | None = None, *probes: tuple[str, Callable[[], str], str]
+) -> tuple[Check, ...]:
     """Check Java, Pyserini, the JVM and, optionally, an index.
 
     The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
 
     Parameters
     ----------
-    index : str or Path, optional
-        The folder of an index to check.
+    index : str, Path or sequence of these, optional
+        The folder of an index to check, or those of the shards of a collection.
     *probes : tuple of str, callable and str
         Further checks: a name, a function that returns what was found or raises a `GreylagError`, and a remedy.
     """
@@ -136,19 +138,21 @@ def _import() -> str:
     return f"call greylag.start_jvm() before importing Pyserini, which fails with the Java that it finds ({why:.200})"
 
 
-def _index(path: str | Path) -> str:
+def _index(path: str | Path | Sequence[str | Path]) -> str:
     with LuceneIndex(path) as index:
         documents, tokens, terms, _ = index.statistics()
-    return f"{path}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
+    return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
 
 
-def _positions(path: str | Path) -> str:
+def _positions(path: str | Path | Sequence[str | Path]) -> str:
     with LuceneIndex(path) as index:
-        index.check_exportable()
+        for shard in index.shards:
+            shard.check_exportable()
     return "stored, and no deleted documents"
 
 
-def _integrity(path: str | Path) -> str:
+def _integrity(path: str | Path | Sequence[str | Path]) -> str:
     with LuceneIndex(path) as index:
-        index.check_integrity()
+        for shard in index.shards:
+            shard.check_integrity()
     return "all files have the checksums that Lucene recorded"

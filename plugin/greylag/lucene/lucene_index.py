@@ -29,6 +29,7 @@ from greylag.lucene.opening import (
     check_docids,
     check_integrity,
     commit_fingerprint,
+    docid_blocks,
     folders,
     open_reader,
 )
@@ -120,7 +121,12 @@ class LuceneIndex:
         """Pickle the folder's name; each process opens the index once."""
         if self._of_searcher:
             raise ParameterError(f"{self.name} has a searcher's analyzer, which other processes lack: use threads")
-        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint)
+        if not (self._distinct or self._closed):
+            calls_java(self._reader)()  # compares docids here, and not in every process
+        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint), self._distinct
+
+    def __setstate__(self, distinct: bool) -> None:
+        self._distinct = self._distinct or distinct
 
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
@@ -182,24 +188,17 @@ class LuceneIndex:
         CollectionError
             If a docid is missing or duplicated, or the index has deleted documents.
         """
-        encoded, documents = self.sorted_docids()
-        return [encoded[place].decode() for place in np.argsort(documents).tolist()]
+        numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
+        return [docid.decode() for _, docid in sorted(numbered)]
 
-    @calls_java
-    def sorted_docids(self) -> tuple[list[bytes], NDArray[np.int32]]:
-        """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers; raises as `docids`."""
-        self._refuse_deletions()
-        docids, documents = list[bytes](), [np.empty(0, dtype=np.int32)]
-        for block in transfers.postings_blocks(self._terms("id")):
-            if (block.df != 1).any():
-                at = int(np.argmax(block.df))
-                raise CollectionError(f"{self.name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
-            docids += block.terms
-            documents.append(block.docs)
-        numbers = np.concatenate(documents)
-        if (np.bincount(numbers, minlength=self._reader().maxDoc()) != 1).any():
-            raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
-        return docids, numbers
+    def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
+        """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
+
+        Raises as `docids`, for documents without a docid after the last block.
+        """
+        calls_java(self._refuse_deletions)()
+        reader, terms = calls_java(lambda: (self._reader(), self._terms("id")))()
+        yield from docid_blocks(self.name, reader, terms)
 
     def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.

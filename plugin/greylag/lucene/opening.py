@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.lucene.prebuilt import prebuilt_index
-from greylag.lucene.transfers import directory, repeated_term
+from greylag.lucene.transfers import directory, postings_blocks, repeated_term
 
 SMALL = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
@@ -42,6 +46,9 @@ def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     found = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
     if not found:
         raise ParameterError("no index is given: name at least one folder")
+    for folder in found:
+        if "\0" in str(folder):
+            raise CollectionError(f"{str(folder)!r} is not the name of a folder: it has a null character")
     real = [os.path.realpath(folder) for folder in found] if len(found) > 1 else []  # which may be a loop of links
     for place, folder in enumerate(real):
         if folder in real[:place]:
@@ -77,21 +84,26 @@ def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
         If an index cannot be opened, has another commit by now, or is small and damaged, or if a shard has
         deleted documents.
     """
-    readers = [_open_folder(path) for path in paths]
-    if commit_fingerprint(*paths) != fingerprint:
-        changed = ", ".join(map(str, paths))
-        raise CollectionError(f"{changed} has changed since it was opened: create another LuceneIndex")
-    for path, reader in zip(paths, readers, strict=True):
-        if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
-            check_integrity(str(path), reader)
-    return readers[0] if len(readers) == 1 else _joined(paths, readers)
+    with ExitStack() as opened:  # which closes the readers if a check fails
+        readers = [_open_folder(path, opened) for path in paths]
+        if commit_fingerprint(*paths) != fingerprint:
+            changed = ", ".join(map(str, paths))
+            raise CollectionError(f"{changed} has changed since it was opened: create another LuceneIndex")
+        for path, reader in zip(paths, readers, strict=True):
+            if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
+                check_integrity(str(path), reader)
+        whole = readers[0] if len(readers) == 1 else _joined(paths, readers)
+        opened.pop_all()
+    return whole
 
 
-def _open_folder(path: Path) -> Any:
+def _open_folder(path: Path, opened: ExitStack) -> Any:
+    """The reader of a folder, which the stack closes."""
     try:
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
     except pyjnius().JavaException as error:
         raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
+    opened.callback(lambda: reader.close())  # noqa: PLW0108 - or it would be looked up in another thread
     return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
 
 
@@ -120,7 +132,8 @@ def check_docids(paths: Sequence[Path], reader: Any) -> bool:
     docid = None if terms is None else repeated_term(terms)
     if docid is None:
         return True
-    counts = {str(path): _count(_open_folder(path), docid) for path in paths}
+    with ExitStack() as opened:
+        counts = {str(path): _count(_open_folder(path, opened), docid) for path in paths}
     having = [path for path, count in counts.items() if count]
     if len(having) == 1:
         raise CollectionError(f"{having[0]}: {counts[having[0]]} documents have the id {docid!r}")
@@ -129,6 +142,20 @@ def check_docids(paths: Sequence[Path], reader: Any) -> bool:
 
 def _count(reader: Any, docid: str) -> int:
     return int(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
+
+
+def docid_blocks(name: str, reader: Any, terms: Any) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
+    """The docids of an open index and their documents; see `LuceneIndex.docid_blocks`."""
+    found = np.zeros(calls_java(reader.maxDoc)(), dtype=np.int32)  # docids of each document
+    blocks = postings_blocks(terms)
+    while (block := calls_java(next)(blocks, None)) is not None:
+        if (block.df != 1).any():
+            at = int(np.argmax(block.df))
+            raise CollectionError(f"{name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
+        np.add.at(found, block.docs, 1)
+        yield block.terms, block.docs
+    if (found != 1).any():
+        raise CollectionError(f"{name}: a document has no id, or several: {BUILD}")
 
 
 @calls_java

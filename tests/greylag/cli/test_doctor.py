@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from tests.greylag.cli.conftest import Command
@@ -13,6 +14,10 @@ def test_checks_and_exit_codes(command: Command, made: Path, tmp_path: Path) -> 
         ["ok", name]
         for name in ("versions", "Java", "Pyserini", "JVM", "import", "index", "positions", "integrity", "export")
     ]
+    again = shutil.copytree(made / "index", tmp_path / "again")
+    code, out, _ = command("doctor", "--index", made / "index", "--index", again)
+    assert code == 1
+    assert re.search(r"ok +positions: .*\n.*\nmissing +export: |missing +index: the docid .* is in .* and in", out)
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
     assert re.search(r"missing +index: .* is not a Lucene index", out)

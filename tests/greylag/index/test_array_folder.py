@@ -22,6 +22,7 @@ def source_of(folder: Path, texts: dict[str, str], made: list[str]) -> ArraySour
 
     return ArraySource(
         name="texts",
+        making="writing arrays",
         places=[folder / "texts"],
         fingerprint=f"{len(texts):016d}",
         dtypes=DTYPES,
@@ -34,7 +35,7 @@ def source_of(folder: Path, texts: dict[str, str], made: list[str]) -> ArraySour
 def test_arrays_are_made_once_and_again_if_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     made: list[str] = []
     source = source_of(tmp_path, {"1": "new york", "2": "york"}, made)
-    assert verify_arrays(source) == "none yet; it is made on first use"
+    assert verify_arrays(source) == f"{tmp_path / 'texts'}: none yet, it is made on first use"
     expected = invert({"1": "new york", "2": "york"})
     for _ in "12":
         opened = open_arrays(source)
@@ -48,7 +49,7 @@ def test_arrays_are_made_once_and_again_if_damaged(tmp_path: Path, caplog: pytes
         verify_arrays(source)
     assert open_arrays(source)["terms"].tobytes() == b"newyork"
     assert len(made) == 2
-    assert "exporting the positions of texts again" in caplog.text
+    assert "writing arrays of texts again" in caplog.text
 
 
 def test_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def test_a_changed_index_is_exported_again_with_a_warning(index: Path, caplog: p
     make_index(index.parent, {**TEXTS, "d4": "more"})
     with caplog.at_level(logging.WARNING):
         new = PositionalIndex.from_lucene(index)
-    assert "has changed: exporting its positions again" in caplog.text
+    assert "changed: exporting positions again" in caplog.text
     assert (old.n_documents, new.n_documents) == (3, 4)
     (after,) = exports(index)
     assert after != before
@@ -172,7 +172,7 @@ def test_a_flipped_bit_is_found_even_if_the_time_of_modification_is_not_changed(
     file.write_bytes(bytes([content[0] ^ 128]) + content[1:])
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     PositionalIndex.from_lucene(index)
-    assert "block_places.int64 is damaged: its checksum differs: exporting the positions of" in caplog.text
+    assert "block_places.int64 is damaged: its checksum differs: exporting positions of" in caplog.text
     assert file.read_bytes() == content
 
 
@@ -237,7 +237,7 @@ def test_damaged_metadata_is_made_again(index: Path, content: str | None, caplog
 
 
 def test_there_may_be_no_export_to_verify(index: Path) -> None:
-    assert PositionalIndex.verify_export(index) == "none yet; it is made on first use"
+    assert PositionalIndex.verify_export(index) == f"{index}.greylag: none yet, it is made on first use"
 
 
 def test_folders_that_greylag_did_not_make_are_kept(index: Path) -> None:

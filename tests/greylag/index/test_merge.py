@@ -20,9 +20,10 @@ from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.index.arrays import offsets
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
+from greylag.lucene import lucene_index
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Ranking, Source
+from greylag.ranking import Query, Ranking, Source
 from greylag.trec import read_topics
 from tests.greylag.index.shards import from_shards, split
 
@@ -152,6 +153,52 @@ def test_a_growing_collection_exports_the_new_shard_only(demo: list[Path], caplo
     assert [folder.parent.name for folder in folders if folder] == ["a.greylag", "b.greylag", "c.greylag"]
 
 
+def test_docids_are_compared_once_and_not_in_every_process(demo: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    check = lucene_index.check_docids
+    monkeypatch.setattr(lucene_index, "check_docids", lambda *given: compared.append(1) or check(*given))
+    lucene_index._reopened.cache_clear()
+    content = pickle.dumps(LuceneIndex(demo[1:]).bm25(10))
+    assert len(compared) == 1
+    source = pickle.loads(content)
+    assert len(source(Query("1", "wind power"))) == 10
+    assert len(compared) == 1
+
+
+def test_tables_are_verified_and_those_of_other_sets_are_named(demo: list[Path]) -> None:
+    tables = PositionalIndex.from_lucene(demo[1:]).tables.folder
+    other = PositionalIndex.from_lucene(demo[1:3]).tables.folder
+    assert tables is not None
+    assert other is not None
+    size = sum(file.stat().st_size for file in other.parent.rglob("*") if file.is_file())
+    found = PositionalIndex.verify_export(demo[1:]).split("; ")
+    assert found[3] == f"{tables}: all files have their checksums"
+    named = [line for line in found[4:] if line.startswith(f"{other.parent}: ")]
+    assert named == [f"{other.parent}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used"]
+    assert not any(str(tables.parent) in line for line in found[4:])
+    assert str(tables.parent) in PositionalIndex.verify_export(demo[1])
+    content = (tables / "terms.uint8").read_bytes()
+    (tables / "terms.uint8").write_bytes(content[:-1] + b"~")
+    with pytest.raises(CollectionError, match=r"terms\.uint8 is damaged: its checksum differs"):
+        PositionalIndex.verify_export(demo[1:])
+
+
+def test_tables_of_shards_that_changed_are_merged_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shards = [build(tmp_path, name, [{"id": name, "contents": "x y"}]) for name in "ab"]
+    tables = PositionalIndex.from_lucene(shards).tables.folder
+    assert tables is not None
+    (tables / "terms.uint8").write_bytes(b"xyz")
+    assert PositionalIndex.from_lucene(shards).n_terms == 2
+    assert "it has 3 bytes instead of 2: merging tables of " in caplog.messages[0]
+    caplog.clear()
+    (tmp_path / "b.jsonl").write_text('{"id": "c", "contents": "z"}')
+    build_index(tmp_path / "b.jsonl", shards[1], overwrite=True)
+    assert PositionalIndex.from_lucene(shards).n_terms == 3
+    assert caplog.messages == [
+        f"{shards[1]} changed: exporting positions again", f"{shards[0]}, {shards[1]} changed: merging tables again"
+    ]  # fmt: skip
+
+
 def test_shards_pickle_by_reference(demo: list[Path]) -> None:
     index = PositionalIndex.from_lucene(demo[1:])
     pickled = pickle.dumps((LuceneIndex(demo[1:]).bm25(10), index))
@@ -163,6 +210,8 @@ def test_shards_pickle_by_reference(demo: list[Path]) -> None:
 def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a is given twice: name each index once"):
         LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
+    with pytest.raises(CollectionError, match=r"'a\\x00' is not the name of a folder: it has a null character"):
+        LuceneIndex(["a\0", demo[1]])
     with pytest.raises(ParameterError, match="no index is given"):
         LuceneIndex([])
     own = json.loads((DEMO / "docs.jsonl").read_text().splitlines()[3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.lucene import transfers
+from greylag.lucene import opening, transfers
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
 
@@ -56,6 +57,27 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
         large.check_integrity()
 
 
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_what_was_opened_is_closed_if_a_check_fails(small: LuceneIndex, tmp_path: Path, broken: int) -> None:
+    copies = [Path(shutil.copytree(small.path, tmp_path / str(n))) for n in range(2 + (broken == 2))]
+    if broken < 2:
+        (file,) = copies[broken].glob("*.doc")
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+
+    def files() -> list[str]:
+        held = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+        mapped = Path("/proc/self/maps").read_text().splitlines()
+        return [name for name in (*held, *mapped) if str(tmp_path) in name]
+
+    index = LuceneIndex(copies)
+    with pytest.raises(CollectionError):
+        index.statistics()
+    index.close()
+    assert not files()
+
+
 @pytest.mark.parametrize("moved", [0, None])
 def test_a_document_without_an_id_or_with_several(
     small: LuceneIndex, monkeypatch: pytest.MonkeyPatch, moved: int | None
@@ -70,6 +92,6 @@ def test_a_document_without_an_id_or_with_several(
         docs = block.docs.copy()
         docs[moved] = docs[moved + 1]
         more = replace(block, docs=docs)
-    monkeypatch.setattr(transfers, "postings_blocks", lambda _: [more])
+    monkeypatch.setattr(opening, "postings_blocks", lambda _: iter([more]))
     with pytest.raises(CollectionError, match="a document has no id, or several: build it"):
         small.docids()
