@@ -46,9 +46,9 @@ def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     found = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
     if not found:
         raise ParameterError("no index is given: name at least one folder")
-    for folder in found:
-        if "\0" in str(folder):
-            raise CollectionError(f"{str(folder)!r} is not the name of a folder: it has a null character")
+    for given in found:
+        if "\0" in str(given):
+            raise CollectionError(f"{str(given)!r} is not the name of a folder: it has a null character")
     real = [os.path.realpath(folder) for folder in found] if len(found) > 1 else []  # which may be a loop of links
     for place, folder in enumerate(real):
         if folder in real[:place]:
