@@ -306,7 +306,7 @@ def sweep(
     events: IntArray,
     bins: IntArray,
     scale: float,
-    leftmost: bool,
+    outermost: tuple[bool, bool],
     floor: float,
     best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
@@ -323,8 +323,8 @@ def sweep(
         Where the swaps of each bin begin that raise H, and those that lower it.
     scale : float
         What a crossing is multiplied by for the scale of `best`.
-    leftmost : bool
-        Whether the swaps begin at x = -infinity.
+    outermost : tuple of bool
+        Whether there are no other swaps to the left, and to the right.
     floor : float
         Values below it are of no interest.
     best : tuple of float
@@ -339,8 +339,8 @@ def sweep(
     value = 0.0
     for i in range(len(gains)):
         value += weights[i] * term(code, divisor[above[i] + count[i]], gains[i], count[i], reach[i])
-    if leftmost and value >= max(floor, best[1]) - ROUNDING:
-        after = scale * _first_after(steps, bins, 0, lines, -np.inf)
+    if outermost[0] and value >= max(floor, best[1]) - ROUNDING:
+        after = scale * _first_after(steps, bins, 0, lines, outermost[1], -np.inf)
         half = max(1.0, abs(after)) if after < np.inf else 0.0
         best = _better(best, after - half if after < np.inf else 0.0, 2.0 * max(half, 1.0), 1.0, value)
     for b in range(len(bins) // 2):
@@ -367,7 +367,7 @@ def sweep(
                 value += _swap(code, divisor, gains, weights, above, count, reach, events[e])
                 e += 1
             if value > best[1] - EQUAL:
-                after = scale * (steps[e] if e < end else _first_after(steps, bins, b + 1, lines, here))
+                after = scale * (steps[e] if e < end else _first_after(steps, bins, b + 1, lines, outermost[1], here))
                 here *= scale
                 half = max(1.0, abs(here))
                 width = (after if after < np.inf else here + 2.0 * half) - here
@@ -404,12 +404,12 @@ def _better(
 
 
 @_jit
-def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, x: float) -> float:
+def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, last: bool, x: float) -> float:
     """The first crossing to the right of x, which is before all of bin b and its successors."""
     for own in range(b, len(bins) // 2):
         if bins[2 * own] < bins[2 * own + 2]:
             return np.min(steps[bins[2 * own] : bins[2 * own + 2]])
-    return crossing_after(lines, x)  # type: ignore[no-any-return]
+    return np.inf if last else crossing_after(lines, x)
 
 
 @_jit

@@ -33,10 +33,13 @@ from greylag.ranking import FloatArray, IntArray
 
 BUCKETS = 120  # of a survey, at most
 DOCUMENTS = 3  # of a query for each bucket
-TOP_BUCKETS = 16  # of a survey of the top ranks, and of each time that those left are divided
+TOP_BUCKETS = 1024  # of a survey of the top ranks, and of each part that is divided again
+NARROW = 4e-6  # width of a bucket, of which the whole x axis has 2, that is not divided
+PARTS = 4  # that are divided, at most
 REFINED = 3  # times, at most
-FEW = 0.01  # of all swaps, which are better swept
+FEW = 0.002  # of all swaps, which are better swept
 DEEP = 4  # times a cut-off must be fewer documents than there are for that
+DEEPEST = 32  # cut-off for that
 SMALL = 1 << 15  # pairs, up to which all swaps are swept
 ROOM = 1 << 20  # swaps that are held at a time
 GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them
@@ -90,10 +93,14 @@ class Problem(NamedTuple):
         return int(np.diff(self.offsets) @ np.diff(self.relevant_offsets))
 
     @property
-    def top(self) -> int:
-        """The cut-off if `greylag.ltr.tops` can bound the measure, with less to do than `greylag.ltr.kernels`; or 0."""
+    def top(self) -> bool:
+        """Whether `greylag.ltr.tops` can follow the measure, with less to do than `greylag.ltr.kernels`."""
         depth = int(np.isfinite(self.divisor).sum())
-        return depth if self.code in (kernels.NDCG, kernels.P) and DEEP * depth <= len(self.divisor) else 0
+        return self.code == kernels.RR or (
+            self.code in (kernels.NDCG, kernels.P, kernels.ERR)
+            and depth <= DEEPEST
+            and DEEP * depth <= len(self.divisor)
+        )
 
 
 class Survey(NamedTuple):
@@ -111,10 +118,8 @@ class Survey(NamedTuple):
         Upper bounds of the measure within each bucket.
     numbers : int array, shape (B,)
         The swaps in each bucket, about.
-    cells : int array
-        Places of a sample of crossings, sorted.
-    cuts : int array, shape (B - 1,)
-        The places of the cells with which the second bucket and those after it begin.
+    crossings : float array
+        A sample, sorted, in units of `scale`.
     """
 
     scale: float
@@ -122,8 +127,7 @@ class Survey(NamedTuple):
     values: FloatArray
     bounds: FloatArray
     numbers: IntArray
-    cells: IntArray
-    cuts: IntArray
+    crossings: FloatArray
 
     @property
     def reached(self) -> float:
@@ -180,7 +184,7 @@ def line_search(
     """
     found = first or survey(problem, scores, direction)
     lines = _lines(problem, scores, direction, found.scale)
-    if problem.top and len(found.cuts):
+    if problem.top and len(found.values) > 1:
         found = _refine(problem, lines, found, floor)
     reached = max(floor, found.reached)
     step, value = _search(problem, lines, found, reached)
@@ -195,21 +199,21 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
     crossings = _sample(problem, scores, direction)
     scale = float(2.0 ** np.round(np.log2(np.median(np.abs(crossings))))) if len(crossings) else 1.0
+    crossings /= scale
+    whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
+    undivided = Survey(scale, whole, low, -low, np.array([problem.pairs]), crossings)
     if problem.pairs <= SMALL:
-        ends, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
-        none = np.empty(0, dtype=np.int64)
-        return Survey(scale, ends, low, -low, np.array([problem.pairs]), none, none)
-    lines, cells = _lines(problem, scores, direction, scale), _places(crossings / scale)
-    look = _survey_tops if problem.top else _survey
-    number = (
-        TOP_BUCKETS if problem.top else int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
-    )
-    density, stride = np.ones(len(cells)), max(SHARE, len(problem.weights) // MANY)
+        return undivided
+    lines = _lines(problem, scores, direction, scale)
+    if problem.top:
+        return _divide(problem, lines, undivided, np.array([True]))
+    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    cells, density, stride = _places(crossings), np.ones(len(crossings)), max(SHARE, len(problem.weights) // MANY)
     for _ in range(ROUGH):
-        rough = look(problem, lines, scale, cells, _cuts(cells, density, number), stride)
-        bucket = np.searchsorted(rough.ends, crossings / scale, side="right") - 1
+        rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
+        bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
         density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
-    return look(problem, lines, scale, cells, _cuts(cells, density, number), 1)
+    return _survey(problem, lines, undivided, _cuts(cells, density, number), 1)
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
@@ -283,56 +287,56 @@ def _slots(cuts: IntArray) -> Any:
     return slots.ravel()
 
 
-def _survey(problem: Problem, lines: Any, scale: float, cells: IntArray, cuts: IntArray, stride: int) -> Survey:
+def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride: int) -> Survey:
     start, change, slack, numbers = kernels.survey(
         problem.code, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _slots(cuts),
         len(cuts) + 1, stride,
     )  # fmt: skip
     values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
     bounds = np.maximum(values, values + change) + slack
-    return Survey(scale, _ends(cuts), values, bounds, numbers, cells, cuts)
-
-
-def _survey_tops(problem: Problem, lines: Any, scale: float, cells: IntArray, cuts: IntArray, stride: int) -> Survey:
-    """The same for measures of the top ranks, without the crossings, whose numbers are estimated from the sample."""
-    ends = _ends(cuts)
-    values, bounds = _bounds(problem, lines, ends, np.ones(len(cuts) + 1, dtype=np.bool_), stride)
-    return Survey(scale, ends, values, bounds, _estimates(problem, cells, cuts), cells, cuts)
-
-
-def _estimates(problem: Problem, cells: IntArray, cuts: IntArray) -> IntArray:
-    """The swaps in each bucket, as the sample has them."""
-    shares: IntArray = np.diff(np.searchsorted(cells, cuts), prepend=0, append=len(cells))
-    return shares * problem.pairs // max(1, len(cells))
-
-
-def _bounds(problem: Problem, lines: Any, ends: FloatArray, wanted: Any, stride: int) -> tuple[FloatArray, FloatArray]:
-    bounds: tuple[FloatArray, FloatArray] = tops.survey(
-        problem.top, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _points(lines, ends),
-        wanted, stride,
-    )  # fmt: skip
-    return bounds
+    return whole._replace(ends=_ends(cuts), values=values, bounds=bounds, numbers=numbers)
 
 
 def _refine(problem: Problem, lines: Any, found: Survey, floor: float) -> Survey:
-    """Divide the buckets that may hold a value of at least `floor`, as long as that may spare a pass over all pairs."""
+    """Divide the buckets that may hold a value of at least `floor`, as long as they hold more than a few swaps."""
     for _ in range(REFINED):
         left = found.left(max(floor, found.reached))
-        inside = np.searchsorted(found.cuts, found.cells, side="right")
-        some = found.cells[left[inside]]
-        if found.numbers[left].sum() <= FEW * found.numbers.sum() or not len(some):
+        if found.numbers[left].sum() <= FEW * found.numbers.sum():
             break
-        cuts = np.union1d(found.cuts, _cuts(some, np.ones(len(some)), TOP_BUCKETS))
-        old = np.searchsorted(found.cuts, np.concatenate([[0], cuts]), side="right")
-        values, bounds = _bounds(problem, lines, _ends(cuts), left[old], 1)
-        found = found._replace(
-            ends=_ends(cuts),
-            values=np.where(left[old], values, found.values[old]),
-            bounds=np.where(left[old], bounds, found.bounds[old]),
-            numbers=_estimates(problem, found.cells, cuts),
-            cuts=cuts,
-        )
+        found = _divide(problem, lines, found, left)
     return found
+
+
+def _divide(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
+    """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many parts."""
+    edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
+    apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: PARTS - 1])
+    starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
+    for start, stop in zip(starts[::-1], stops[::-1], strict=True):  # from the right, as the numbers of buckets change
+        span = float(found.ends[start]), float(found.ends[stop])
+        low, high = (np.copysign(1.0 - 1.0 / (1.0 + abs(x)), x) for x in span)
+        number = min(TOP_BUCKETS, int((high - low) / NARROW))
+        if number > stop - start:
+            u = np.linspace(low, high, number + 1)[1:-1]
+            inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
+            values, bounds = tops.survey(
+                problem.code == kernels.RR, problem.code == kernels.ERR, _discounts(problem), lines,
+                problem.gains[problem.rows], problem.weights, span, number,
+            )  # fmt: skip
+            found = found._replace(
+                ends=np.concatenate([found.ends[: start + 1], inner, found.ends[stop:]]),
+                values=np.concatenate([found.values[:start], values, found.values[stop:]]),
+                bounds=np.concatenate([found.bounds[:start], bounds, found.bounds[stop:]]),
+            )
+    shares: IntArray = np.diff(np.searchsorted(found.crossings, found.ends))
+    return found._replace(numbers=shares * problem.pairs // max(1, len(found.crossings)))
+
+
+def _discounts(problem: Problem) -> FloatArray:
+    """What H has as factor at each rank up to the cut-off; 0 at rank 0."""
+    finite = np.isfinite(problem.divisor)
+    finite[0] = True
+    return 1.0 / problem.divisor[finite]
 
 
 def _points(lines: Any, ends: FloatArray) -> FloatArray:
@@ -396,6 +400,6 @@ def _sweep(
     weights = np.repeat(problem.weights, relevant)
     swept: tuple[float, float, float] = kernels.sweep(
         code, problem.divisor, lines, gains[owners], weights, state, steps, events, bins, found.scale,
-        bool(run.start == 0), floor, best,
+        (run.start == 0, run.stop == len(found.values)), floor, best,
     )  # fmt: skip
     return swept

@@ -1,9 +1,9 @@
 """Compiled: the swaps of relevant documents in a part of a line's x axis; see `greylag.ltr.kernels`.
 
 A point of the x axis is a pair (c, d) with x = d / c. Scores there are c s + d v, which is finite for x = infinity,
-too. They are compared in float32, with thresholds that tell which documents are above or below for certain, whatever
-was rounded. Two documents whose order at both ends is certain and the same do not swap. The crossing is computed of
-others only.
+too. Two documents whose order at both ends is certain, whatever was rounded, and the same do not swap. The crossing is
+computed of others only. Documents are binned by their score at the left end, so that a relevant document is compared
+only with those that are as near as two documents can move towards each other up to the right end.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _jit = compiled(error_model="numpy")
 UNSURE = 2.0**-47  # of the magnitude of scores, more than what they are rounded by
 NEAR = 1e-6  # relative width around the end of a bucket, more than what rounding x to float32 changes
 FLOAT32 = 1.2e-7  # of a number, more than what rounding it to float32 changes
+SHARED = 4  # documents of a bin, on average
 
 
 @_jit
@@ -49,49 +50,58 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
         Packed: 2^32 times the number of the relevant document, plus twice (the number + 1 of the other document if it
         is relevant too, or 0), plus 1 if the first one moves up.
     """
-    s, v, rows, offsets, relevant_offsets = lines
-    total, longest = relevant_offsets[-1], np.max(np.diff(offsets))
+    offsets, relevant_offsets = lines[3], lines[4]
+    total, longest, most = relevant_offsets[-1], np.max(np.diff(offsets)), np.max(np.diff(relevant_offsets))
     above, count, reach = np.zeros(total, np.int64), np.ones(total, np.int64), np.ones(total)
-    y, flags = np.empty((2, longest), np.float32), np.zeros(-(-longest // 8) * 8, np.uint8)
-    most = np.max(np.diff(relevant_offsets))
-    steps, events = np.empty(room + most * longest), np.empty(room + most * longest, np.int64)
-    surely, maybe = np.empty((2, most), np.float32), np.empty((2, most), np.float32)
-    unsure, m = np.empty(longest + 8, np.int64), 0
+    steps, events, m = np.empty(room + most * longest), np.empty(room + most * longest, np.int64), 0
+    y, binned, order = np.empty((2, longest)), np.empty((2, longest), np.float32), np.empty(longest, np.int64)
+    flags, unsure = np.zeros(-(-longest // 8) * 8, np.uint8), np.empty(longest + 8, np.int64)
     for q in range(len(offsets) - 1):
-        first, end = offsets[q], offsets[q + 1]
-        relevant = relevant_offsets[q + 1] - relevant_offsets[q]
-        left, right = y[0, : end - first], y[1, : end - first]
-        flags[:] = 0
-        if m + relevant * (end - first) > len(steps):
+        first, n, base = offsets[q], offsets[q + 1] - offsets[q], relevant_offsets[q]
+        relevant = relevant_offsets[q + 1] - base
+        if relevant == 0:
+            continue
+        if m + relevant * n > len(steps):
             steps, events = _longer(steps, most * longest), _longer(events, most * longest)
-        for k in range(2 if relevant else 0):
-            own = y[k, : end - first]
-            _project(s[first:end], v[first:end], points[k], own, surely[k, :relevant], maybe[k, :relevant])
-        for a in range(relevant):
-            i = relevant_offsets[q] + a
-            above[i] = _more_in_both(left[relevant:], right[relevant:], surely[0, a], surely[1, a])
-            count[i] += _more_in_both(left[:relevant], right[:relevant], surely[0, a], surely[1, a])
-            for d in range(relevant if cascade else 0):
-                if left[d] > surely[0, a] and right[d] > surely[1, a]:
-                    reach[i] *= 1.0 - gains[first + d]
-            _flag(left, right, surely[0, a], surely[1, a], maybe[0, a], maybe[1, a], flags)
-            for d in unsure[: _places(flags, unsure)]:
-                apart, slope = s[first + d] - s[first + a], v[first + a] - v[first + d]
-                x = apart / slope
-                rounded = np.float32(x)
-                if abs(rounded) < far:
-                    before = (rounded >= ends[0]) == (slope > 0.0)
-                    if ends[0] <= rounded < ends[1]:
+        s, v, rows = lines[0][first : first + n], lines[1][first : first + n], lines[2][first : first + n]
+        margins = _project(s, v, points[0], y[0]), _project(s, v, points[1], y[1])
+        distance, scale = _approach(s, v, points) + 4.0 * margins[0], _scale(y[0, :n])
+        for start, stop in ((0, relevant), (relevant, n)):
+            bins, fellow = _bin(y, start, stop, scale, order, binned), start == 0
+            for a in range(relevant):
+                low = bins[_number(y[0, a] - distance, scale)]
+                high = bins[_number(y[0, a] + distance, scale) + 1]
+                left, right = binned[0, low:high], binned[1, low:high]
+                (least0, most0), (least1, most1) = _around(y[0, a], margins[0]), _around(y[1, a], margins[1])
+                ahead = stop - high + _more_in_both(left, right, most0, most1)
+                if cascade and fellow:
+                    reach[base + a] = _missed(gains[first:], order[low:stop], left, right, most0, most1)
+                _flag(left, right, most0, most1, least0, least1, flags)
+                for place in unsure[: _places(flags, len(left), unsure)]:
+                    d = order[low + place]
+                    x, before, swaps = _cross(s, v, rows, a, d, ends, far)
+                    if swaps:
                         steps[m] = x
-                        other = relevant_offsets[q] + d + 1 if d < relevant else 0
-                        events[m] = (i << 32) + (other << 1) + (slope > 0.0)
+                        events[m] = ((base + a) << 32) + ((base + d + 1 if fellow else 0) << 1) + (v[a] > v[d])
                         m += 1
-                else:
-                    before = apart > 0.0 or (apart == 0.0 and rows[first + d] < rows[first + a])
-                above[i] += before and d >= relevant
-                count[i] += before and d < relevant
-                reach[i] *= 1.0 - gains[first + d] if cascade and before else 1.0
+                    ahead += before
+                    reach[base + a] *= 1.0 - gains[first + d] if cascade and before and fellow else 1.0
+                places = count if fellow else above
+                places[base + a] += ahead
     return (above, count, reach), steps[:m], events[:m]
+
+
+@_jit
+def _cross(
+    s: FloatArray, v: FloatArray, rows: IntArray, a: int, d: int, ends: Any, far: float
+) -> tuple[float, bool, bool]:
+    """Where two documents swap; whether d is above a at the left end, and whether they swap between the ends."""
+    apart, slope = s[d] - s[a], v[a] - v[d]
+    x = apart / slope
+    rounded = np.float32(x)
+    if abs(rounded) < far:
+        return x, (rounded >= ends[0]) == (slope > 0.0), ends[0] <= rounded < ends[1]
+    return x, apart > 0.0 or (apart == 0.0 and rows[d] < rows[a]), False
 
 
 @_jit
@@ -103,15 +113,25 @@ def _longer(values: Any, more: int) -> Any:
 
 
 @_jit
-def _places(flags: Any, places: IntArray) -> int:
+def _places(flags: Any, n: int, places: IntArray) -> int:
     """Write the places of non-zero bytes to `places`, and return their number; eight are looked at at a time."""
     words, number = flags.view(np.uint64), 0
-    for word in range(len(words)):
+    for word in range((n + 7) // 8):
         if words[word]:
-            for d in range(8 * word, 8 * word + 8):
+            for d in range(8 * word, min(8 * word + 8, n)):
                 places[number] = d
                 number += flags[d] != 0
     return number
+
+
+@_jit
+def _missed(gains: FloatArray, order: IntArray, y: Any, z: Any, limit_y: float, limit_z: float) -> float:
+    """Q past the documents that are above both limits, which those beyond `y` and `z` are."""
+    reach = 1.0
+    for place in range(len(order)):
+        if place >= len(y) or (y[place] > limit_y and z[place] > limit_z):
+            reach *= 1.0 - gains[order[place]]
+    return reach
 
 
 @_jit
@@ -132,21 +152,64 @@ def _flag(left: Any, right: Any, above0: float, above1: float, below0: float, be
 
 
 @_jit
-def _project(s: FloatArray, v: FloatArray, point: FloatArray, y: Any, surely: Any, maybe: Any) -> None:
-    """Scores of a query's documents at a point, in float32, less a constant.
-
-    Documents with y > surely[a] are above document a, and those with y < maybe[a] below it, for certain; `surely` and
-    `maybe` have an entry for each relevant document.
-    """
-    c, d = point[0], point[1]
-    middle_s, middle_v = np.mean(s), np.mean(v)
-    unsure = UNSURE * (abs(c) * np.max(np.abs(s)) + abs(d) * np.max(np.abs(v)))
+def _project(s: FloatArray, v: FloatArray, point: FloatArray, y: FloatArray) -> float:
+    """Scores of a query's documents at a point, less a constant; more than what the difference of two is rounded by."""
+    c, d, high_s, high_v, middle_s, middle_v = point[0], point[1], 0.0, 0.0, np.mean(s), np.mean(v)
     for i in range(len(s)):
         y[i] = c * (s[i] - middle_s) + d * (v[i] - middle_v)
-    for a in range(len(surely)):
-        exact = c * (s[a] - middle_s) + d * (v[a] - middle_v)
-        margin = unsure + FLOAT32 * abs(exact) + 1e-43
-        surely[a], maybe[a] = exact + margin, exact - margin
+    for i in range(len(s)):
+        high_s, high_v = max(high_s, abs(s[i])), max(high_v, abs(v[i]))
+    return UNSURE * (abs(c) * high_s + abs(d) * high_v) + 1e-43
+
+
+@_jit
+def _around(score: float, margin: float) -> Any:
+    """Scores rounded to float32 that are below the first result, or above the second, are so for certain."""
+    own = margin + FLOAT32 * abs(score)
+    return np.float32(score - own), np.float32(score + own)
+
+
+@_jit
+def _approach(s: FloatArray, v: FloatArray, points: FloatArray) -> float:
+    """By how much two scores may approach each other between the points.
+
+    Scores at the second point are scaled such that only the difference in s, or in v, counts.
+    """
+    (c, d), (e, f) = points[0], points[1]
+    by_v = abs(f / e * c - d) * (np.max(v) - np.min(v)) if c > 0.0 and e > 0.0 else np.inf
+    by_s = abs(e / f * d - c) * (np.max(s) - np.min(s)) if d * f > 0.0 else np.inf
+    return min(by_v, by_s)  # type: ignore[no-any-return]
+
+
+@_jit
+def _scale(y: FloatArray) -> tuple[float, float, int]:
+    """The least score, the bins per unit, and the number of bins."""
+    low, number = np.min(y), 1 + len(y) // SHARED
+    return low, min(number / max(np.max(y) - low, 1e-300), 1e300), number
+
+
+@_jit
+def _number(score: float, scale: tuple[float, float, int]) -> int:
+    """The bin of a score."""
+    return int(min(max((score - scale[0]) * scale[1], 0.0), scale[2] - 1.0))
+
+
+@_jit
+def _bin(
+    y: FloatArray, start: int, stop: int, scale: tuple[float, float, int], order: IntArray, binned: FloatArray
+) -> IntArray:
+    """Sort some documents by bin, and their scores with them; the places where bins begin, and the end."""
+    bins = np.zeros(scale[2] + 2, np.int64)
+    for d in range(start, stop):
+        bins[_number(y[0, d], scale) + 2] += 1
+    bins[0] = bins[1] = start
+    for b in range(2, len(bins)):
+        bins[b] += bins[b - 1]
+    for d in range(start, stop):
+        b = _number(y[0, d], scale) + 1
+        order[bins[b]], binned[0, bins[b]], binned[1, bins[b]] = d, y[0, d], y[1, d]
+        bins[b] += 1
+    return bins[:-1]
 
 
 @_jit

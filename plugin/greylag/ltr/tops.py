@@ -1,9 +1,12 @@
-"""Compiled: bounds along a line for measures of the top ranks whose H depends on the gain and the rank alone.
+"""Compiled: measures of the top ranks along a line, followed query by query.
 
-These are nDCG@k and P@k, with H = gain / divisor. Between two points of the x axis a document that is below k others
-at both points is below them throughout, so that few documents of a query have to be looked at, and no crossing is
-computed. Points and scores there are those of `greylag.ltr.swaps`. Scores are compared in float32, with a margin that
-covers what is rounded, ends of buckets included.
+Along scores s + x v, the top k of n documents change far less often than relevant documents swap with others, and the
+first relevant document is passed still less often. So the measure of each query is followed exactly, from change to
+change: nDCG@k, P@k and ERR@k by `_follow_top`, RR by `_follow_first`. The changes of all queries are entered by bucket
+of the x axis, which gives the mean measure at the ends of buckets and bounds it within.
+
+Buckets are of equal width on the axis of `_position`. A change that is so close to the end of a bucket that rounding
+could put it on either side is taken to be on both.
 """
 
 from __future__ import annotations
@@ -17,162 +20,310 @@ from greylag.ranking import FloatArray
 
 _jit = compiled(error_model="numpy")
 
+NEAR = 1e-6  # relative width around the end of a bucket, more than what rounding x to float32 changes
+STRIPS = 8  # parts of half the x axis, in each of which few documents may come to the top
+CLOSE = 1e-15  # relative, more than what rounding changes of a crossing
 UNSURE = 2.0**-46  # of the magnitude of scores, more than what the difference of two is rounded by
-FLOAT32 = 3e-7  # of the magnitude of scores, more than what rounding two and a sum to float32 changes
-NEAR = 3e-6  # relative width around the end of a bucket, more than what rounding x to float32 changes
-STEPS = 32  # to a limit, of the magnitude of scores
+S, V, GAIN, ROW = range(4)  # of a query's documents
+LEFT, HIGHEST, VALUE = range(3)  # of a query: at the left end of the bucket, within it so far, and now
+CHANGE, SLACK, BLUR = range(3)  # of all queries, by bucket; the last one by left end
 
 
 @_jit
 def survey(
-    depth: int,
-    divisor: FloatArray,
+    first: bool,
+    cascade: bool,
+    discount: FloatArray,
     lines: Any,
     gains: FloatArray,
     weights: FloatArray,
-    points: FloatArray,
-    wanted: Any,
-    stride: int,
+    span: tuple[float, float],
+    number: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound the measure at points and between them, for every n-th query.
+    """Bound the measure in buckets of a part of the x axis.
 
     Parameters
     ----------
-    depth : int
-        The cut-off, k.
-    divisor : float array
-        See `greylag.ltr.kernels.divisors`.
+    first : bool
+        Whether only the first relevant document counts.
+    cascade : bool
+        Whether Q is of interest; see `greylag.ltr.kernels`.
+    discount : float array, shape (depth + 1,)
+        What H has as factor at each rank; 0 at rank 0.
     lines : tuple
         See `greylag.ltr.kernels`.
     gains : float array, shape (n,)
         By document, in the order of `lines`.
     weights : float array, shape (q,)
         The queries' normalisers.
-    points : float array, shape (B + 1, 2)
-        From left to right; see `greylag.ltr.swaps`.
-    wanted : bool array, shape (B,)
-        The buckets to be looked at. The others' values and bounds are 0.
-    stride : int
-        Only the queries 0, `stride`, 2 * `stride`, ... are taken.
+    span : tuple of float
+        The ends of this part, infinite or not.
+    number : int
+        The number of buckets, B.
 
     Returns
     -------
     values : float array, shape (B,)
-        At most the measure around the left end of each bucket. It is lower only by documents that are too close there.
+        At most the measure at the left end of each bucket.
     bounds : float array, shape (B,)
         At least the measure within each bucket.
     """
-    s, v, _, offsets, relevant_offsets = lines
-    values, bounds, zero = np.zeros(len(points) - 1), np.zeros(len(points) - 1), np.float32(0.0)
-    longest, places = np.max(np.diff(offsets)), np.flatnonzero(wanted)
-    room, centred = np.empty((4, longest), np.float32), np.empty((2, longest))
-    for q in range(0, len(weights), stride):
-        first, end = offsets[q], offsets[q + 1]
+    s, v, rows, offsets, relevant_offsets = lines
+    table, start, state = np.zeros((3, number + 1)), 0.0, np.empty(3)
+    axis = _position(span[0]), number / (_position(span[1]) - _position(span[0]))
+    margin = np.array([NEAR * abs(end) if np.isfinite(end) else 0.0 for end in span])
+    within = span[0] - margin[0], span[1] + margin[1]
+    longest = np.max(np.diff(offsets)) if len(weights) else 0
+    own, room = np.empty((4, longest)), np.empty((2, longest))
+    for q in range(len(weights)):
+        here, end = offsets[q], offsets[q + 1]
         relevant = relevant_offsets[q + 1] - relevant_offsets[q]
         if relevant == 0:
             continue
-        n = end - first
-        own_s, own_v, own_gains = centred[0, :n], centred[1, :n], gains[first : first + relevant]
-        (size_s, all_s), (size_v, all_v) = _centre(s[first:end], own_s), _centre(v[first:end], own_v)
-        size = size_s, size_v, all_s, all_v
-        here, margin, top, limit = -1, zero, zero, zero
-        for b in places:
-            left, right, least, most = room[b % 2, :n], room[(b + 1) % 2, :n], room[2, :n], room[3, :n]
-            if here != b:
-                margin, top = _project(own_s, own_v, points[b], size, left)
-                limit = _limit(left, depth, limit, top)
-            values[b] += weights[q] * _at_least(divisor, own_gains, left, margin, limit)
-            next_margin, next_top = _project(own_s, own_v, points[b + 1], size, right)
-            next_limit = _limit(right, depth, limit, next_top)
-            for d in range(n):
-                least[d] = left[d] if left[d] < right[d] else right[d]
-                most[d] = right[d] if left[d] < right[d] else left[d]
-            both = _limit(least, depth, min(limit, next_limit), max(top, next_top)) - max(margin, next_margin)
-            bounds[b] += weights[q] * _at_most(divisor, own_gains, left, right, most, (margin, next_margin), both)
-            here, margin, top, limit = int(b) + 1, next_margin, next_top, next_limit
-    return values, bounds
+        docs, times = own[:, : end - here], room[:, : end - here]
+        docs[S], docs[V], docs[GAIN], docs[ROW] = s[here:end], v[here:end], gains[here:end], rows[here:end]
+        if first:
+            start += _follow_first(discount, docs, relevant, weights[q], within, axis, times, state, table)
+        else:
+            start += _follow_top(cascade, discount, docs, weights[q], within, axis, times[0], state, table)
+    values = start + np.cumsum(table[CHANGE]) - table[CHANGE]
+    bounds = values[:-1] + table[SLACK, :-1] + table[BLUR, :-1] + table[BLUR, 1:]
+    return (values - table[BLUR])[:-1], bounds
 
 
 @_jit
-def _centre(values: FloatArray, centred: FloatArray) -> tuple[float, float]:
-    """Subtract the mean; the largest magnitude afterwards, and before. Loops, since arrays in between take longer."""
-    total, after, before = 0.0, 0.0, 0.0
-    for value in values:
-        total += value
-        before = max(before, abs(value))
-    mean = total / len(values)
-    for i in range(len(values)):
-        centred[i] = values[i] - mean
-        after = max(after, abs(centred[i]))
-    return after, before
+def _position(x: float) -> float:
+    """Map the x axis to [-1, 1]."""
+    u = 1.0 - 1.0 / (abs(x) + 1.0)
+    return u if x > 0 else -u
 
 
 @_jit
-def _project(s: FloatArray, v: FloatArray, point: FloatArray, size: Any, y: Any) -> Any:
-    """Scores of a query's documents at a point, a margin for their differences, and a bound of their magnitudes.
+def _enter(
+    x: float, value: float, weight: float, bucket: int, axis: tuple[float, float], state: FloatArray, table: FloatArray
+) -> int:
+    """Enter that a query's measure is `value` from x on, to the right of all changes before; the bucket of x."""
+    place = min(max((_position(x) - axis[0]) * axis[1], 0.0), table.shape[1] - 1.0)
+    own = int(min(place, table.shape[1] - 2))
+    if own != bucket:
+        _close(weight, bucket, state, table)
+    change = weight * (value - state[VALUE])
+    near = NEAR * axis[1] * min(1.0, abs(x)) / (1.0 + min(1.0, abs(x))) ** 2 + 1e-9
+    if place - own < near:
+        table[BLUR, own] += abs(change)
+    elif own + 1.0 - place < near:
+        table[BLUR, own + 1] += abs(change)
+    table[CHANGE, own] += change
+    state[HIGHEST], state[VALUE] = max(state[HIGHEST], value), value
+    return own
 
-    `s` and `v` have mean 0. `size` has their largest magnitudes, and those before the mean was subtracted.
-    """
-    c, d = point[0], point[1]
+
+@_jit
+def _close(weight: float, bucket: int, state: FloatArray, table: FloatArray) -> None:
+    """Enter how far a query's measure rises in a bucket above its left end, and go on to the next one."""
+    table[SLACK, bucket] += weight * (state[HIGHEST] - state[LEFT])
+    state[LEFT], state[HIGHEST] = state[VALUE], state[VALUE]
+
+
+@_jit
+def _above(docs: FloatArray, a: int, b: int, x: float) -> bool:
+    """Whether document a is above document b just to the right of x."""
+    apart, slope = docs[S, b] - docs[S, a], docs[V, a] - docs[V, b]
+    if slope == 0.0:
+        return apart < 0.0 or (apart == 0.0 and docs[ROW, a] < docs[ROW, b])  # type: ignore[no-any-return]
+    return (apart / slope <= x) == (slope > 0.0)  # type: ignore[no-any-return]
+
+
+@_jit
+def _exchange(docs: FloatArray, a: int, b: int) -> None:
+    for i in range(len(docs)):
+        docs[i, a], docs[i, b] = docs[i, b], docs[i, a]
+
+
+@_jit
+def _project(x: float, s: FloatArray, v: FloatArray, scores: FloatArray) -> float:
+    """Write scores at x, divided by 1 + |x|; a margin for their differences."""
+    c = 1.0 / (1.0 + abs(x))
+    d = x * c if np.isfinite(x) else np.copysign(1.0, x)
+    high = 0.0
     for i in range(len(s)):
-        y[i] = np.float32(c * s[i] + d * v[i])
-    top = abs(c) * size[0] + abs(d) * size[1]
-    exact = UNSURE * (abs(c) * size[2] + abs(d) * size[3])
-    return np.float32(exact + FLOAT32 * top + NEAR * abs(d) * size[1] + 1e-43), np.float32(top)
+        scores[i] = c * s[i] + d * v[i]
+    for i in range(len(s)):
+        high = max(high, abs(s[i]), abs(v[i]))
+    return UNSURE * high
 
 
 @_jit
-def _limit(y: Any, k: int, start: Any, top: Any) -> Any:
-    """A number that at least k numbers, and hardly more, are above; at most -top if there are no k numbers.
+def _sort_top(docs: FloatArray, k: int, x: float, scores: FloatArray) -> None:
+    """Bring the top k just to the right of x to the front, in order."""
+    margin, limit = _project(x, docs[S], docs[V], scores), -np.inf
+    for d in range(len(scores)):
+        if d < k or (scores[d] >= limit and _above(docs, d, k - 1, x)):
+            place = min(d, k - 1)
+            if place != d:
+                _exchange(docs, place, d)
+                scores[place], scores[d] = scores[d], scores[place]
+            while place > 0 and _above(docs, place, place - 1, x):
+                _exchange(docs, place, place - 1)
+                scores[place], scores[place - 1] = scores[place - 1], scores[place]
+                place -= 1
+            limit = scores[k - 1] - 2.0 * margin if d >= k - 1 else -np.inf
 
-    It is found soon if it is near `start`. All numbers are between -top and top.
+
+@_jit
+def _gather(docs: FloatArray, k: int, x: float, scores: FloatArray) -> int:
+    """Bring those that may come to the top k up to x next to these; the end of both.
+
+    The others are below the present top k now and at x.
     """
-    limit, step = max(min(start, top), -top), top / np.float32(STEPS)
-    while limit > -top and _more(y, limit) < k:
-        limit = limit - step
-    while limit < top and _more(y, limit + step) >= k:
-        limit = limit + step
-    return limit
+    margin, limit, end = _project(x, docs[S], docs[V], scores), np.inf, k
+    for d in range(k):
+        limit = min(limit, scores[d])
+    limit -= margin
+    for d in range(k, len(scores)):
+        if scores[d] >= limit:
+            _exchange(docs, d, end)
+            end += 1
+    return end
 
 
 @_jit
-def _more(y: Any, limit: Any) -> int:
-    """How many numbers are above a limit."""
-    count = np.int32(0)
-    for i in range(len(y)):
-        count = np.int32(count + (y[i] > limit))
-    return int(count)
+def _passing(docs: FloatArray, upper: int, lower: int) -> float:
+    """Where a document passes one that is above it; infinity if never."""
+    slope = docs[V, lower] - docs[V, upper]
+    return (docs[S, upper] - docs[S, lower]) / slope if slope > 0.0 else np.inf
 
 
 @_jit
-def _at_least(divisor: FloatArray, gains: FloatArray, y: Any, margin: Any, limit: Any) -> float:
-    """The measure at a point if the relevant documents lose all that is uncertain, but for those below a limit."""
-    value = 0.0
-    for a in range(len(gains)):
-        if y[a] >= limit:
-            value += gains[a] / divisor[_more(y, y[a] - margin)]
+def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, times: FloatArray) -> tuple[int, float]:
+    """Which of the documents from `first` to `end` is the first to pass one that is above all, and where.
+
+    If several are, as far as rounding tells, it is the one that is above the others then. -1 and infinity if none is.
+    """
+    s, v, times = docs[S, first:end], docs[V, first:end], times[first:end]
+    own_s, own_v = docs[S, upper], docs[V, upper]
+    for d in range(len(s)):
+        x = (s[d] - own_s) / (own_v - v[d])
+        times[d] = x if v[d] > own_v else np.inf
+    found, nearest = -1, np.inf
+    for d in range(len(s)):
+        if times[d] < nearest:
+            found, nearest = d, times[d]
+    if found < 0:
+        return found, nearest
+    now = max(now, nearest + CLOSE * abs(nearest))
+    for d in range(len(s)):
+        if times[d] <= now and d != found and _above(docs, first + d, first + found, now):
+            found = d
+    return first + found, nearest
+
+
+@_jit
+def _value(cascade: bool, discount: FloatArray, gains: FloatArray) -> float:
+    """The measure of a ranking."""
+    value, reach = 0.0, 1.0
+    for i in range(len(gains)):
+        value += gains[i] * reach * discount[i + 1]
+        reach *= 1.0 - gains[i] if cascade else 1.0
     return value
 
 
 @_jit
-def _at_most(
-    divisor: FloatArray, gains: FloatArray, left: Any, right: Any, most: Any, margins: Any, limit: Any
-) -> float:
-    """A bound of the measure between two points, where relevant documents below a limit are below the cut-off.
+def _follow_top(
+    cascade: bool, discount: FloatArray, docs: FloatArray, weight: float, span: Any, axis: Any, times: FloatArray,
+    state: FloatArray, table: FloatArray,
+) -> float:  # fmt: skip
+    """Follow the top k; the measure at the left end of `span`, times the query's weight.
 
-    Each of the others is at least below those that are above it at both points.
+    Where a document passes another one, it has the greater slope. So the same two are never exchanged back at the same
+    x, however crossings are rounded, and the loop ends.
     """
-    value = 0.0
-    for a in range(len(gains)):
-        if most[a] >= limit:
-            value += gains[a] / divisor[1 + _more_in_both(left, right, left[a] + margins[0], right[a] + margins[1])]
-    return value
+    k = min(len(discount) - 1, docs.shape[1])
+    _sort_top(docs, k, span[0], times)
+    top, last = docs[GAIN, :k], k - 1
+    state[:] = start = _value(cascade, discount, top)
+    passes = np.empty(k)
+    for i in range(last):
+        passes[i] = _passing(docs, i, i + 1)
+    now, bucket = span[0], 0
+    low, high = _position(span[0]), _position(span[1])
+    strips = int(np.ceil(STRIPS * (high - low)))
+    for strip in range(1, strips + 1):
+        u = low + (high - low) / strips * strip
+        stop = u / (1.0 - abs(u)) if strip < strips else span[1]
+        end = _gather(docs, k, stop, times)
+        known = False
+        while True:
+            if not known:
+                (challenger, passes[last]), known = _challenger(docs, last, k, end, now, times), True
+            i = 0
+            for j in range(1, k):
+                i = j if passes[j] < passes[i] else i
+            if not passes[i] < stop:
+                break
+            now = max(now, passes[i])
+            lower = i + 1 if i < last else challenger
+            changes = docs[GAIN, i] != docs[GAIN, lower]
+            _exchange(docs, i, lower)
+            if changes:
+                bucket = _enter(now, _value(cascade, discount, top), weight, bucket, axis, state, table)
+            if i > 0:
+                passes[i - 1] = _passing(docs, i - 1, i)
+            if i < last:
+                passes[i] = np.inf
+            if i + 1 < last:
+                passes[i + 1] = _passing(docs, i + 1, i + 2)
+            else:
+                known = False
+    _close(weight, bucket, state, table)
+    return float(weight * start)
 
 
 @_jit
-def _more_in_both(y: Any, z: Any, limit_y: Any, limit_z: Any) -> int:
-    """In how many places two arrays are both above their limits."""
-    count = np.int32(0)
-    for i in range(len(y)):
-        count = np.int32(count + ((y[i] > limit_y) & (z[i] > limit_z)))
-    return int(count)
+def _follow_first(
+    discount: FloatArray, docs: FloatArray, relevant: int, weight: float, span: Any, axis: Any, room: FloatArray,
+    state: FloatArray, table: FloatArray,
+) -> float:  # fmt: skip
+    """Follow the rank of the first relevant document; the measure at the left end of `span`, times the query's weight.
+
+    The highest of the relevant lines is convex in x. So another document is above all of them between two points, if
+    anywhere.
+    """
+    left, right, top, x = room[0, relevant:], room[1, relevant:], 0, span[0]
+    left[:], right[:] = span[0], span[1]
+    for a in range(1, relevant):
+        top = a if _above(docs, a, top, x) else top
+    while x < span[1]:
+        _narrow(docs[:, relevant:], docs[S, top], docs[V, top], docs[ROW, top], left, right)
+        top, x = _challenger(docs, top, 0, relevant, x, room[0])
+    above, m = 0, 0
+    places, moves = np.empty(2 * len(left)), np.empty(2 * len(left), np.int64)
+    for d in range(len(left)):
+        if left[d] < right[d]:
+            above += left[d] == span[0]
+            for place, move in ((left[d], 1), (right[d], -1)):
+                if span[0] < place < span[1]:
+                    places[m], moves[m] = place, move
+                    m += 1
+    discounts = np.zeros(len(left) + 2)
+    discounts[: len(discount)] = discount[: len(discounts)]
+    state[:] = start = discounts[above + 1]
+    bucket = 0
+    for e in np.argsort(places[:m]):
+        above += moves[e]
+        bucket = _enter(places[e], discounts[above + 1], weight, bucket, axis, state, table)
+    _close(weight, bucket, state, table)
+    return float(weight * start)
+
+
+@_jit
+def _narrow(docs: FloatArray, s: float, v: float, row: float, left: FloatArray, right: FloatArray) -> None:
+    """Narrow the intervals in which documents are above one line."""
+    own_s, own_v, rows = docs[S], docs[V], docs[ROW]
+    for d in range(len(left)):
+        x = (own_s[d] - s) / (v - own_v[d])
+        left[d] = x if (own_v[d] > v) & (x > left[d]) else left[d]
+        right[d] = x if (own_v[d] < v) & (x < right[d]) else right[d]
+    for d in range(len(left)):
+        if own_v[d] == v and (own_s[d] < s or (own_s[d] == s and rows[d] > row)):
+            right[d] = -np.inf
