@@ -159,7 +159,7 @@ def _project(s: FloatArray, v: FloatArray, point: FloatArray, y: FloatArray) -> 
         y[i] = c * (s[i] - middle_s) + d * (v[i] - middle_v)
     for i in range(len(s)):
         high_s, high_v = max(high_s, abs(s[i])), max(high_v, abs(v[i]))
-    return UNSURE * (abs(c) * high_s + abs(d) * high_v) + 1e-43
+    return UNSURE * (abs(c) * high_s + abs(d) * high_v) + 1e-43  # type: ignore[no-any-return]
 
 
 @_jit
@@ -178,7 +178,7 @@ def _approach(s: FloatArray, v: FloatArray, points: FloatArray) -> float:
     (c, d), (e, f) = points[0], points[1]
     by_v = abs(f / e * c - d) * (np.max(v) - np.min(v)) if c > 0.0 and e > 0.0 else np.inf
     by_s = abs(e / f * d - c) * (np.max(s) - np.min(s)) if d * f > 0.0 else np.inf
-    return min(by_v, by_s)  # type: ignore[no-any-return]
+    return min(by_v, by_s)
 
 
 @_jit
