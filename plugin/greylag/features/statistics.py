@@ -172,8 +172,7 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     vocabulary = vocabulary[vocabulary != FILLER]
     if len(vocabulary):
         rows = [table.rows(vocabulary, own) for table, own in zip(tables, places, strict=True)]
-        for documents in shard.joint_documents(vocabulary, min(_fewest(own) for own in rows if len(own))):
-            located = shard.locate(vocabulary, documents)
+        for located in shard.locate_jointly(vocabulary, min(_fewest(own) for own in rows if len(own))):
             for table, *own in zip(tables, rows, places, counts, strict=True):
                 table.add_counts(located, *own)
     return list(counts)

@@ -17,17 +17,12 @@ from greylag.ranking import IntArray
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
-NEVER = 1 << 62
-MANY = -1
-_ROOM = 1024  # occurrences, at first
+MANY = -1  # in `Located.sole`, and among codes
 
 
-@_jit
-def _match_ordered(
-    positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any
-) -> None:
+@_jit_inline
+def _match_ordered(positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any) -> None:
     """Add to `tf` the matches of #M for each width M."""
-    last[:] = -1
     for first in range(at[0], ends[0]):
         begin = positions[first]
         previous, gap = begin, 0
@@ -44,32 +39,21 @@ def _match_ordered(
                 last[w] = previous + 1
 
 
-@_jit
+@_jit_inline
 def _match_unordered(
-    positions: Any,
-    at: Any,
-    ends: Any,
-    copies: Any,
-    size: int,
-    widths: Any,
-    overlap: bool,
-    per_term: bool,
-    last: Any,
-    tf: Any,
+    positions: Any, at: Any, ends: Any, copies: Any, size: int, widths: Any, scale: int, overlap: bool, last: Any, tf: Any
 ) -> None:
-    """Add to `tf` the matches within N tokens, or N x size `per_term`, for each width N.
+    """Add to `tf` the matches within N x `scale` tokens for each width N.
 
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
     greatest is where the shortest one ends. A term that the clique has twice, at adjacent places, needs its next one.
     """
-    last[:] = -1
-    copies[:] = 1
-    terms, scale = 0, size if per_term else 1
+    terms = 0
     for j in range(size):
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
             copies[terms - 1] += 1
         else:
-            at[terms], ends[terms] = at[j], ends[j]
+            at[terms], ends[terms], copies[terms] = at[j], ends[j], 1
             terms += 1
     for j in range(terms):
         if at[j] + copies[j] > ends[j]:
@@ -90,85 +74,70 @@ def _match_unordered(
 
 
 @_jit
-def count(
+def _count_repeated(
     ordered: bool,
-    positions: Int32Array,
-    at: IntArray,
-    ends: IntArray,
-    copies: IntArray,
-    size: int,
-    widths: IntArray,
-    overlap: bool,
-    per_term: bool,
-    last: IntArray,
-    tf: IntArray,
-) -> None:
-    """Set `tf`, shape (widths,), to the number of matches of a clique in one document within each width.
-
-    ``positions[at[j]:ends[j]]`` are the positions of the clique's j-th term. `at`, `ends`, `copies` (size,) and `last`
-    (widths,) are scratch buffers, overwritten.
-    """
-    tf[:] = 0
-    if ordered:
-        _match_ordered(positions, at, ends, size, widths, overlap, last, tf)
-    else:
-        _match_unordered(positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
-
-
-@_jit
-def _complete(clique: IntArray, size: int, postings: IntArray, d: int) -> bool:
-    """Whether document `d` has all terms of a clique."""
-    for j in range(size):  # noqa: SIM110 - Numba has no all()
-        if postings[clique[j], d] < 0:
-            return False
-    return True
-
-
-@_jit_inline
-def _occur(
-    ordered: bool,
-    clique: IntArray,
-    size: int,
+    cliques: IntArray,
     postings: IntArray,
-    d: int,
     starts: IntArray,
     positions: Int32Array,
     widths: IntArray,
     overlap: bool,
     per_term: bool,
-    at: IntArray,
-    ends: IntArray,
-    copies: IntArray,
-    last: IntArray,
-    tf: IntArray,
+    offsets: IntArray,
+    documents: Int32Array,
+    codes: Int32Array,
+    tf: Int32Array,
 ) -> int:
-    """Match a clique in document `d`, which has its terms: `MANY` with `tf` set, or `_width` if they occur once each.
+    """Count the matches where a code is `MANY`, drop where there are none, and return the number of rows of `tf` set.
 
-    A clique whose terms occur once each, which is the most frequent case, is matched without a search.
+    The arguments are as in `occurrences`; `offsets`, `documents`, `codes` and `tf` are updated.
     """
-    single = True
-    for j in range(size):
-        posting = postings[clique[j], d]
-        at[j], ends[j] = starts[posting], starts[posting + 1]
-        single &= ends[j] - at[j] == 1
-    found = MANY
-    if single:
-        found = _width(ordered, positions, at, size, per_term)
-    else:
-        count(ordered, positions, at, ends, copies, size, widths, overlap, per_term, last, tf)
-    return found
+    largest = cliques.shape[1]
+    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
+    last = np.empty(len(widths), np.int64)
+    begin = kept = row = np.int64(0)
+    for c in range(len(cliques)):
+        size = _size(cliques, c)
+        scale = size if per_term else 1
+        for i in range(begin, offsets[c + 1]):
+            document, code = documents[i], codes[i]
+            if code == MANY:
+                for j in range(size):
+                    posting = postings[cliques[c, j], document]
+                    at[j], ends[j] = starts[posting], starts[posting + 1]
+                for w in range(len(widths)):
+                    tf[row, w], last[w] = 0, -1
+                if ordered:
+                    _match_ordered(positions, at, ends, size, widths, overlap, last, tf[row])
+                else:
+                    _match_unordered(positions, at, ends, copies, size, widths, scale, overlap, last, tf[row])
+                if _largest(tf[row]) == 0:
+                    continue
+                code = -1 - row
+                row += 1
+            documents[kept], codes[kept] = document, code
+            kept += 1
+        begin, offsets[c + 1] = offsets[c + 1], kept
+    return row
 
 
 @_jit
-def _rarest(clique: IntArray, having_offsets: IntArray) -> tuple[int, int]:
-    """The number of a clique's terms, and the one that the fewest documents have."""
-    size, rarest = 0, clique[0]
-    for term in clique:
-        if term >= 0:
-            size += 1
-            if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
-                rarest = term
-    return size, rarest
+def _size(cliques: IntArray, c: int) -> int:
+    """The number of terms of a clique."""
+    size = 0
+    while size < cliques.shape[1] and cliques[c, size] >= 0:
+        size += 1
+    return size
+
+
+@_jit
+def _rarest(cliques: IntArray, c: int, size: int, having_offsets: IntArray) -> int:
+    """The term of a clique that the fewest documents have."""
+    rarest = cliques[c, 0]
+    for term in cliques[c, 1:size]:
+        if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
+            rarest = term
+    return rarest  # type: ignore[no-any-return]
 
 
 @_jit
@@ -181,11 +150,48 @@ def _largest(values: IntArray) -> int:
 
 
 @_jit
-def _doubled(rows: Any) -> Any:
-    """An array with twice as many rows, of which the first half are those given."""
-    grown = np.empty((2 * len(rows), *rows.shape[1:]), rows.dtype)
-    grown[: len(rows)] = rows
-    return grown
+def _match(
+    ordered: bool,
+    cliques: IntArray,
+    c: int,
+    size: int,
+    sole: Int32Array,
+    having: IntArray,
+    widest: int,
+    per_term: bool,
+    documents: Int32Array,
+    codes: Int32Array,
+) -> int:
+    """Match a clique in some documents: write those in which it may match, and their codes; return their number.
+
+    The code is the least width in which the clique matches, or `MANY` where a term occurs more than once.
+    """
+    n, again = 0, False
+    for j in range(1, size):
+        again |= not ordered and cliques[c, j] == cliques[c, j - 1]
+    for document in having:
+        here = sole[np.uint64(cliques[c, 0]), np.uint64(document)]
+        state = first = last = here
+        gap, in_order = np.int32(0), not again  # a term that occurs once is not there twice
+        for j in range(1, size):
+            here = sole[np.uint64(cliques[c, j]), np.uint64(document)]
+            state = min(state, here)
+            if ordered:
+                in_order &= here > last
+                gap, last = max(gap, here - last), here
+            else:
+                first, last = min(first, here), max(last, here)
+        if state >= 0 and in_order:
+            width = np.int64(gap)
+            if not ordered:
+                width = np.int64(last) - first + 1
+                width = (width + size - 1) // size if per_term else width  # rounded up
+            documents[n], codes[n] = document, width
+            n += width <= widest
+        elif state == MANY:
+            documents[n], codes[n] = document, MANY
+            n += 1
+    return n
 
 
 @_jit
@@ -193,6 +199,7 @@ def occurrences(
     ordered: bool,
     cliques: IntArray,
     postings: IntArray,
+    sole: Int32Array,
     having: IntArray,
     having_offsets: IntArray,
     starts: IntArray,
@@ -203,11 +210,13 @@ def occurrences(
 ) -> Any:
     """Find the occurrences of cliques in documents.
 
+    Cliques whose terms occur once each, which is the most frequent case, are matched without a search.
+
     Parameters
     ----------
     cliques : shape (cliques, largest)
         Rows of `postings`, padded with -1.
-    postings, having, having_offsets, starts, positions
+    postings, sole, having, having_offsets, starts, positions
         As in `Located`.
     widths : shape (widths,)
     overlap, per_term : bool
@@ -224,35 +233,26 @@ def occurrences(
     tf : int32 array, shape (m, widths)
         The number of matches within each width.
     """
-    largest, n_widths, widest = cliques.shape[1], len(widths), _largest(widths)
-    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last, tf = np.empty(n_widths, np.int64), np.empty(n_widths, np.int64)
-    offsets = np.zeros(len(cliques) + 1, np.int64)
-    documents, codes = np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32)
-    several = np.empty((_ROOM, n_widths), np.int32)
-    n = m = 0
+    widest, room, n, repeated = _largest(widths), 0, 0, 0
+    sizes, rarest = np.empty(len(cliques), np.int64), np.empty(len(cliques), np.int64)
     for c in range(len(cliques)):
-        size, rarest = _rarest(cliques[c], having_offsets)
-        for d in having[having_offsets[rarest] : having_offsets[rarest + 1]]:
-            if not _complete(cliques[c], size, postings, d):
-                continue
-            width = _occur(
-                ordered, cliques[c], size, postings, d, starts, positions, widths, overlap, per_term,
-                at, ends, copies, last, tf,
-            )  # fmt: skip
-            if width > widest or (width == MANY and _largest(tf) == 0):
-                continue
-            if n == len(documents):
-                documents, codes = _doubled(documents), _doubled(codes)
-            documents[n], codes[n] = d, width
-            if width == MANY:
-                if m == len(several):
-                    several = _doubled(several)
-                several[m], codes[n] = tf, -1 - m
-                m += 1
-            n += 1
+        sizes[c] = _size(cliques, c)
+        rarest[c] = _rarest(cliques, c, sizes[c], having_offsets)
+        room += having_offsets[rarest[c] + 1] - having_offsets[rarest[c]]
+    offsets = np.zeros(len(cliques) + 1, np.int64)
+    documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
+    for c in range(len(cliques)):
+        own = having[having_offsets[rarest[c]] : having_offsets[rarest[c] + 1]]
+        n += _match(ordered, cliques, c, sizes[c], sole, own, widest, per_term, documents[n:], codes[n:])
         offsets[c + 1] = n
-    return offsets, documents[:n].copy(), codes[:n].copy(), several[:m].copy()
+    for code in codes[:n]:
+        repeated += code == MANY
+    tf = np.empty((repeated, len(widths)), np.int32)
+    repeated = _count_repeated(
+        ordered, cliques, postings, starts, positions, widths, overlap, per_term, offsets, documents, codes, tf
+    )
+    n = offsets[-1]
+    return offsets, documents[:n].copy(), codes[:n].copy(), tf[:repeated].copy()
 
 
 def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
@@ -263,23 +263,6 @@ def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray,
     codes = np.where(several, -several.cumsum(dtype=np.int32), np.int32(0))
     counts = np.bincount(terms, minlength=len(frequencies))
     return offsets(counts), documents.astype(np.int32), codes, np.repeat(tf[several, None], n_windows, axis=1)
-
-
-@_jit
-def _width(ordered: bool, positions: Int32Array, at: IntArray, size: int, per_term: bool) -> int:
-    """The least width in which terms that occur once, at ``positions[at[j]]``, match; `NEVER` if there is none."""
-    first = last = positions[at[0]]
-    gap = 0
-    for j in range(1, size):
-        here = positions[at[j]]
-        if at[j] == at[j - 1] or (ordered and here <= last):  # a repeated term, or the wrong order
-            return NEVER
-        gap = max(gap, here - last)
-        first, last = (first, here) if ordered else (min(first, here), max(last, here))
-    if ordered:
-        return gap
-    span = last - first + 1
-    return (span + size - 1) // size if per_term else span  # type: ignore[no-any-return]  # rounded up
 
 
 @_jit
@@ -298,9 +281,14 @@ def add_counts(
     out : shape (2, all cliques, widths)
         Cf and df.
     """
+    within = np.empty(len(widths), np.int64)
     for c in range(len(places)):
+        within[:] = 0
         for code in codes[offsets[c] : offsets[c + 1]]:
             for w in range(len(widths)):
-                matches = np.int64(tf[-1 - code, w] if code < 0 else code <= widths[w])
-                out[0, places[c], w] += matches
-                out[1, places[c], w] += matches > 0
+                if code >= 0:
+                    within[w] += code <= widths[w]
+                else:
+                    out[0, places[c], w] += tf[-1 - code, w]
+                    out[1, places[c], w] += tf[-1 - code, w] > 0
+        out[:, places[c]] += within

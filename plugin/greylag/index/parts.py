@@ -56,6 +56,7 @@ def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Locat
     of_terms, having = np.nonzero(postings >= 0)
     return Located(
         postings=postings,
+        sole=np.concatenate([own.sole for own in found], axis=1),
         having=having,
         offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
         starts=offsets(np.concatenate([np.diff(own.starts) for own in found])),

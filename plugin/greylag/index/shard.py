@@ -14,8 +14,8 @@ from greylag.index.lookup import Bytes
 from greylag.index.tables import Tables
 from greylag.ranking import IntArray
 
-_PART = 1 << 12  # documents in memory while a collection is read
-_SHORTEST, _LONGEST = 1 << 14, 1 << 20  # documents that are looked through for them
+_PART = 1 << 14  # documents in memory while a collection is read
+_SHORTEST, _LONGEST = 1 << 14, 1 << 18  # documents that are looked through for them
 
 
 class Located(NamedTuple):
@@ -25,8 +25,11 @@ class Located(NamedTuple):
     ----------
     postings : int array, shape (t, n)
         The posting of the term in the document, or -1.
+    sole : int32 array, shape (t, n)
+        The position of the term in the document; -1 if there are several, and -2 if there is none.
     having : int array, shape (p,)
-        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as ascending places among the documents.
+        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as places among the documents, ascending
+        if the documents are given.
     offsets : int array, shape (t + 1,)
     starts : int array, shape (p + 1,)
         The positions of posting i are ``positions[starts[i]:starts[i + 1]]``.
@@ -35,6 +38,7 @@ class Located(NamedTuple):
     """
 
     postings: IntArray
+    sole: Int32Array
     having: IntArray
     offsets: IntArray
     starts: IntArray
@@ -71,14 +75,17 @@ class Shard(Tables):
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
-    def joint_documents(self, terms: IntArray, least: int) -> Iterator[IntArray]:
-        """The ascending numbers of the documents with at least `least` of some distinct terms, a part at a time."""
+    def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
+        """Where distinct terms occur in the documents that have at least `least` of them, a part at a time.
+
+        The documents of a part are in an order of their own.
+        """
+        own = *self._documents, self.block_places, self.positions, terms, least, np.zeros(len(terms), np.int64)
         postings = max(1, int(self.document_frequencies[terms].sum()))
         step = min(_LONGEST, max(_SHORTEST, _PART * least * self.n_documents // postings))
-        places = np.zeros(len(terms), np.int64)
         for begin in range(0, self.n_documents, step):
             end = min(begin + step, self.n_documents)
-            yield streams.joint_documents(*self._documents, terms, least, places, begin, end, self.n_documents)
+            yield Located(*streams.locate_jointly(*own, begin, end, self.n_documents))
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """The terms of documents (-1 for a document without any) and their tf.

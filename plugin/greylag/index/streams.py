@@ -38,6 +38,7 @@ _jit_inline = compiled(error_model="numpy", inline="always")  # where a call wou
 _BITS = 35  # of a number
 _ROOM = 1024  # positions, at first
 _LAST = (1 << 31) - 129  # Lucene's greatest position
+_MANY, _ABSENT = -1, -2  # see `Located`
 
 
 @_jit_inline
@@ -210,6 +211,38 @@ def _with_room(positions: Int32Array, more: int) -> Int32Array:
     return grown
 
 
+@_jit_inline
+def _read_posting(
+    block_places: IntArray,
+    stream: Bytes,
+    at: int,
+    place: int,
+    posting: int,
+    starts: IntArray,
+    found: int,
+    positions: Int32Array,
+) -> tuple[int, Int32Array, int]:
+    """Write the positions of a posting, where `place` is that of posting `at`, not after it.
+
+    Returns the place after it, the positions, which may have been moved, and what `Located.sole` has for the posting.
+    """
+    if posting - at > posting % BLOCK:
+        at, place = posting - posting % BLOCK, block_places[posting // BLOCK]
+        if place < 0:
+            raise CollectionError(DAMAGED)
+    if posting > at:
+        place = _skip_postings(stream, place, posting - at)
+    value, tf, place = _read_pair(stream, place)
+    if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
+        raise CollectionError(DAMAGED)
+    begin = starts[found]
+    if begin + tf > len(positions):
+        positions = _with_room(positions, len(positions) + tf)
+    place = _read_positions(stream, place, value, positions, begin, begin + tf)
+    starts[found + 1] = begin + tf
+    return place, positions, value if tf == 1 else _MANY
+
+
 @_jit
 def locate(
     postings_offsets: IntArray,
@@ -234,12 +267,12 @@ def locate(
         Ascending document numbers.
     """
     n, size = len(documents), min(len(docs) // width, len(block_places) * BLOCK)
-    postings = np.full((len(terms), n), -1, np.int64)
+    postings, sole = np.full((len(terms), n), -1, np.int64), np.full((len(terms), n), _ABSENT, np.int32)
     having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
     starts, positions = np.zeros(len(terms) * n + 1, np.int64), np.empty(_ROOM + 2 * len(terms) * n, np.int32)
     found = 0
     for t in range(len(terms)):
-        posting, end, at, place = np.int64(0), np.int64(0), np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
+        posting, end, at, place = np.int64(0), np.int64(0), np.int64(-BLOCK), np.int64(0)
         if terms[t] >= 0:
             posting, end = _postings_of(postings_offsets, size, terms[t])
         for d in range(n):
@@ -248,53 +281,41 @@ def locate(
             if posting >= end:
                 break
             if _document(docs, width, posting) == documents[d]:
-                if posting - at > posting % BLOCK:
-                    at, place = posting - posting % BLOCK, block_places[posting // BLOCK]
-                    if place < 0:
-                        raise CollectionError(DAMAGED)
-                if posting > at:
-                    place = _skip_postings(stream, place, posting - at)
-                value, tf, place = _read_pair(stream, place)
-                if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
-                    raise CollectionError(DAMAGED)
-                end_of_posting = starts[found] + tf
-                if end_of_posting > len(positions):
-                    positions = _with_room(positions, len(positions) + tf)
-                place = _read_positions(stream, place, value, positions, starts[found], end_of_posting)
-                at, starts[found + 1] = posting + 1, end_of_posting
-                postings[t, d], having[found] = found, d
+                place, positions, sole[t, d] = _read_posting(
+                    block_places, stream, at, place, posting, starts, found, positions
+                )
+                at, postings[t, d], having[found] = posting + 1, found, d
                 found += 1
         offsets[t + 1] = found
-    return postings, having[:found], offsets, starts[: found + 1], positions[: starts[found]]
+    return postings, sole, having[:found], offsets, starts[: found + 1], positions[: starts[found]]
 
 
 @_jit
-def joint_documents(
+def _find_joint(
     postings_offsets: IntArray,
     docs: Bytes,
     width: int,
+    size: int,
     terms: IntArray,
     least: int,
     places: IntArray,
     begin: int,
     end: int,
     n_documents: int,
-) -> IntArray:
-    """The documents from `begin` to `end` - 1 that have at least `least` of some terms, in ascending order.
+) -> tuple[Int32Array, IntArray, int, int]:
+    """The documents of `locate_jointly`.
 
-    Parameters
-    ----------
-    postings_offsets, docs, width
-        As for `locate`.
-    terms : shape (t,)
-        Distinct term numbers.
-    least : int
-    places : shape (t,)
-        The number of each term's postings that are in documents before `begin`. Overwritten with that before `end`.
-    begin, end, n_documents : int
+    Returns
+    -------
+    numbers : int32 array, shape (end - begin,)
+        For each document, the number of its terms, or if there are enough of them, `least` + the document's place.
+    ends : shape (t,)
+        The number of each term's postings in documents before `end`.
+    n, found : int
+        The numbers of documents and of postings in them.
     """
-    size = len(docs) // width
-    counts = np.zeros(end - begin, np.int32)
+    numbers, ends = np.zeros(end - begin, np.int32), places.copy()
+    n = found = 0
     for t in range(len(terms)):
         first, last = _postings_of(postings_offsets, size, terms[t])
         posting, previous = first + places[t], begin - 1
@@ -304,16 +325,70 @@ def joint_documents(
                 raise CollectionError(DAMAGED)
             if document >= end:
                 break
-            counts[document - begin] += 1
+            before = numbers[document - begin]
+            if before >= least:
+                found += 1
+            elif before == least - 1:
+                numbers[document - begin] = least + n
+                found += least
+                n += 1
+            else:
+                numbers[document - begin] = before + 1
             previous = document
             posting += 1
-        places[t] = posting - first
-    found, n = np.empty(end - begin, np.int64), 0
-    for document in range(begin, end):
-        if counts[document - begin] >= least:
-            found[n] = document
-            n += 1
-    return found[:n].copy()
+        ends[t] = posting - first
+    return numbers, ends, n, found
+
+
+@_jit
+def locate_jointly(
+    postings_offsets: IntArray,
+    docs: Bytes,
+    width: int,
+    block_places: IntArray,
+    stream: Bytes,
+    terms: IntArray,
+    least: int,
+    places: IntArray,
+    begin: int,
+    end: int,
+    n_documents: int,
+) -> Any:
+    """Find terms in the documents from `begin` to `end` - 1 that have at least `least` of them; see `Located`.
+
+    The documents are in an order of their own, and their numbers are not returned.
+
+    Parameters
+    ----------
+    postings_offsets, docs, width, block_places, stream
+        As for `locate`.
+    terms : shape (t,)
+        Distinct term numbers.
+    least : int >= 1
+    places : shape (t,)
+        The number of each term's postings that are in documents before `begin`. Overwritten with that before `end`.
+    begin, end, n_documents : int
+    """
+    size = min(len(docs) // width, len(block_places) * BLOCK)
+    numbers, ends, n, most = _find_joint(
+        postings_offsets, docs, width, size, terms, least, places, begin, end, n_documents
+    )
+    postings, sole = np.full((len(terms), n), -1, np.int64), np.full((len(terms), n), _ABSENT, np.int32)
+    having, offsets = np.empty(most, np.int64), np.zeros(len(terms) + 1, np.int64)
+    starts, positions = np.zeros(most + 1, np.int64), np.empty(_ROOM + 2 * most, np.int32)
+    found = 0
+    for t in range(len(terms)):
+        first, at, place = postings_offsets[terms[t]], np.int64(-BLOCK), np.int64(0)
+        for posting in range(first + places[t], first + ends[t]):
+            d = np.int64(numbers[_document(docs, width, posting) - begin]) - least
+            if d >= 0:
+                place, positions, sole[t, d] = _read_posting(
+                    block_places, stream, at, place, posting, starts, found, positions
+                )
+                at, postings[t, d], having[found] = posting + 1, found, d
+                found += 1
+        offsets[t + 1], places[t] = found, ends[t]
+    return postings, sole, having, offsets, starts, positions[: starts[found]]
 
 
 @_jit
