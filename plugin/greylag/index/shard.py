@@ -15,7 +15,7 @@ from greylag.index.tables import Tables
 from greylag.ranking import IntArray
 
 _PART = 1 << 14  # documents in memory while a collection is read
-_SHORTEST, _LONGEST = 1 << 14, 1 << 18  # documents that are looked through for them
+_SHORTEST, _LONGEST = 1 << 14, 1 << 17  # documents that are looked through for them
 
 
 class Located(NamedTuple):

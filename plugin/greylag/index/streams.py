@@ -36,7 +36,6 @@ BLOCK = 16
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
 _BITS = 35  # of a number
-_ROOM = 1024  # positions, at first
 _LAST = (1 << 31) - 129  # Lucene's greatest position
 _MANY, _ABSENT = -1, -2  # see `Located`
 
@@ -144,9 +143,14 @@ def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Ar
 @_jit_inline
 def _document(docs: Bytes, width: int, posting: int) -> int:
     """The document of a posting."""
-    value = 0
-    for i in range(width):
-        value |= int(docs[posting * width + i]) << 8 * i
+    place = np.uint64(posting * width)  # unsigned, since Numba would count negative numbers from the end of an array
+    value = np.int64(docs[place])
+    if width > 1:
+        value |= np.int64(docs[place + np.uint64(1)]) << 8
+    if width > 2:
+        value |= np.int64(docs[place + np.uint64(2)]) << 16
+    if width > 3:
+        value |= np.int64(docs[place + np.uint64(3)]) << 24
     return value
 
 
@@ -204,43 +208,49 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
 
 
 @_jit
-def _with_room(positions: Int32Array, more: int) -> Int32Array:
-    """The positions with room for more."""
-    grown = np.empty(len(positions) + more, np.int32)
-    grown[: len(positions)] = positions
-    return grown
+def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
+    """At least as many as the positions of some postings, which have ascending numbers within a term.
 
-
-@_jit_inline
-def _read_posting(
-    block_places: IntArray,
-    stream: Bytes,
-    at: int,
-    place: int,
-    posting: int,
-    starts: IntArray,
-    found: int,
-    positions: Int32Array,
-) -> tuple[int, Int32Array, int]:
-    """Write the positions of a posting, where `place` is that of posting `at`, not after it.
-
-    Returns the place after it, the positions, which may have been moved, and what `Located.sole` has for the posting.
+    Each position takes a byte at least.
     """
-    if posting - at > posting % BLOCK:
-        at, place = posting - posting % BLOCK, block_places[posting // BLOCK]
-        if place < 0:
-            raise CollectionError(DAMAGED)
-    if posting > at:
-        place = _skip_postings(stream, place, posting - at)
-    value, tf, place = _read_pair(stream, place)
-    if tf < 1 or tf - 1 > len(stream) - place:  # each has a byte at least
-        raise CollectionError(DAMAGED)
-    begin = starts[found]
-    if begin + tf > len(positions):
-        positions = _with_room(positions, len(positions) + tf)
-    place = _read_positions(stream, place, value, positions, begin, begin + tf)
-    starts[found + 1] = begin + tf
-    return place, positions, value if tf == 1 else _MANY
+    room, last = np.int64(0), np.int64(-1)
+    for number in numbers:
+        block = number // BLOCK
+        if block != last:
+            begin = block_places[block]
+            end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
+            if begin < 0 or end < begin or end > len(stream):
+                raise CollectionError(DAMAGED)
+            room += end - begin
+            last = block
+    return room
+
+
+@_jit
+def _read_postings(
+    block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray, n: int
+) -> Any:
+    """Read postings with these ascending numbers; see `Located`, of which n, `having` and `offsets` are known."""
+    shape = len(offsets) - 1, n
+    postings, sole = np.full(shape, -1, np.int64), np.full(shape, _ABSENT, np.int32)
+    starts = np.zeros(len(numbers) + 1, np.int64)
+    positions = np.empty(_room(block_places, stream, numbers), np.int32)
+    for t in range(len(offsets) - 1):
+        at, place = np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
+        for i in range(offsets[t], offsets[t + 1]):
+            number = numbers[i]
+            if number - at > number % BLOCK:
+                at, place = number - number % BLOCK, block_places[number // BLOCK]
+            if number > at:
+                place = _skip_postings(stream, place, number - at)
+            value, tf, place = _read_pair(stream, place)
+            if tf < 1 or tf > len(positions) - starts[i]:
+                raise CollectionError(DAMAGED)
+            starts[i + 1] = starts[i] + tf
+            postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _MANY
+            place = _read_positions(stream, place, value, positions, starts[i], starts[i + 1])
+            at = number + 1
+    return postings, sole, having, offsets, starts, positions[: starts[-1]]
 
 
 @_jit
@@ -266,13 +276,11 @@ def locate(
     documents : shape (n,)
         Ascending document numbers.
     """
-    n, size = len(documents), min(len(docs) // width, len(block_places) * BLOCK)
-    postings, sole = np.full((len(terms), n), -1, np.int64), np.full((len(terms), n), _ABSENT, np.int32)
-    having, offsets = np.empty(len(terms) * n, np.int64), np.zeros(len(terms) + 1, np.int64)
-    starts, positions = np.zeros(len(terms) * n + 1, np.int64), np.empty(_ROOM + 2 * len(terms) * n, np.int32)
-    found = 0
+    n, size, found = len(documents), min(len(docs) // width, len(block_places) * BLOCK), 0
+    numbers, having = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n, np.int64)
+    offsets = np.zeros(len(terms) + 1, np.int64)
     for t in range(len(terms)):
-        posting, end, at, place = np.int64(0), np.int64(0), np.int64(-BLOCK), np.int64(0)
+        posting, end = np.int64(0), np.int64(0)
         if terms[t] >= 0:
             posting, end = _postings_of(postings_offsets, size, terms[t])
         for d in range(n):
@@ -281,13 +289,10 @@ def locate(
             if posting >= end:
                 break
             if _document(docs, width, posting) == documents[d]:
-                place, positions, sole[t, d] = _read_posting(
-                    block_places, stream, at, place, posting, starts, found, positions
-                )
-                at, postings[t, d], having[found] = posting + 1, found, d
+                numbers[found], having[found] = posting, d
                 found += 1
         offsets[t + 1] = found
-    return postings, sole, having[:found], offsets, starts[: found + 1], positions[: starts[found]]
+    return _read_postings(block_places, stream, numbers[:found], having[:found], offsets, n)
 
 
 @_jit
@@ -325,15 +330,11 @@ def _find_joint(
                 raise CollectionError(DAMAGED)
             if document >= end:
                 break
-            before = numbers[document - begin]
-            if before >= least:
-                found += 1
-            elif before == least - 1:
-                numbers[document - begin] = least + n
-                found += least
-                n += 1
-            else:
-                numbers[document - begin] = before + 1
+            before = np.int64(numbers[np.uint64(document - begin)])  # no branches, as they would be unpredictable
+            enough, reached = np.int64(before >= least), np.int64(before == least - 1)
+            numbers[np.uint64(document - begin)] = before + (1 - enough) + reached * n
+            found += enough + reached * least
+            n += reached
             previous = document
             posting += 1
         ends[t] = posting - first
@@ -370,25 +371,19 @@ def locate_jointly(
     begin, end, n_documents : int
     """
     size = min(len(docs) // width, len(block_places) * BLOCK)
-    numbers, ends, n, most = _find_joint(
+    joint, ends, n, most = _find_joint(
         postings_offsets, docs, width, size, terms, least, places, begin, end, n_documents
     )
-    postings, sole = np.full((len(terms), n), -1, np.int64), np.full((len(terms), n), _ABSENT, np.int32)
-    having, offsets = np.empty(most, np.int64), np.zeros(len(terms) + 1, np.int64)
-    starts, positions = np.zeros(most + 1, np.int64), np.empty(_ROOM + 2 * most, np.int32)
-    found = 0
+    numbers, having = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
+    offsets, found = np.zeros(len(terms) + 1, np.int64), 0
     for t in range(len(terms)):
-        first, at, place = postings_offsets[terms[t]], np.int64(-BLOCK), np.int64(0)
+        first = postings_offsets[terms[t]]
         for posting in range(first + places[t], first + ends[t]):
-            d = np.int64(numbers[_document(docs, width, posting) - begin]) - least
-            if d >= 0:
-                place, positions, sole[t, d] = _read_posting(
-                    block_places, stream, at, place, posting, starts, found, positions
-                )
-                at, postings[t, d], having[found] = posting + 1, found, d
-                found += 1
+            d = np.int64(joint[np.uint64(_document(docs, width, posting) - begin)]) - least
+            numbers[found], having[found] = posting, d  # the next one overwrites what is not joint
+            found += d >= 0
         offsets[t + 1], places[t] = found, ends[t]
-    return postings, sole, having, offsets, starts, positions[: starts[found]]
+    return _read_postings(block_places, stream, numbers[:most], having[:most], offsets, n)
 
 
 @_jit
