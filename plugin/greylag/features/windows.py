@@ -21,56 +21,67 @@ MANY = -1  # in `Located.sole`, and among codes
 
 
 @_jit_inline
-def _match_ordered(positions: Any, at: Any, ends: Any, size: int, widths: Any, overlap: bool, last: Any, tf: Any) -> None:
-    """Add to `tf` the matches of #M for each width M."""
+def _add_match(begin: int, end: int, span: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int) -> int:
+    """Add a match to ``tf[row]`` for each limit that is not below `span`; whether there is one.
+
+    A match that begins before ``last[w]``, the end of the one before it, counts only if matches may `overlap`.
+    """
+    found = 0
+    for w in range(len(limits)):  # without branches, as they would be unpredictable
+        matches = (span <= limits[w]) & (overlap | (begin >= last[w]))
+        tf[row, w] += matches
+        last[w] = end if matches else last[w]
+        found |= matches
+    return found
+
+
+@_jit_inline
+def _match_ordered(
+    positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int
+) -> int:
+    """Add to ``tf[row]`` the matches of #M for each limit M; whether there is one."""
+    found = 0
     for first in range(at[0], ends[0]):
-        begin = positions[first]
-        previous, gap = begin, 0
+        begin = np.int64(positions[first])
+        previous, gap = begin, np.int64(0)
         for j in range(1, size):
             while at[j] < ends[j] and positions[at[j]] <= previous:
                 at[j] += 1
             if at[j] == ends[j]:
-                return
+                return found
             gap = max(gap, positions[at[j]] - previous)
-            previous = positions[at[j]]
-        for w in range(len(widths)):
-            if gap <= widths[w] and (overlap or begin >= last[w]):
-                tf[w] += 1
-                last[w] = previous + 1
+            previous = np.int64(positions[at[j]])
+        found |= _add_match(begin, previous + 1, gap, limits, overlap, last, tf, row)
+    return found
 
 
 @_jit_inline
 def _match_unordered(
-    positions: Any, at: Any, ends: Any, copies: Any, size: int, widths: Any, scale: int, overlap: bool, last: Any, tf: Any
-) -> None:
-    """Add to `tf` the matches within N x `scale` tokens for each width N.
+    positions: Any, at: Any, ends: Any, copies: Any, size: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int
+) -> int:
+    """Add to ``tf[row]`` the matches within N tokens for each limit N; whether there is one.
 
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
     greatest is where the shortest one ends. A term that the clique has twice, at adjacent places, needs its next one.
     """
-    terms = 0
+    terms, found, complete = 0, 0, True
     for j in range(size):
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
             copies[terms - 1] += 1
         else:
             at[terms], ends[terms], copies[terms] = at[j], ends[j], 1
             terms += 1
-    for j in range(terms):
-        if at[j] + copies[j] > ends[j]:
-            return
-    while True:
-        first, end = 0, 0
+        complete &= at[terms - 1] + copies[terms - 1] <= ends[terms - 1]
+    while complete:
+        first, begin, end = 0, np.int64(positions[at[0]]), np.int64(0)
         for j in range(terms):
-            first = j if positions[at[j]] < positions[at[first]] else first
+            here = np.int64(positions[at[j]])
+            first, begin = (j, here) if here < begin else (first, begin)
             end = max(end, positions[at[j] + copies[j] - 1] + 1)
-        begin = positions[at[first]]
-        for w in range(len(widths)):
-            if end - begin <= widths[w] * scale and (overlap or begin >= last[w]):
-                tf[w] += 1
-                last[w] = end
+        found |= _add_match(begin, end, end - begin, limits, overlap, last, tf, row)
         at[first] += 1
-        if at[first] + copies[first] > ends[first]:
-            return
+        complete = at[first] + copies[first] <= ends[first]
+    return found
 
 
 @_jit
@@ -94,11 +105,12 @@ def _count_repeated(
     """
     largest = cliques.shape[1]
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last = np.empty(len(widths), np.int64)
+    last, limits = np.empty(len(widths), np.int64), widths.copy()
     begin = kept = row = np.int64(0)
     for c in range(len(cliques)):
         size = _size(cliques, c)
-        scale = size if per_term else 1
+        for w in range(len(widths)):
+            limits[w] = widths[w] * size if per_term and not ordered else widths[w]
         for i in range(begin, offsets[c + 1]):
             document, code = documents[i], codes[i]
             if code == MANY:
@@ -108,10 +120,10 @@ def _count_repeated(
                 for w in range(len(widths)):
                     tf[row, w], last[w] = 0, -1
                 if ordered:
-                    _match_ordered(positions, at, ends, size, widths, overlap, last, tf[row])
+                    found = _match_ordered(positions, at, ends, size, limits, overlap, last, tf, row)
                 else:
-                    _match_unordered(positions, at, ends, copies, size, widths, scale, overlap, last, tf[row])
-                if _largest(tf[row]) == 0:
+                    found = _match_unordered(positions, at, ends, copies, size, limits, overlap, last, tf, row)
+                if not found:
                     continue
                 code = -1 - row
                 row += 1
