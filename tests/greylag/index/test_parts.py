@@ -37,3 +37,4 @@ def test_located_terms_of_several_shards() -> None:
     assert found == {(0, 0): [1], (0, 2): [0], (1, 0): [0, 2], (1, 1): [0], (1, 2): [1]}
     own = [located.having[a:b].tolist() for a, b in zip(located.offsets[:-1], located.offsets[1:], strict=True)]
     assert own == [[0, 2], [0, 1, 2], []]
+    assert located.sole.tolist() == [[1, -2, 0], [-1, 0, 1], [-2] * 3]

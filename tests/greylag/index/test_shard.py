@@ -20,8 +20,7 @@ def test_joint_documents_come_in_parts(shard: Shard, monkeypatch: pytest.MonkeyP
     new, york, city = shard.term_numbers([b"new", b"york", b"citi"])
     monkeypatch.setattr("greylag.index.shard._SHORTEST", 48)
     monkeypatch.setattr("greylag.index.shard._PART", 1)
-    parts = list(shard.joint_documents(np.array([new, york]), 2))
-    assert [len(part) for part in parts] == [48, 48, 4]
-    assert np.concatenate(parts).tolist() == list(range(100))
-    with_city = np.concatenate(list(shard.joint_documents(np.array([york, city]), 2))).tolist()
-    assert with_city == [n for n in range(100) if n % 3]
+    parts = list(shard.locate_jointly(np.array([new, york]), 2))
+    assert [part.sole.tolist() for part in parts] == [[[0] * n, [1] * n] for n in (48, 48, 4)]
+    with_city = np.concatenate([part.sole for part in shard.locate_jointly(np.array([york, city]), 2)], axis=1)
+    assert sorted(with_city.T.tolist()) == sorted([1, 2 if n % 3 == 1 else -1] for n in range(100) if n % 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from greylag.errors import CollectionError
 from greylag.index import streams
 from greylag.index.arrays import join, offsets
-from greylag.index.shard import Shard
+from greylag.index.shard import Located, Shard
 from tests.greylag.index.oracle import decode_entries, decode_postings
 
 N_DOCUMENTS = 300
@@ -84,23 +84,42 @@ def test_terms_are_located(postings: Postings, documents: set[int], terms: list[
             if posting >= 0:
                 places = found.positions[found.starts[posting] : found.starts[posting + 1]]
                 assert places.tolist() == postings[term, document]
+            assert found.sole[t, d] == sole(postings.get((term, document), []))
     assert len(found.positions) == found.starts[-1]
 
 
+def sole(places: list[int]) -> int:
+    """What `Located.sole` has for a term at these places of a document."""
+    return places[0] if len(places) == 1 else -1 if places else -2
+
+
+def documents_of(located: Located) -> list[list[list[int]]]:
+    """The positions of each term in each document, read in two ways."""
+    found: list[list[list[int]]] = [[[] for _ in located.offsets[1:]] for _ in range(located.sole.shape[1])]
+    for t, (begin, end) in enumerate(pairwise(located.offsets.tolist())):
+        for posting, d in enumerate(located.having[begin:end].tolist(), begin):
+            found[d][t] = located.positions[located.starts[posting] : located.starts[posting + 1]].tolist()
+            assert located.postings[t, d] == posting
+    assert located.sole.tolist() == [[sole(own[t]) for own in found] for t in range(len(located.sole))]
+    assert (located.postings >= 0).tolist() == [[bool(own[t]) for own in found] for t in range(len(located.sole))]
+    return found
+
+
 @settings(deadline=None)
-@given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 3), st.integers(1, 30))
-def test_joint_documents_in_parts(postings: Postings, terms: list[int], least: int, size: int) -> None:
+@given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 3), st.integers(1, 300))
+def test_terms_are_located_jointly_in_parts(postings: Postings, terms: list[int], least: int, size: int) -> None:
     shard, asked = shard_of(postings), np.array(terms, dtype=np.int64)
-    expected = [d for d in range(N_DOCUMENTS) if sum((term, d) in postings for term in terms) >= least]
-    assert list(chain.from_iterable(shard.joint_documents(asked, least))) == expected
     places = np.zeros(len(terms), np.int64)
-    parts = [
-        streams.joint_documents(
-            *shard._documents, asked, least, places, begin, min(begin + size, N_DOCUMENTS), N_DOCUMENTS
-        )
-        for begin in range(0, N_DOCUMENTS, size)
-    ]
-    assert list(chain.from_iterable(parts)) == expected
+    of_stream = *shard._documents, shard.block_places, shard.positions, asked, least, places
+    for begin in range(0, N_DOCUMENTS, size):
+        end = min(begin + size, N_DOCUMENTS)
+        all_documents = [[postings.get((term, d), []) for term in terms] for d in range(begin, end)]
+        expected = [own for own in all_documents if sum(map(bool, own)) >= least]
+        part = Located(*streams.locate_jointly(*of_stream, begin, end, N_DOCUMENTS))
+        assert sorted(documents_of(part)) == sorted(expected)
+    whole = [documents_of(part) for part in shard.locate_jointly(asked, least)]
+    all_documents = [[postings.get((term, d), []) for term in terms] for d in range(N_DOCUMENTS)]
+    assert sorted(chain(*whole)) == sorted(own for own in all_documents if sum(map(bool, own)) >= least)
 
 
 @settings(deadline=None)
@@ -133,8 +152,9 @@ def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width:
     written = streams.encode_documents(docs, width).tobytes()
     assert written == b"".join(int(doc).to_bytes(width, "little") for doc in docs)
     stream, last = np.frombuffer(written, np.uint8), int(docs[1])
-    own = np.array([0, 1, 2]), stream, width, np.array([1]), 1, np.zeros(1, np.int64)
-    assert streams.joint_documents(*own, last, last + 1, last + 1).tolist() == [last]
+    positions, block_places = streams.encode_positions(0, 0, np.ones(2, np.int32), np.array([7, 8], np.int32))
+    own = np.array([0, 1, 2]), stream, width, block_places, positions, np.array([1]), 1, np.zeros(1, np.int64)
+    assert Located(*streams.locate_jointly(*own, last, last + 1, last + 1)).sole.tolist() == [[8]]
 
 
 @pytest.mark.parametrize("bytes_of_posting", ["fe ff ff ff 1f", "01 02 fe ff ff ff 0f"])
@@ -171,7 +191,7 @@ postings = {
 sound, documents, terms = shard_of(postings), np.arange(0, 40, 3), np.arange(-1, 9)
 uses = {
     "locate": lambda shard: shard.locate(terms, documents),
-    "joint_documents": lambda shard: list(shard.joint_documents(terms[1:], 2)),
+    "locate_jointly": lambda shard: list(shard.locate_jointly(terms[1:], 2)),
     "entries": lambda shard: shard.entries(documents),
     "frequencies": lambda shard: shard.frequencies(terms[1:], documents),
     "find": lambda shard: (shard.documents([b"d", b"e"]), shard.term_numbers([b"s", b"t"])),
