@@ -106,7 +106,7 @@ def _count_repeated(
     largest = cliques.shape[1]
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, limits = np.empty(len(widths), np.int64), widths.copy()
-    begin = kept = row = np.int64(0)
+    begin = kept = row = 0
     for c in range(len(cliques)):
         size = _size(cliques, c)
         for w in range(len(widths)):
@@ -194,9 +194,9 @@ def _match(
             else:
                 first, last = min(first, here), max(last, here)
         if state >= 0 and in_order:
-            width = np.int64(gap)
+            width = int(gap)
             if not ordered:
-                width = np.int64(last) - first + 1
+                width = int(last) - int(first) + 1
                 width = (width + size - 1) // size if per_term else width  # rounded up
             documents[n], codes[n] = document, width
             n += width <= widest

@@ -102,7 +102,7 @@ def document_bytes(n_documents: int) -> int:
 
 
 def encode_documents(docs: Int32Array, width: int) -> Bytes:
-    """Document numbers with `width` bytes each, of shape (len(docs) width,)."""
+    """Document numbers with `width` bytes each."""
     return docs.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].ravel()
 
 
@@ -151,7 +151,7 @@ def _document(docs: Bytes, width: int, posting: int) -> int:
         value |= np.int64(docs[place + np.uint64(2)]) << 16
     if width > 3:
         value |= np.int64(docs[place + np.uint64(3)]) << 24
-    return value
+    return value  # type: ignore[return-value]
 
 
 @_jit
@@ -209,11 +209,8 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
 
 @_jit
 def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
-    """At least as many as the positions of some postings, which have ascending numbers within a term.
-
-    Each position takes a byte at least.
-    """
-    room, last = np.int64(0), np.int64(-1)
+    """At least as many as the positions of postings, ascending within a term: the bytes of their blocks."""
+    room, last = 0, -1
     for number in numbers:
         block = number // BLOCK
         if block != last:
@@ -221,7 +218,7 @@ def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
             end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
             if begin < 0 or end < begin or end > len(stream):
                 raise CollectionError(DAMAGED)
-            room += end - begin
+            room += int(end - begin)
             last = block
     return room
 
@@ -255,22 +252,15 @@ def _read_postings(
 
 @_jit
 def locate(
-    postings_offsets: IntArray,
-    docs: Bytes,
-    width: int,
-    block_places: IntArray,
-    stream: Bytes,
-    terms: IntArray,
+    postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
     documents: IntArray,
-) -> Any:
+) -> Any:  # fmt: skip
     """Find terms in some documents; see `Located`.
 
     Parameters
     ----------
-    postings_offsets, docs, block_places, stream
-        The arrays of `Shard`.
-    width : int
-        `document_bytes`.
+    postings_offsets, docs, block_places, stream : the arrays of `Shard`
+    width : `document_bytes`
     terms : shape (t,)
         Term numbers, -1 for a term that the collection lacks.
     documents : shape (n,)
@@ -297,30 +287,16 @@ def locate(
 
 @_jit
 def _find_joint(
-    postings_offsets: IntArray,
-    docs: Bytes,
-    width: int,
-    size: int,
-    terms: IntArray,
-    least: int,
-    places: IntArray,
-    begin: int,
-    end: int,
-    n_documents: int,
-) -> tuple[Int32Array, IntArray, int, int]:
-    """The documents of `locate_jointly`.
+    postings_offsets: IntArray, docs: Bytes, width: int, size: int, terms: IntArray, least: int, places: IntArray,
+    begin: int, end: int, n_documents: int,
+) -> tuple[Int32Array, IntArray, int, int]:  # fmt: skip
+    """For each document of `locate_jointly`, the number of its terms, or if there are enough, `least` + its place.
 
-    Returns
-    -------
-    numbers : int32 array, shape (end - begin,)
-        For each document, the number of its terms, or if there are enough of them, `least` + the document's place.
-    ends : shape (t,)
-        The number of each term's postings in documents before `end`.
-    n, found : int
-        The numbers of documents and of postings in them.
+    Then the `places` of `end`, and how many documents and postings there are.
     """
     numbers, ends = np.zeros(end - begin, np.int32), places.copy()
-    n = found = 0
+    n: Any = 0
+    found: Any = 0
     for t in range(len(terms)):
         first, last = _postings_of(postings_offsets, size, terms[t])
         posting, previous = first + places[t], begin - 1
@@ -343,32 +319,13 @@ def _find_joint(
 
 @_jit
 def locate_jointly(
-    postings_offsets: IntArray,
-    docs: Bytes,
-    width: int,
-    block_places: IntArray,
-    stream: Bytes,
-    terms: IntArray,
-    least: int,
-    places: IntArray,
-    begin: int,
-    end: int,
-    n_documents: int,
-) -> Any:
-    """Find terms in the documents from `begin` to `end` - 1 that have at least `least` of them; see `Located`.
+    postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
+    least: int, places: IntArray, begin: int, end: int, n_documents: int,
+) -> Any:  # fmt: skip
+    """Find distinct terms in the documents from `begin` to `end` - 1 that have at least `least` of them; see `Located`.
 
-    The documents are in an order of their own, and their numbers are not returned.
-
-    Parameters
-    ----------
-    postings_offsets, docs, width, block_places, stream
-        As for `locate`.
-    terms : shape (t,)
-        Distinct term numbers.
-    least : int >= 1
-    places : shape (t,)
-        The number of each term's postings that are in documents before `begin`. Overwritten with that before `end`.
-    begin, end, n_documents : int
+    The documents are in an order of their own, and their numbers are not returned. `places`, shape (t,), has the number
+    of each term's postings that are in documents before `begin`, and is overwritten with that before `end`.
     """
     size = min(len(docs) // width, len(block_places) * BLOCK)
     joint, ends, n, most = _find_joint(
@@ -379,7 +336,7 @@ def locate_jointly(
     for t in range(len(terms)):
         first = postings_offsets[terms[t]]
         for posting in range(first + places[t], first + ends[t]):
-            d = np.int64(joint[np.uint64(_document(docs, width, posting) - begin)]) - least
+            d = int(joint[np.uint64(_document(docs, width, posting) - begin)]) - least
             numbers[found], having[found] = posting, d  # the next one overwrites what is not joint
             found += d >= 0
         offsets[t + 1], places[t] = found, ends[t]
@@ -410,13 +367,7 @@ def transpose(
 ) -> None:
     """Fill in the stream of every document's entries, in the order of terms, from the postings.
 
-    Parameters
-    ----------
-    docs, width, stream, postings_offsets
-        As for `locate`; all documents are below N.
-    forward_offsets : shape (N + 1,)
-    forward : uint8 array
-        Overwritten.
+    The arguments are as for `locate` and as in `Shard`; all documents are below N. `forward` is overwritten.
     """
     free, last_term, place = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), 0
     for term in range(len(postings_offsets) - 1):
@@ -432,25 +383,7 @@ def transpose(
 def entries(
     forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int
 ) -> tuple[IntArray, Int32Array, Int32Array]:
-    """The entries of documents.
-
-    Parameters
-    ----------
-    forward_offsets, forward : arrays
-        As in `Shard`.
-    documents : shape (n,)
-        Document numbers; -1 for a document without entries.
-    n_terms : int
-        V.
-
-    Returns
-    -------
-    offsets : shape (n + 1,)
-        The entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
-    terms : shape (entries,)
-        Ascending within a document.
-    tf : shape (entries,)
-    """
+    """The entries of documents, of which `n_terms` is a bound; see `Shard.entries`."""
     offsets, size = np.zeros(len(documents) + 1, np.int64), 0
     for document in documents:
         if document >= 0:
