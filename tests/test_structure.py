@@ -25,6 +25,7 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 LEVELS = [
     {"errors"},
     {"notebook", "unknown", "wrong_inputs"},
+    {"progress"},
     {"parallel"},
     {"ranking"},
     {"compilation"},

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Literal, Protocol, TypeVar
 
-from greylag import unknown
+from greylag import progress, unknown
 from greylag.errors import DependencyError, ParameterError
 
 T = TypeVar("T")
@@ -51,12 +51,11 @@ class _Place:
     """Where in the work of a command a map is.
 
     ``keeper`` and ``path`` say where results are kept; ``maps`` counts the maps so far, since the same command makes
-    the same maps in the same order. ``bar`` is the progress line. In a worker, all maps run in the worker's own thread.
+    the same maps in the same order. In a worker, all maps run in the worker's own thread.
     """
 
     keeper: Keeper | None = None
     path: str = ""
-    bar: Any = None
     in_worker: bool = False
     maps: int = 0
 
@@ -154,9 +153,8 @@ def parallel_map(
         total = len(items)
     team = _Team(n_jobs, prefer, alone=place.in_worker, coarse=coarse)
     largest = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
-    return _Map(function, shared, what=what, path=place.number(), place=place, team=team, largest=largest).results(
-        items, total
-    )
+    own = _Map(function, shared, what=what, total=total, path=place.number(), place=place, team=team, largest=largest)
+    return own.results(items)
 
 
 class _Team:
@@ -205,60 +203,55 @@ class _Map:
     shared: tuple[Any, ...]
     _: KW_ONLY
     what: str
+    total: int | None
     path: str
     place: _Place
     team: _Team
     largest: int
     tally: unknown.Tally = field(default_factory=unknown.Tally)
 
-    def results(self, items: Iterable[Any], total: int | None) -> Iterator[Any]:
+    def results(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield the results; see `parallel_map`."""
-        from tqdm import tqdm
-
         size = min(WINDOW * self.team.size, _MAX_WINDOW)
-        chunk = self.largest if total is None else min(self.largest, -(-total // (8 * self.team.size)))
-        outer = self.place.bar
-        bar = tqdm(total=total, desc=self.what, disable=None if outer is None else True, leave=False)
+        chunk = self.largest if self.total is None else min(self.largest, -(-self.total // (8 * self.team.size)))
         numbered = enumerate(items)
-        try:
+        with progress.shown() as share:
             if not self.team.together:
                 for number, item in numbered:
-                    yield self._one(number, item, bar)
-                    self._tell(outer, number, total)
+                    yield self._one(number, item, share)
             else:
                 job = _Job(self.function, local=self.team.threads, folder=self.team.folder)
                 with self.team.parallel(shares=bool(self.shared) or job.apart is not None) as parallel:
                     while window := list(islice(numbered, size)):
-                        yield from self._window(window, max(1, chunk), parallel, job, bar)
-                        self._tell(outer, window[-1][0], total)
-        finally:
-            bar.close()
+                        yield from self._window(window, max(1, chunk), parallel, job, share)
         self.tally.warn(self.what)
 
-    def _one(self, number: int, item: Any, bar: Any) -> Any:
+    def _one(self, number: int, item: Any, share: progress.Share) -> Any:
         """The result of an item, kept or computed in this thread, where the item's own maps keep theirs."""
-        kept = self._load(number)
-        if kept is not None:
-            _skip(bar)
-            return kept.result
-        inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.bar or bar, self.place.in_worker)
-        with _at(inner), unknown.gathered() as tally:
-            done = _Done(number, self.function(item, *self.shared), tally.found)
-        self._save(done)
-        bar.update()
+        done = self._load(number)
+        kept = done is not None
+        if done is None:
+            inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
+            within = progress.at(share.item(self.what, number, self.total))
+            with _at(inner), within, unknown.gathered() as tally:
+                done = _Done(number, self.function(item, *self.shared), tally.found)
+            self._save(done)
+        share.show(self.what, number + 1, self.total, kept=kept)
         return done.result
 
-    def _window(self, window: list[tuple[int, Any]], chunk: int, parallel: Any, job: _Job, bar: Any) -> Iterator[Any]:
+    def _window(
+        self, window: list[tuple[int, Any]], chunk: int, parallel: Any, job: _Job, share: progress.Share
+    ) -> Iterator[Any]:
         """The results of a window, which are kept as they come and yielded in order."""
         from joblib import delayed
 
-        results, missing = {}, []
+        results, missing, first = {}, [], window[0][0]
         for number, item in window:
             if (kept := self._load(number)) is None:
                 missing.append((number, item))
             else:
                 results[number] = kept.result
-                _skip(bar)
+                share.show(self.what, first + len(results), self.total, kept=True)
         parts = [missing[first : first + chunk] for first in range(0, len(missing), chunk)]
         for found, records in parallel(delayed(job)(part, job.apart, *self.shared) for part in parts):
             for record in records:
@@ -266,15 +259,9 @@ class _Map:
             for done in found:
                 self._save(done)
                 results[done.number] = done.result
-                bar.update()
+                share.show(self.what, first + len(results), self.total)
         for number, _ in window:
             yield results.pop(number)
-
-    def _tell(self, outer: Any, number: int, total: int | None) -> None:
-        """Say in the line of the outer map what is being done."""
-        if outer is not None:
-            outer.set_postfix_str(f"{self.what} {number + 1}/{total or '?'}", refresh=False)
-            outer.update(0)
 
     def _key(self, number: int) -> str:
         return f"{self.path}:{self.what}:{number}"
@@ -325,7 +312,7 @@ class _Job:
         if self.function is None:
             self.function = pickle.loads(apart)
         foreign = self.origin != (socket.gethostname(), os.getpid())
-        with _at(_Place(in_worker=True)), _recorded(foreign) as records:
+        with _at(_Place(in_worker=True)), progress.at(progress.HIDDEN), _recorded(foreign) as records:
             done = []
             for number, item in part:
                 with unknown.gathered() as tally:
@@ -412,13 +399,6 @@ def _at(place: _Place) -> Iterator[None]:
 
 def _rebuild(kind: Callable[..., Any], own: dict[str, Any]) -> Any:
     return kind(**own)
-
-
-def _skip(bar: Any) -> None:
-    """Count an item that was done before, without counting it in the estimate of the time left."""
-    if not bar.disable:
-        bar.initial += 1
-        bar.update()
 
 
 def _check_jobs(n_jobs: int | None) -> None:

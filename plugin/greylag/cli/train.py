@@ -24,13 +24,16 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import training
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.cross_validation import cross_validate
+from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe, train_stack
-from greylag.trec import write_run
+from greylag.progress import FEATURES, LEARNING, SEARCH, Steps
+from greylag.ranking import Run
+from greylag.trec import Qrels, write_run
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
 
@@ -109,32 +112,62 @@ def train(
         train_preset(learning.make_recipe(options), index, topics, qrels, run, out, reading, running.jobs)
         return
     preselection = None if preselect is None else MMRPreselection.parse(preselect)
-    learner, specs, parameters = learning.make(), options.specs, options.parameters
-    check_features(out, specs)
-    rankings = search_first(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
-    judgements = reading.qrels(qrels, rankings)
-    extractor = FeatureExtractor(PositionalIndex.from_lucene(index), specs, parameters)
-    data = training.training_data(rankings.rankings, judgements, extractor, n_jobs=running.jobs)
-    provenance: dict[str, Any] = {}
-    if held_out.folds is not None and held_out.out_run is not None:
-        found = cross_validate(
-            rankings,
-            judgements,
-            extractor,
-            learner,
-            preselection=preselection,
-            folds=held_out.folds,
-            n_jobs=running.jobs,
-            tag=next_tag(rankings.tag, "held-out"),
-            data=data,
-            progress=tell,
-        ).run
-        provenance |= validated(rankings, found, judgements, str(Objective.parse(learner.objective)), held_out.folds)
-        write_run(found, held_out.out_run)
-    if preselection is not None:
-        provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
-        data = preselection.select(data)
-    save(training.train(data, learner, n_jobs=running.jobs, provenance=provenance), out)
+    learner = learning.make()
+    check_features(out, options.specs)
+    with Steps(
+        search=SEARCH * (run is None),
+        features=FEATURES,
+        cross_validation=LEARNING * (held_out.folds or 1) - LEARNING,
+        training=LEARNING,
+    ) as steps:
+        steps.begin("search")
+        if run is None:
+            rankings = search_first(index, reading.topics(topics), running.jobs)
+        else:
+            rankings = reading.run(run, topics)
+        judgements = reading.qrels(qrels, rankings)
+        steps.begin("features")
+        extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
+        data = training.training_data(rankings.rankings, judgements, extractor, n_jobs=running.jobs)
+        steps.begin("cross_validation")
+        provenance = held_out_scores(
+            held_out, rankings, judgements, extractor, learner, preselection, data, running.jobs
+        )
+        steps.begin("training")
+        if preselection is not None:
+            provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
+            data = preselection.select(data)
+        model = training.train(data, learner, n_jobs=running.jobs, provenance=provenance)
+    save(model, out)
+
+
+def held_out_scores(
+    held_out: HeldOut,
+    rankings: Run,
+    judgements: Qrels,
+    extractor: FeatureExtractor,
+    learner: Learner,
+    preselection: MMRPreselection | None,
+    data: RankingData,
+    jobs: int,
+) -> dict[str, Any]:
+    """Cross-validate, if that is asked for, write the held-out rankings, and return their scores for the model."""
+    if held_out.folds is None or held_out.out_run is None:
+        return {}
+    found = cross_validate(
+        rankings,
+        judgements,
+        extractor,
+        learner,
+        preselection=preselection,
+        folds=held_out.folds,
+        n_jobs=jobs,
+        tag=next_tag(rankings.tag, "held-out"),
+        data=data,
+        progress=tell,
+    ).run
+    write_run(found, held_out.out_run)
+    return validated(rankings, found, judgements, str(Objective.parse(learner.objective)), held_out.folds)
 
 
 def train_preset(

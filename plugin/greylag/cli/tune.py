@@ -19,6 +19,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Baseline
 from greylag.ltr.tuned_baselines import GRID, BaselineTuning
+from greylag.progress import LEARNING, SEARCH, Steps
 from greylag.trec import write_run
 
 MODELS: dict[str, tuple[Baseline, ...]] = {
@@ -62,17 +63,25 @@ def tune(
     *before, baseline = MODELS[model]
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
     tuning = BaselineTuning(baseline, objective=measure, grid=values, before=tuple(before))
-    rankings = search_first(index, reading.topics(topics), running.jobs) if run is None else reading.run(run, topics)
-    judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
-    scores: dict[str, Any] = {}
-    if held_out.folds is not None and held_out.out_run is not None:
-        tag = next_tag(rankings.tag, f"tuned-{model}")
-        found = tuning.cross_validate(
-            rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=tell
-        ).run
-        scores = validated(rankings, found, judgements, str(tuning.objective), held_out.folds)
-        write_run(found, held_out.out_run)
-    tuned = tuning.fit(rankings, judgements, positions, n_jobs=running.jobs)
+    folds = LEARNING * (held_out.folds or 0)
+    with Steps(search=SEARCH * (run is None), cross_validation=folds, tuning=LEARNING) as steps:
+        steps.begin("search")
+        if run is None:
+            rankings = search_first(index, reading.topics(topics), running.jobs)
+        else:
+            rankings = reading.run(run, topics)
+        judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
+        steps.begin("cross_validation")
+        scores: dict[str, Any] = {}
+        if held_out.folds is not None and held_out.out_run is not None:
+            tag = next_tag(rankings.tag, f"tuned-{model}")
+            found = tuning.cross_validate(
+                rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=tell
+            ).run
+            scores = validated(rankings, found, judgements, str(tuning.objective), held_out.folds)
+            write_run(found, held_out.out_run)
+        steps.begin("tuning")
+        tuned = tuning.fit(rankings, judgements, positions, n_jobs=running.jobs)
     replace(tuned, provenance={**tuned.provenance, **scores}).save(out)
     typer.echo(tuning.summary(tuned))
     for name in tuning.at_ends(tuned):

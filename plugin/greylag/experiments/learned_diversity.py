@@ -31,6 +31,7 @@ from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
 from greylag.ltr.rankers import MRFRanker
 from greylag.parallel import parallel_map
+from greylag.progress import Steps, each
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
@@ -124,21 +125,28 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     """Diversify the MRF model's ranking by each method, and compare each with the MRF model."""
     base, option, subtopics = opened.base, opened.diversify, opened.subtopics
     index, first, n_jobs = opened.collection.index, opened.collection.first, context.n_jobs
-    validated = pipeline.cross_validate(base, opened.collection, context)
-    mrf, sizes = validated.run, {"depth": option.depth, "k": option.k}
-    steps = {
+    sizes = {"depth": option.depth, "k": option.k}
+    stages = {
         "mmr": MMR(index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k),
         "essential-pages": EssentialPages(index, **sizes),
         "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }
-    runs = {first.tag: first, mrf.tag: mrf}
-    runs |= {name: step.run(mrf, n_jobs=n_jobs, tag=name) for name, step in steps.items()}
-    ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
-    for name in settings.systems:
-        make = CandidateMaker(index, parse_system(name), titles=opened.titles)
-        learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
-        runs[name] = Run(tuple(learned[qid] for qid in first), name)
-        context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
+    with Steps(cross_validation=2, diversity=1, learning=3) as steps:
+        steps.begin("cross_validation")
+        validated = pipeline.cross_validate(base, opened.collection, context)
+        mrf = validated.run
+        steps.begin("diversity")
+        runs = {first.tag: first, mrf.tag: mrf}
+        runs |= {
+            name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in each([*stages.items()], "diversifiers")
+        }
+        ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
+        steps.begin("learning")
+        for name in each(settings.systems, "systems"):
+            make = CandidateMaker(index, parse_system(name), titles=opened.titles)
+            learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
+            runs[name] = Run(tuple(learned[qid] for qid in first), name)
+            context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
     measures = [*dict.fromkeys([*option.measures, f"subtopic-loss@{settings.k}"])]
     scores = {
         "relevance": {name: evaluate(run, opened.collection.qrels, base.measures) for name, run in runs.items()},

@@ -23,6 +23,7 @@ from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.choices import Confidence, Graph
 from greylag.manifold.stage import ManifoldRanker
+from greylag.progress import Steps, each
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
@@ -83,15 +84,20 @@ def open_pipeline(settings: Settings, context: Context) -> tuple[pipeline.Settin
 def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], context: Context) -> Outcome:
     """Rerank both baselines with every graph and confidence, and compare each result with its baseline."""
     base, collection = opened
-    validated = pipeline.cross_validate(base, collection, context)
-    baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
     tuned = []
-    for baseline, graph, confidence in product(baselines, settings.graphs, settings.confidences):
-        stage = ManifoldRanker(
-            index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
-        )
-        tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
-        context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
+    with Steps(cross_validation=1, tuning=1) as steps:
+        steps.begin("cross_validation")
+        validated = pipeline.cross_validate(base, collection, context)
+        baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
+        steps.begin("tuning")
+        for baseline, graph, confidence in each(
+            [*product(baselines, settings.graphs, settings.confidences)], "manifold stages"
+        ):
+            stage = ManifoldRanker(
+                index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
+            )
+            tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
+            context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
     scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
     tables = [alpha_table(tuned), *(baseline_table(baseline.tag, scores, tuned) for baseline in baselines)]
@@ -124,7 +130,7 @@ def tune(
 ) -> Tuned:
     """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"
-    runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in alphas}
+    runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in each(alphas, "alphas")}
     scores = {alpha: evaluate(ranked, qrels, ["AP"]) for alpha, ranked in runs.items()}
     chosen: list[float] = []
     rankings: dict[str, Ranking] = {}

@@ -22,6 +22,7 @@ from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import training_data
+from greylag.progress import FEATURES, LEARNING, Steps, each
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\
@@ -63,23 +64,27 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     """Train with each preselection, and compare scores and times with those of the whole pool."""
     training, first = settings.training, opened.first
     extractor = settings.features.extractor(opened.index)
-    data = training_data(first.rankings, opened.qrels, extractor, n_jobs=context.n_jobs)
-    warm_up(data)
+    tried = (None, *map(MMRPreselection.parse, settings.preselect))
     trials: dict[str, CrossValidation] = {}
-    for preselection in (None, *map(MMRPreselection.parse, settings.preselect)):
-        name = WHOLE if preselection is None else str(preselection)
-        trials[name] = cross_validate(
-            first,
-            opened.qrels,
-            extractor,
-            training.learner,
-            preselection=preselection,
-            folds=training.folds,
-            seed=training.seed,
-            n_jobs=context.n_jobs,
-            data=data,
-        )
-        context.progress(f"{name}: {training.folds} models in {sum(seconds(trials[name]).values()):.1f} s")
+    with Steps(features=FEATURES, trials=LEARNING * training.folds * len(tried)) as steps:
+        steps.begin("features")
+        data = training_data(first.rankings, opened.qrels, extractor, n_jobs=context.n_jobs)
+        warm_up(data)
+        steps.begin("trials")
+        for preselection in each(tried, "preselections"):
+            name = WHOLE if preselection is None else str(preselection)
+            trials[name] = cross_validate(
+                first,
+                opened.qrels,
+                extractor,
+                training.learner,
+                preselection=preselection,
+                folds=training.folds,
+                seed=training.seed,
+                n_jobs=context.n_jobs,
+                data=data,
+            )
+            context.progress(f"{name}: {training.folds} models in {sum(seconds(trials[name]).values()):.1f} s")
     runs = {first.tag: first, **{name: trial.run for name, trial in trials.items()}}
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)

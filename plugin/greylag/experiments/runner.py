@@ -37,6 +37,7 @@ from greylag.experiments.tables import as_text
 from greylag.features.named_files import followed
 from greylag.files import write_text
 from greylag.folders import alone
+from greylag.progress import Steps
 from greylag.stamps import file_stamps
 from greylag.trec.runs import write_run
 from greylag.work_log import resuming
@@ -113,8 +114,11 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     _check_free(out, [FINISHED, RESULTS])
     if study.figures:
         check_dependencies()
-    with resuming(out / WORK, lambda: key):
-        outcome = study.run(settings, study.open(settings, context), context)
+    with resuming(out / WORK, lambda: key), Steps(opening=1, study=9) as steps:
+        steps.begin("opening")
+        opened = study.open(settings, context)
+        steps.begin("study")
+        outcome = study.run(settings, opened, context)
     files = outcome_files(outcome, settings)
     earlier_files = _own_files(out)
     _check_free(out, files)

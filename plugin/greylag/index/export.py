@@ -16,6 +16,7 @@ from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, 
 from greylag.index.arrays import DTYPES, join, offsets, ranges
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.progress import shown
 
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
@@ -85,8 +86,6 @@ def _write_docids(source: LuceneIndex, writer: Writer) -> None:
 
 def _write_postings(source: LuceneIndex, writer: Writer) -> None:
     """Write the postings block by block, turning counts into cumulative offsets."""
-    from tqdm import tqdm
-
     totals = {"term_offsets": 0, "postings_offsets": 0}
     place, width = 0, document_bytes(len(writer.read("docid_order")))
 
@@ -97,7 +96,8 @@ def _write_postings(source: LuceneIndex, writer: Writer) -> None:
 
     for name in totals:
         writer.append(name, [0])
-    with tqdm(total=source.statistics().tokens, desc="exporting positions", unit="token", disable=None) as bar:
+    done, tokens = 0, source.statistics().tokens
+    with shown() as share:
         for block in source.postings_blocks():
             stream, places = encode_positions(totals["postings_offsets"], place, block.tfs, block.positions)
             place += len(stream)
@@ -108,7 +108,8 @@ def _write_postings(source: LuceneIndex, writer: Writer) -> None:
             writer.append("postings_docs", encode_documents(block.docs, width))
             writer.append("positions", stream)
             writer.append("block_places", places)
-            bar.update(len(block.positions))
+            done += len(block.positions)
+            share.show("exporting tokens", done, tokens)
 
 
 def _write_forward(writer: Writer) -> None:

@@ -19,6 +19,7 @@ from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.training import train, training_data
 from greylag.parallel import parallel_map
+from greylag.progress import FEATURES, LEARNING, RANKING, Steps
 from greylag.ranking import Ranking, Run, run_step
 
 Folds = Sequence[Sequence[str]]
@@ -99,9 +100,7 @@ def cross_validate(
     """
     first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
     parts = split_folds(list(first), folds, seed)
-    if data is None:
-        data = training_data(first.rankings, qrels, extractor, n_jobs=n_jobs)
-    elif (data.specs, data.origin) != (extractor.specs, extractor.origin):
+    if data is not None and (data.specs, data.origin) != (extractor.specs, extractor.origin):
         raise ParameterError("data was not extracted by this extractor: omit it, or pass the extractor that made it")
     work = partial(
         _train_fold,
@@ -112,13 +111,20 @@ def cross_validate(
         n_jobs=n_jobs,
     )
     found = []
-    for fold in parallel_map(work, [*enumerate(parts, 1)], data, what="folds", n_jobs=n_jobs, coarse=True):
-        found.append(fold)
-        if progress is not None:
-            progress(_summary(len(found), fold.model, fold.queries))
-    rankers = [MRFRanker(fold.model, extractor.index) for fold in found]
+    with Steps(features=FEATURES * (data is None), folds=LEARNING * (folds - 1), ranking=RANKING) as steps:
+        if data is None:
+            steps.begin("features")
+            data = training_data(first.rankings, qrels, extractor, n_jobs=n_jobs)
+        steps.begin("folds")
+        for fold in parallel_map(work, [*enumerate(parts, 1)], data, what="folds", n_jobs=n_jobs, coarse=True):
+            found.append(fold)
+            if progress is not None:
+                progress(_summary(len(found), fold.model, fold.queries))
+        steps.begin("ranking")
+        rankers = [MRFRanker(fold.model, extractor.index) for fold in found]
+        ranked = rerank_by_fold(rankers, parts, first, n_jobs=n_jobs, tag=tag)
     return CrossValidation(
-        rerank_by_fold(rankers, parts, first, n_jobs=n_jobs, tag=tag),
+        ranked,
         tuple(fold.model for fold in found),
         tuple(map(tuple, parts)),
         tuple(fold.selecting for fold in found),

@@ -16,6 +16,7 @@ from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from greylag.parallel import thread_count
+from greylag.progress import reached
 from greylag.ranking import FloatArray
 
 
@@ -74,6 +75,7 @@ class GreedySelection:
         value = 0.0
         with Parallel(thread_count(n_jobs), backend="threading") as parallel:
             while len(columns) < self.max_features:
+                reached("features selected", len(columns), self.max_features)
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.specs)) if column not in columns]
                 directions = [data.columns[column] for column in candidates]

@@ -30,6 +30,7 @@ from greylag.ltr.rm3 import PARTS, RM3
 from greylag.ltr.training import selected_model, useful_features
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.parallel import rebuilt
+from greylag.progress import FEATURES, LEARNING, Steps, each
 from greylag.ranking import FloatArray, Ranking
 
 T = TypeVar("T")
@@ -174,7 +175,7 @@ class StackCandidates:
         bm25 = self._best(baselines.BM25, parameter_grid(grid, ("k1", "b"), base), qids)
         smoothed = self._best(baselines.LM, parameter_grid(grid, ("mu",), base), qids)
         best, tuned = -np.inf, Tuned(bm25, 1.0)
-        for own in parameter_grid(grid, ("fb_docs", "fb_terms"), bm25):
+        for own in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
             data = self._feedback(own).select_queries(qids)
             for weight in grid["original_weight"]:
                 scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]
@@ -303,5 +304,10 @@ def train_stack(
     judged = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
     candidates = StackCandidates(recipe, judged, qrels, index, n_jobs)
     qids = [ranking.qid for ranking in judged]
-    tuned = candidates.tune(qids)
-    return fit_stack(recipe, tuned, candidates.training(tuned, qids), {"preset": "stack"}, n_jobs=n_jobs)
+    with Steps(tuning=LEARNING, features=FEATURES, training=LEARNING) as steps:
+        steps.begin("tuning")
+        tuned = candidates.tune(qids)
+        steps.begin("features")
+        training = candidates.training(tuned, qids)
+        steps.begin("training")
+        return fit_stack(recipe, tuned, training, {"preset": "stack"}, n_jobs=n_jobs)

@@ -21,6 +21,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID as STACK_GRID
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.parallel import parallel_map
+from greylag.progress import FEATURES, LEARNING, RANKING, Steps, each
 from greylag.ranking import Ranking, Run
 
 _DEFAULTS = FeatureParameters()
@@ -136,12 +137,15 @@ class BaselineTuning:
         work = partial(self._fit_fold, first=tuple(first), counted=counted, index=index, n_jobs=n_jobs)
         items = [({"fold": number, "folds": folds, "seed": seed}, test) for number, test in enumerate(parts, 1)]
         models, seconds = [], []
-        for model, spent in parallel_map(work, items, what="folds", n_jobs=n_jobs, coarse=True):
-            models.append(model)
-            seconds.append(spent)
-            if progress is not None:
-                progress(f"fold {len(models)}: {self.summary(model)}")
-        run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
+        with Steps(folds=FEATURES + LEARNING * (folds - 1), ranking=RANKING) as steps:
+            steps.begin("folds")
+            for model, spent in parallel_map(work, items, what="folds", n_jobs=n_jobs, coarse=True):
+                models.append(model)
+                seconds.append(spent)
+                if progress is not None:
+                    progress(f"fold {len(models)}: {self.summary(model)}")
+            steps.begin("ranking")
+            run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
         return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), (0.0,) * folds, tuple(seconds))
 
     def summary(self, model: LinearModel) -> str:
@@ -189,7 +193,7 @@ class BaselineTuning:
         provenance: Mapping[str, Any] | None = None,
     ) -> LinearModel:
         objective, parameters = Objective.parse(self.objective), self.base
-        for step, rankings in zip(self._steps, counted, strict=True):
+        for step, rankings in each([*zip(self._steps, counted, strict=True)], "baselines"):
             settings = parameter_grid(self.grid, step.tuned, parameters)
             best = tune_on_data(step, settings, rankings.data, qids, objective, n_jobs=n_jobs)
             parameters = best.parameters

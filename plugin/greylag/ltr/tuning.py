@@ -22,6 +22,7 @@ from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.objectives import Objective
 from greylag.parallel import parallel_map
+from greylag.progress import each
 from greylag.ranking import FloatArray
 
 Grid = Mapping[str, Sequence[Any]]
@@ -145,7 +146,10 @@ def choose_learner(
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     """
-    means = [held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs) for learner in learners]
+    means = [
+        held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs)
+        for learner in each(learners, "learners")
+    ]
     best = max(range(len(learners)), key=lambda i: max(means[i]))
     chosen = replace(learners[best], max_features=1 + int(np.argmax(means[best])))
     return Choice(chosen, tuple(tuple(curve.tolist()) for curve in means))

@@ -20,6 +20,7 @@ from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
+from greylag.progress import shown
 
 _OWN_FILE = re.compile(rf"{re.escape(MARK)}|segments_\w+|_\w+\.\w+|write\.lock")  # the mark, and Lucene's
 _log = logging.getLogger("greylag")
@@ -198,8 +199,6 @@ def _run_indexer(docs: Path, laid_out: Path, index: Path, collection: str, threa
 
 def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> None:
     """Run `work` in a thread, so that progress is shown and Ctrl-C stops Java at once."""
-    from tqdm import tqdm
-
     failures: list[Exception] = []
     java_threads: list[Any] = []
     java_thread = java_class("java.lang.Thread")
@@ -219,10 +218,9 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
     thread = threading.Thread(target=target, name="indexing", daemon=True)
     thread.start()
     try:
-        with tqdm(desc="indexing", unit="document", disable=None) as bar:
+        with shown() as share:
             while not finished.wait(0.1):
-                bar.update(done() - bar.n)
-            bar.update(done() - bar.n)
+                share.show("indexing documents", done())
     except KeyboardInterrupt:
         _interrupt(java_threads)
         thread.join(5)

@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.files import gzip_limit, is_name
 from greylag.json_files import parse_json
+from greylag.progress import shown
 from greylag.stamps import file_stamp
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
@@ -210,12 +211,12 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
     """Write the documents as JSON lines; return their number."""
-    from tqdm import tqdm
-
     count = 0
     with ExitStack() as stack:
+        share = stack.enter_context(shown())
         files = [stack.enter_context((folder / f"{part}.jsonl").open("w", encoding="utf-8")) for part in range(parts)]
-        for docid, contents in tqdm(documents, desc="reading", unit="document", disable=None):
+        for docid, contents in documents:
+            share.show("reading documents", count)
             files[count % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
             count += 1
     return count

@@ -20,7 +20,7 @@ from typing import Any
 from greylag import FeatureParameters, ParameterError, Run, parallel_map
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
+from greylag.ltr import LinearModel, MRFRanker, Tuned, rerank_by_fold, split_folds
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.report import comparison_table, retraining_table, score_table, sections
@@ -108,23 +108,34 @@ def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
     """The models of every system, one for each fold, and what each fold learned."""
-    with context.timed("tuning hand-picked models"):
-        tuned = learning.tune_baselines(experiment, folds, context.progress)
+    with context.steps(tuning=1, learning=4) as steps:
+        steps.begin("tuning")
+        with context.timed("tuning hand-picked models"):
+            tuned = learning.tune_baselines(experiment, folds, context)
+        steps.begin("learning")
+        learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
     models = {
         model.name: [
             learning.baseline_model(experiment, model, *own) for own in zip(tuned[model.name], folds, strict=True)
         ]
         for model in learning.BASELINES
     }
-    parts = [(fold, around.parameters) for fold, around in zip(folds, tuned[learning.RM3.name], strict=True)]
+    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
+    return models, learned
+
+
+def learn_folds(
+    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[Tuned], context: Context
+) -> list[learning.Learned]:
+    """What each fold learns, with the parameters of its tuned RM3."""
+    parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
     work = parallel_map(_learn, parts, experiment, what="folds", n_jobs=context.n_jobs, coarse=True)
     learned: list[learning.Learned] = []
     for fold in folds:
         with context.timed(f"learning, fold {fold.number}"):
             learned.append(next(work))
         context.progress(f"fold {fold.number}: {', '.join(map(str, learned[-1].models[learning.SELECTED].features))}")
-    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
-    return models, learned
+    return learned
 
 
 def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.Experiment) -> learning.Learned:
