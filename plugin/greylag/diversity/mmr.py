@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix, issparse
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
+from greylag.index.renumber import drop_empty_columns
 from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
 from greylag.vectors.protocol import Vectors, vectors_of
 
@@ -90,10 +91,7 @@ class MarginalRelevance:
     """
 
     def __init__(self, relevance: FloatArray, vectors: csr_matrix, relevance_weight: float) -> None:
-        self._rows = vectors
-        if vectors.shape[1] > vectors.nnz:  # renumber the columns that are not empty
-            used, columns = np.unique(vectors.indices, return_inverse=True)
-            self._rows = csr_matrix((vectors.data, columns, vectors.indptr), shape=(len(relevance), len(used)))
+        self._rows = drop_empty_columns(vectors) if vectors.shape[1] > vectors.nnz else vectors
         self._columns = self._rows.tocsc()
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight

@@ -395,11 +395,11 @@ def entries(
     n = 0
     for i, document in enumerate(documents):
         if document >= 0:
-            term, place, own = np.int64(0), forward_offsets[document], forward[: forward_offsets[document + 1]]
-            while place < len(own):
-                difference, tf, place = _read_pair(own, place)
+            term, place, end = np.int64(0), forward_offsets[document], forward_offsets[document + 1]
+            while place < end:
+                difference, tf, place = _read_pair(forward, place)
                 term += difference
-                if term >= n_terms or tf >= 1 << 31:
+                if term >= n_terms or tf >= 1 << 31 or place > end:
                     raise CollectionError(DAMAGED)
                 terms[n], frequencies[n] = term, tf
                 n += 1
@@ -415,10 +415,12 @@ def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, docu
         begin, end = forward_offsets[document], forward_offsets[document + 1]
         if begin < 0 or end < begin or end > len(forward):
             raise CollectionError(DAMAGED)
-        term, t, place, own = np.int64(0), 0, begin, forward[:end]
+        term, t, place = np.int64(0), 0, begin
         while place < end and t < len(terms):
-            difference, tf, place = _read_pair(own, place)
+            difference, tf, place = _read_pair(forward, place)
             term += difference
+            if place > end:
+                raise CollectionError(DAMAGED)
             while t < len(terms) and terms[t] < term:
                 t += 1
             if t < len(terms) and terms[t] == term:

@@ -7,13 +7,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse, vstack
+from scipy.sparse import issparse, vstack
 
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
+from greylag.index.renumber import drop_empty_columns
 from greylag.manifold.choices import Confidence, Graph
 from greylag.manifold.graph import Affinity, affinity_graph
-from greylag.manifold.ranking import manifold_ranking, rank
+from greylag.manifold.ranking import manifold_ranking, solve
 from greylag.ranking import FloatArray, Ranking, Stage, rerank_known, unit_range
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
@@ -114,7 +115,7 @@ class ManifoldRanker(Stage):
                 "negative: use affinity='rbf'"
             )
         W = affinity_graph(points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity])
-        f = rank(W, np.concatenate([[1.0], y]), alpha=self.alpha, solver="cg")
+        f = solve(W, np.concatenate([[1.0], y]), self.alpha, 0.5, "cg")
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
         others = -np.arange(1.0, len(ranking) - n + 1)
         scores = np.concatenate([first.scores, others])
@@ -136,7 +137,4 @@ class ManifoldRanker(Stage):
         query, documents = self._vectors.query(top.qid, top.query), self._vectors.documents(docids)
         if not issparse(documents):
             return unit_rows(np.concatenate([query, documents]))
-        points = vstack([query, documents], format="csr")
-        used, columns = np.unique(points.indices, return_inverse=True)
-        shape = points.shape[0], max(1, len(used))  # points need a coordinate even without terms
-        return csr_matrix((points.data, columns, points.indptr), shape=shape)
+        return drop_empty_columns(vstack([query, documents], format="csr"))
