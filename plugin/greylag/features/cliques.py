@@ -23,6 +23,7 @@ CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
 NARROWEST = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
+_SHORT = 6  # terms of a query whose cliques are kept
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
@@ -86,9 +87,19 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
     """The cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
     if sets == (("FI", "expansion"),):
         rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
-    else:
+    elif len(query.terms) > _SHORT:
         rows, multiplicity = distinct_cliques(query.terms, sets, max_size, ordered=ordered)
+    else:
+        rows, multiplicity = _short_cliques(tuple(query.terms.tolist()), sets, max_size, ordered=ordered)
     return QueryCliques(rows, multiplicity, np.where(rows == ABSENT, FILLER, query.vocabulary[rows]))
+
+
+@lru_cache(maxsize=1024)
+def _short_cliques(
+    terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
+) -> tuple[IntArray, FloatArray]:
+    """`distinct_cliques` for a short query; many of them have the same places."""
+    return distinct_cliques(np.array(terms, dtype=np.int64), sets, max_size, ordered=ordered)
 
 
 def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int = 3) -> list[Clique]:

@@ -126,8 +126,12 @@ class FeatureExtractor:
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have features of their own, shape (len(docids),): all if no feature needs the index."""
+        return self._numbers(docids) >= 0
+
+    def _numbers(self, docids: Sequence[str]) -> IntArray:
+        """The documents' numbers in the index, -1 for one that it lacks; 0 if no feature needs the index."""
         needed = any(base.needs_index for base in self._bases)
-        return self.index.knows(docids) if needed else np.ones(len(docids), dtype=bool)
+        return self.index.documents(docids) if needed else np.zeros(len(docids), dtype=np.int64)
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute the features of the ranking's documents, shape (documents, features), in ranking order.
@@ -195,15 +199,15 @@ class FeatureExtractor:
         return out
 
     def _count(self, ranking: Ranking) -> FeatureCounts:
-        known = self.knows(ranking.docids)
+        numbers = self._numbers(ranking.docids)
+        known = numbers >= 0
         if not known.all():
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
             unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
-            ranking = ranking.select(known)
+            ranking, numbers = ranking.select(known), numbers[known]
         lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
         groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
-            numbers = self.index.documents(ranking.docids)
             lengths, groups = self.index.document_lengths[numbers], self._count_groups(ranking, numbers)
         for place, column in enumerate(self._fixed if len(ranking) else ()):
             of_index = column in self._priors

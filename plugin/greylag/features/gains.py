@@ -52,11 +52,15 @@ def set_absent(
         The documents' parts.
     sets, sources, out : as in `add_gains`
     """
+    functions, constant, factor = np.empty(len(sets), np.int64), np.empty(len(sets)), np.empty(len(sets))
+    for u in range(len(sets)):
+        functions[u] = sources[u] // n_windows
     for q in range(len(offsets) - 1):
+        for u in range(len(sets)):
+            constant[u], factor[u] = of_cliques[q, sets[u], sources[u]], totals[q, sets[u]]
         for d in range(offsets[q], offsets[q + 1]):
             for u in range(len(sets)):
-                document = of_documents[d, sources[u] // n_windows]
-                out[d, u] = of_cliques[q, sets[u], sources[u]] + totals[q, sets[u]] * document
+                out[d, u] = constant[u] + factor[u] * of_documents[d, np.uint64(functions[u])]
 
 
 @_jit
@@ -91,7 +95,7 @@ def add_gains(
     """
     n_widths = len(widths)
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
-    once_in = np.empty_like(document_values)
+    once_in, functions = np.empty_like(document_values), np.arange(clique_values.shape[1]) // n_widths
     features, used = np.empty(len(sets), np.int64), np.empty(clique_values.shape[1], np.int64)
     seen = np.full(clique_values.shape[1], -1, np.int64)  # the last clique with a value in this column
     for d in range(len(out)):
@@ -113,7 +117,7 @@ def add_gains(
         for i in range(offsets[c], offsets[c + 1]):
             d, code = rows[i], codes[i]
             for s in used[:n_used]:
-                f, w = s // n_widths, s % n_widths
+                f, w = functions[s], s - functions[s] * n_widths  # a division would take longer than the rest
                 if code >= 0:
                     values[s] = once[s] * once_in[d, f] if code <= widths[w] else 0.0
                 else:

@@ -8,6 +8,7 @@ from strings, without a JVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -177,6 +178,8 @@ class PositionalIndex:
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
         cache = self._cached_documents
+        with suppress(KeyError):  # all are known, as a rule
+            return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
         numbers = [cache.get(docid) for docid in docids]
         if new := [docid for docid, number in zip(docids, numbers, strict=True) if number is None]:
             numbers_of_new = self.tables.documents([docid.encode() for docid in new]).tolist()
