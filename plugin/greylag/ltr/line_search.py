@@ -333,10 +333,9 @@ def _divide(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
 
 
 def _discounts(problem: Problem) -> FloatArray:
-    """What H has as factor at each rank up to the cut-off; 0 at rank 0."""
-    finite = np.isfinite(problem.divisor)
-    finite[0] = True
-    return 1.0 / problem.divisor[finite]
+    """What H has as factor at each rank up to one beyond the cut-off; 0 at rank 0."""
+    finite = np.append(np.inf, problem.divisor[np.isfinite(problem.divisor)])
+    return 1.0 / np.append(finite, np.inf)
 
 
 def _points(lines: Any, ends: FloatArray) -> FloatArray:

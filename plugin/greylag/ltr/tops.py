@@ -48,8 +48,8 @@ def survey(
         Whether only the first relevant document counts.
     cascade : bool
         Whether Q is of interest; see `greylag.ltr.kernels`.
-    discount : float array, shape (depth + 1,)
-        What H has as factor at each rank; 0 at rank 0.
+    discount : float array, shape (depth + 2,)
+        What H has as factor at each rank, from 0 on; 0 at rank 0 and beyond the cut-off.
     lines : tuple
         See `greylag.ltr.kernels`.
     gains : float array, shape (n,)
@@ -219,13 +219,12 @@ def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, 
 
 
 @_jit
-def _value(cascade: bool, discount: FloatArray, gains: FloatArray) -> float:
-    """The measure of a ranking."""
-    value, reach = 0.0, 1.0
-    for i in range(len(gains)):
-        value += gains[i] * reach * discount[i + 1]
-        reach *= 1.0 - gains[i] if cascade else 1.0
-    return value
+def _reach(cascade: bool, gains: FloatArray, i: int) -> float:
+    """Q of the document at place i."""
+    reach = 1.0
+    for j in range(i if cascade else 0):
+        reach *= 1.0 - gains[j]
+    return reach
 
 
 @_jit
@@ -238,10 +237,12 @@ def _follow_top(
     Where a document passes another one, it has the greater slope. So the same two are never exchanged back at the same
     x, however crossings are rounded, and the loop ends.
     """
-    k = min(len(discount) - 1, docs.shape[1])
+    k = min(len(discount) - 2, docs.shape[1])
     _sort_top(docs, k, span[0], times)
-    top, last = docs[GAIN, :k], k - 1
-    state[:] = start = _value(cascade, discount, top)
+    gains, last, start = docs[GAIN], k - 1, 0.0
+    for i in range(k):
+        start += gains[i] * _reach(cascade, gains, i) * discount[i + 1]
+    state[:] = start
     passes = np.empty(k)
     for i in range(last):
         passes[i] = _passing(docs, i, i + 1)
@@ -256,17 +257,17 @@ def _follow_top(
         while True:
             if not known:
                 (challenger, passes[last]), known = _challenger(docs, last, k, end, now, times), True
-            i = 0
+            i, x = 0, passes[0]
             for j in range(1, k):
-                i = j if passes[j] < passes[i] else i
-            if not passes[i] < stop:
+                i, x = (j, passes[j]) if passes[j] < x else (i, x)
+            if not x < stop:
                 break
-            now = max(now, passes[i])
-            lower = i + 1 if i < last else challenger
-            changes = docs[GAIN, i] != docs[GAIN, lower]
+            now, lower = max(now, x), i + 1 if i < last else challenger
+            change = (gains[lower] - gains[i]) * (discount[i + 1] - discount[i + 2])
+            if change != 0.0:
+                value = state[VALUE] + change * _reach(cascade, gains, i)
+                bucket = _enter(now, value, weight, bucket, axis, state, table)
             _exchange(docs, i, lower)
-            if changes:
-                bucket = _enter(now, _value(cascade, discount, top), weight, bucket, axis, state, table)
             if i > 0:
                 passes[i - 1] = _passing(docs, i - 1, i)
             if i < last:
