@@ -47,7 +47,10 @@ BIN = 512  # swaps of a bin, on average
 ROUGH = 2  # surveys of some queries, which tell where buckets should be narrow
 SHARE, MANY = 6, 300  # every `SHARE`-th query, or fewer if these are more than `MANY`
 CAUTION = 0.4  # as the measure differs between these queries and all
-SAMPLE = 1 << 14  # pairs whose crossings tell the scale of the x axis, and how to divide it
+SAMPLE, EVERY = (
+    1 << 14,
+    256,
+)  # pairs, at most and one of so many, whose crossings tell the scale of the x axis, and how to divide it
 CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
 
 
@@ -71,21 +74,27 @@ class Problem(NamedTuple):
         The data's.
     gains : float array, shape (n,)
         By row.
+    sorted_gains : float array, shape (n,)
+        In the order of `rows`.
     weights : float array, shape (q,)
         The objective's normalisers, divided by q.
     rows : int array, shape (n,)
         The rows by query, the relevant ones of each query first.
     relevant_offsets : int array, shape (q + 1,)
         Numbers the relevant rows, by query.
+    sample : int array, shape (2, m)
+        The rows of a sample of pairs of a relevant document and another one of its query.
     """
 
     code: int
     divisor: FloatArray
     offsets: IntArray
     gains: FloatArray
+    sorted_gains: FloatArray
     weights: FloatArray
     rows: IntArray
     relevant_offsets: IntArray
+    sample: IntArray
 
     @property
     def pairs(self) -> int:
@@ -144,21 +153,37 @@ def prepare(data: RankingData, objective: Objective) -> Problem:
     gains = objective.gains(data)
     query = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets))
     relevant = np.bincount(query[gains > 0], minlength=len(data.qids))
+    rows, relevant_offsets = np.lexsort((gains <= 0, query)), np.concatenate([[0], np.cumsum(relevant)])
     return Problem(
         code=objective.code,
         divisor=objective.divisors(data),
         offsets=data.offsets,
         gains=gains,
+        sorted_gains=gains[rows],
         weights=objective.normalisers(data) / len(data.qids),
-        rows=np.lexsort((gains <= 0, query)),
-        relevant_offsets=np.concatenate([[0], np.cumsum(relevant)]),
+        rows=rows,
+        relevant_offsets=relevant_offsets,
+        sample=_sample(rows, data.offsets, relevant_offsets),
     )
+
+
+def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> IntArray:
+    """The rows of a sample of pairs of a relevant document and another one of its query."""
+    sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
+    queries = np.flatnonzero(relevant)
+    query = (
+        queries[rng.integers(len(queries), size=min(SAMPLE, int(sizes @ relevant) // EVERY))]
+        if len(queries)
+        else queries
+    )
+    return rows[offsets[query] + np.stack([rng.integers(relevant[query]), rng.integers(sizes[query])])]
 
 
 def mean(problem: Problem, scores: FloatArray) -> float:
     """The mean of the measure when documents are ranked by `scores`."""
-    code, divisor, offsets, gains, weights = problem[:5]
-    return float(kernels.evaluate(code, divisor, offsets, scores, gains, weights).sum())
+    return float(
+        kernels.evaluate(problem.code, problem.divisor, problem.offsets, scores, problem.gains, problem.weights).sum()
+    )
 
 
 def line_search(
@@ -197,7 +222,7 @@ def line_search(
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
-    crossings = _sample(problem, scores, direction)
+    crossings = _crossings(problem, scores, direction)
     scale = float(2.0 ** np.round(np.log2(np.median(np.abs(crossings))))) if len(crossings) else 1.0
     crossings /= scale
     whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
@@ -222,13 +247,9 @@ def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: f
     return scores[rows], scale * direction[rows], rows, problem.offsets, problem.relevant_offsets
 
 
-def _sample(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
-    """The crossings of a sample of pairs, sorted."""
-    queries = np.flatnonzero(np.diff(problem.relevant_offsets))
-    rng = np.random.default_rng(0)
-    query = queries[rng.integers(len(queries), size=min(SAMPLE, problem.pairs // 64))] if len(queries) else queries
-    a = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.relevant_offsets)[query])]
-    d = problem.rows[problem.offsets[query] + rng.integers(np.diff(problem.offsets)[query])]
+def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
+    """The crossings of the sample of pairs, sorted."""
+    a, d = problem.sample
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
     return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
@@ -276,20 +297,19 @@ def _ends(cuts: IntArray) -> FloatArray:
 
 def _slots(cuts: IntArray) -> Any:
     """The slot of each cell, as `greylag.ltr.kernels` numbers them."""
-    bucket = np.repeat(np.arange(len(cuts) + 1, dtype=np.uint8), np.diff(cuts, prepend=0, append=2 * CELLS))
+    bucket = np.repeat(np.arange(0, 2 * len(cuts) + 2, 2, dtype=np.uint8), np.diff(cuts, prepend=0, append=2 * CELLS))
     never = 2 * (len(cuts) + 1)
     slots = np.empty((2, 2, kernels.SIGN), dtype=np.uint8)  # by the signs of the slope and of x
-    for down in (0, 1):
-        slots[down, 0, :CELLS] = 2 * bucket[CELLS:] + 1 - down
-        slots[down, 1, :CELLS] = 2 * bucket[CELLS - 1 :: -1] + 1 - down
-        slots[down, 0, CELLS:], slots[down, 1, CELLS:] = never + 1 - down, never + down
+    slots[1, 0, :CELLS], slots[1, 1, :CELLS] = bucket[CELLS:], bucket[CELLS - 1 :: -1]
+    slots[1, 0, CELLS:], slots[1, 1, CELLS:] = never, never + 1
+    np.bitwise_xor(slots[1], 1, out=slots[0])
     slots[:, :, (255 << kernels.CELL_BITS) + 1 :] = never + 2  # 0 / 0
     return slots.ravel()
 
 
 def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride: int) -> Survey:
     start, change, slack, numbers = kernels.survey(
-        problem.code, problem.divisor, lines, problem.gains[problem.rows], problem.weights, _slots(cuts),
+        problem.code, problem.divisor, lines, problem.sorted_gains, problem.weights, _slots(cuts),
         len(cuts) + 1, stride,
     )  # fmt: skip
     values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
@@ -321,7 +341,7 @@ def _divide(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
             inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
             values, bounds = tops.survey(
                 problem.code == kernels.RR, problem.code == kernels.ERR, _discounts(problem), lines,
-                problem.gains[problem.rows], problem.weights, span, number,
+                problem.sorted_gains, problem.weights, span, number,
             )  # fmt: skip
             found = found._replace(
                 ends=np.concatenate([found.ends[: start + 1], inner, found.ends[stop:]]),
@@ -387,7 +407,7 @@ def _sweep(
     best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
     """`best`, or the best interval that begins within a run of buckets."""
-    code, gains = problem.code, problem.gains[problem.rows]
+    code, gains = problem.code, problem.sorted_gains
     ends = found.ends[run.start], found.ends[run.stop]
     points = _points(lines, np.array([ends[0] - swaps.NEAR * abs(ends[0]), ends[1] + swaps.NEAR * abs(ends[1])]))
     state, steps, events = swaps.collect(

@@ -64,8 +64,9 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
         if m + relevant * n > len(steps):
             steps, events = _longer(steps, most * longest), _longer(events, most * longest)
         s, v, rows = lines[0][first : first + n], lines[1][first : first + n], lines[2][first : first + n]
-        margins = _project(s, v, points[0], y[0]), _project(s, v, points[1], y[1])
-        distance, scale = _approach(s, v, points) + 4.0 * margins[0], _scale(y[0, :n])
+        extents = _extent(s), _extent(v)
+        margins = _project(s, v, points[0], extents, y[0]), _project(s, v, points[1], extents, y[1])
+        distance, scale = _approach(extents, points) + 4.0 * margins[0], _scale(extents, points[0], n)
         for start, stop in ((0, relevant), (relevant, n)):
             bins, fellow = _bin(y, start, stop, scale, order, binned), start == 0
             for a in range(relevant):
@@ -151,15 +152,26 @@ def _flag(left: Any, right: Any, above0: float, above1: float, below0: float, be
         flags[d] = np.uint8(not apart)
 
 
+@compiled(error_model="numpy", fastmath={"nnan", "nsz"})
+def _extent(values: FloatArray) -> tuple[float, float]:
+    """The least and the highest of finite values, which vectorises where there is no NaN to be kept."""
+    low, high = values[0], values[0]
+    for value in values:
+        low, high = min(low, value), max(high, value)
+    return low, high
+
+
 @_jit
-def _project(s: FloatArray, v: FloatArray, point: FloatArray, y: FloatArray) -> float:
-    """Scores of a query's documents at a point, less a constant; more than what the difference of two is rounded by."""
-    c, d, high_s, high_v, middle_s, middle_v = point[0], point[1], 0.0, 0.0, np.mean(s), np.mean(v)
+def _project(s: FloatArray, v: FloatArray, point: FloatArray, extents: Any, y: FloatArray) -> float:
+    """Scores of a query's documents at a point, less those of one with the least s and the least v.
+
+    Returns more than what the difference of two is rounded by.
+    """
+    (low_s, high_s), (low_v, high_v), c, d = extents[0], extents[1], point[0], point[1]
     for i in range(len(s)):
-        y[i] = c * (s[i] - middle_s) + d * (v[i] - middle_v)
-    for i in range(len(s)):
-        high_s, high_v = max(high_s, abs(s[i])), max(high_v, abs(v[i]))
-    return UNSURE * (abs(c) * high_s + abs(d) * high_v) + 1e-43  # type: ignore[no-any-return]
+        y[i] = c * (s[i] - low_s) + d * (v[i] - low_v)
+    high = abs(c) * max(abs(low_s), abs(high_s)) + abs(d) * max(abs(low_v), abs(high_v))
+    return UNSURE * high + 1e-43  # type: ignore[no-any-return]
 
 
 @_jit
@@ -170,22 +182,25 @@ def _around(score: float, margin: float) -> Any:
 
 
 @_jit
-def _approach(s: FloatArray, v: FloatArray, points: FloatArray) -> float:
+def _approach(extents: Any, points: FloatArray) -> float:
     """By how much two scores may approach each other between the points.
 
     Scores at the second point are scaled such that only the difference in s, or in v, counts.
     """
-    (c, d), (e, f) = points[0], points[1]
-    by_v = abs(f / e * c - d) * (np.max(v) - np.min(v)) if c > 0.0 and e > 0.0 else np.inf
-    by_s = abs(e / f * d - c) * (np.max(s) - np.min(s)) if d * f > 0.0 else np.inf
+    (c, d), (e, f), by_s, by_v = points[0], points[1], np.inf, np.inf
+    if c > 0.0 and e > 0.0:
+        by_v = abs(f / e * c - d) * (extents[1][1] - extents[1][0])
+    if d * f > 0.0:
+        by_s = abs(e / f * d - c) * (extents[0][1] - extents[0][0])
     return min(by_v, by_s)
 
 
 @_jit
-def _scale(y: FloatArray) -> tuple[float, float, int]:
-    """The least score, the bins per unit, and the number of bins."""
-    low, number = np.min(y), 1 + len(y) // SHARED
-    return low, min(number / max(np.max(y) - low, 1e-300), 1e300), number
+def _scale(extents: Any, point: FloatArray, n: int) -> tuple[float, float, int]:
+    """A number below all scores at a point, the bins per unit, and the number of bins."""
+    span_s, span_v = point[0] * (extents[0][1] - extents[0][0]), point[1] * (extents[1][1] - extents[1][0])
+    number = 1 + n // SHARED
+    return min(span_v, 0.0), min(number / max(span_s + abs(span_v), 1e-300), 1e300), number
 
 
 @_jit

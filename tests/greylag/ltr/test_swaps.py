@@ -26,7 +26,7 @@ def test_collects_the_swaps_and_the_places_before_them(
     problem = prepare(data, Objective("ERR"))
     lines = _lines(problem, data.columns[0] + shift, data.columns[1], 1.0)
     s, v, rows, offsets, relevant_offsets = lines
-    gains = problem.gains[problem.rows]
+    gains = problem.sorted_gains
     points = _points(lines, np.array([start - 1e-6 * abs(start), end + 1e-6 * abs(end)]))
     state, steps, events = swaps.collect(True, lines, gains, (start, end), points, kernels.FAR, problem.pairs)
     found = sorted(zip(steps.tolist(), events.tolist(), strict=True))
