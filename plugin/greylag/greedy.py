@@ -56,17 +56,16 @@ def greedy_picks(gain: Gain, k: int) -> IntArray:
 def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
     """`greedy_picks`, and the gain of each pick when it was picked."""
     gains = gain.gains()
-    left = np.ones(len(gains), dtype=bool)
+    taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     own = np.empty(len(picked))
     for place in range(len(picked)):
-        lowest = np.where(left, gains, np.inf).min()
-        gains = np.where(left, gains, -np.inf)
-        highest = gains.max()
+        lowest, left = np.maximum(gains, taken).min(), np.minimum(gains, -taken)
+        highest = left.max()
         tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
-        picked[place] = best = int(np.argmax(gains >= highest - tie))
-        own[place] = gains[best]
-        left[best] = False
+        picked[place] = best = int((left >= highest - tie).argmax())
+        own[place] = left[best]
+        taken[best] = np.inf
         gain.add(best)
         gains = gain.gains() if place + 1 < len(picked) else gains
     return picked, own

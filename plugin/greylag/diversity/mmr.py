@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,12 @@ class MarginalRelevance:
     """
 
     def __init__(self, relevance: FloatArray, vectors: csr_matrix, relevance_weight: float) -> None:
-        self._rows = drop_empty_columns(vectors) if vectors.shape[1] > vectors.nnz else vectors
-        self._columns = self._rows.tocsc()
+        from greylag.diversity.products import raise_to_products
+
+        rows = drop_empty_columns(vectors) if vectors.shape[1] > vectors.nnz else vectors
+        by_column = rows.tocsc()
+        self._starts, self._columns, self._values = rows.indptr.tolist(), rows.indices, rows.data
+        self._raise = partial(raise_to_products, by_column.indptr, by_column.indices, by_column.data)
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight
         self._closest = np.zeros(len(relevance))
@@ -103,11 +108,8 @@ class MarginalRelevance:
 
     def add(self, candidate: int) -> None:
         """Update the similarity of every candidate to the closest pick."""
-        from greylag.diversity.products import raise_to_products
-
-        row, by_column = slice(*self._rows.indptr[candidate : candidate + 2]), self._columns
-        columns, values = self._rows.indices[row], self._rows.data[row]
-        raise_to_products(by_column.indptr, by_column.indices, by_column.data, columns, values, self._closest)
+        row = slice(self._starts[candidate], self._starts[candidate + 1])
+        self._raise(self._columns[row], self._values[row], self._closest)
 
 
 class DenseMarginalRelevance:

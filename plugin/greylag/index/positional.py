@@ -293,8 +293,7 @@ class PositionalIndex:
         """TF-IDF as in `tfidf`, from a matrix of term frequencies over this vocabulary, such as a query's."""
         weights = frequencies.copy()
         weights.data = (1.0 + np.log(weights.data)) * np.take(self.idf, weights.indices)
-        squares = weights.copy()
-        squares.data *= squares.data
+        squares = weights.power(2)
         squares.eliminate_zeros()
         lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
         weights.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(weights.indptr))
