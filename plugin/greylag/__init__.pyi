@@ -75,6 +75,7 @@ from .lucene import start_jvm as start_jvm
 from .manifold import ManifoldRanker as ManifoldRanker
 from .manifold import manifold_ranking as manifold_ranking
 from .parallel import parallel_map as parallel_map
+from .progress import Steps as Steps
 from .ranking import FloatArray as FloatArray
 from .ranking import IntArray as IntArray
 from .ranking import Pipeline as Pipeline
@@ -168,6 +169,7 @@ __all__ = [
     "StackRecipe",
     "Stage",
     "StageScore",
+    "Steps",
     "SubtopicOracle",
     "Supplied",
     "Union",

@@ -108,15 +108,6 @@ def at(share: Share) -> Iterator[None]:
         _current.set(before)
 
 
-def each(items: Sequence[T], what: str) -> Iterator[T]:
-    """The items, with an equal share for what is done with each."""
-    with shown() as share:
-        for number, item in enumerate(items):
-            share.show(what, number, len(items))
-            with at(share.item(what, number, len(items))):
-                yield item
-
-
 def reached(what: str, done: int, total: int) -> None:
     """Show how much of the share is done, if there is a line."""
     if (share := _current.get()) is not None:
@@ -124,7 +115,11 @@ def reached(what: str, done: int, total: int) -> None:
 
 
 class Steps:
-    """Steps that follow one another, each with its share of the work in the block.
+    """Steps of work that follow one another, for the progress line, each with its share of the work in the block.
+
+    The line says which step is being done and, from the share that is done, how much time is left. It is on standard
+    error, if that is a terminal. Within a step, `parallel_map` and `each` divide its share among their items, and so do
+    further steps.
 
     Parameters
     ----------
@@ -152,6 +147,15 @@ class Steps:
     ) -> None:
         _current.set(self._before)
         self._shown.__exit__(kind, error, trace)
+
+    @staticmethod
+    def each(items: Sequence[T], what: str) -> Iterator[T]:
+        """The items, with an equal share of the line for what is done with each."""
+        with shown() as share:
+            for number, item in enumerate(items):
+                share.show(what, number, len(items))
+                with at(share.item(what, number, len(items))):
+                    yield item
 
     def begin(self, name: str) -> None:
         """End the step before, and begin this one."""

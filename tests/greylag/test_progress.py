@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from greylag import progress
 from greylag.parallel import keeping, parallel_map
-from greylag.progress import Share, Steps, each, reached
+from greylag.progress import Share, Steps, reached
 
 
 class Shown(NamedTuple):
@@ -113,7 +113,7 @@ def test_shares_add_up(tree: Any) -> None:
         if isinstance(part, int):
             list(parallel_map(abs, range(part), what="items"))
         else:
-            for own in each(part, "parts"):
+            for own in Steps.each(part, "parts"):
                 work(own)
 
     with progress.at(Share(line=Line())):  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def test_the_share_of_before_is_restored() -> None:
     def fails() -> None:
         with Steps(one=1, two=1) as steps:
             steps.begin("two")
-            for _ in each([1, 2], "parts"):
+            for _ in Steps.each([1, 2], "parts"):
                 raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):

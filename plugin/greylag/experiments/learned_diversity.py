@@ -31,7 +31,7 @@ from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
 from greylag.ltr.rankers import MRFRanker
 from greylag.parallel import parallel_map
-from greylag.progress import Steps, each
+from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
@@ -138,11 +138,12 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         steps.begin("diversity")
         runs = {first.tag: first, mrf.tag: mrf}
         runs |= {
-            name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in each([*stages.items()], "diversifiers")
+            name: stage.run(mrf, n_jobs=n_jobs, tag=name)
+            for name, stage in Steps.each([*stages.items()], "diversifiers")
         }
         ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
         steps.begin("learning")
-        for name in each(settings.systems, "systems"):
+        for name in Steps.each(settings.systems, "systems"):
             make = CandidateMaker(index, parse_system(name), titles=opened.titles)
             learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
             runs[name] = Run(tuple(learned[qid] for qid in first), name)

@@ -23,7 +23,7 @@ from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.choices import Confidence, Graph
 from greylag.manifold.stage import ManifoldRanker
-from greylag.progress import Steps, each
+from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
@@ -90,7 +90,7 @@ def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], co
         validated = pipeline.cross_validate(base, collection, context)
         baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
         steps.begin("tuning")
-        for baseline, graph, confidence in each(
+        for baseline, graph, confidence in Steps.each(
             [*product(baselines, settings.graphs, settings.confidences)], "manifold stages"
         ):
             stage = ManifoldRanker(
@@ -130,7 +130,9 @@ def tune(
 ) -> Tuned:
     """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"
-    runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in each(alphas, "alphas")}
+    runs = {
+        alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in Steps.each(alphas, "alphas")
+    }
     scores = {alpha: evaluate(ranked, qrels, ["AP"]) for alpha, ranked in runs.items()}
     chosen: list[float] = []
     rankings: dict[str, Ranking] = {}

@@ -24,7 +24,7 @@ from greylag.ltr import cross_validation
 from greylag.ltr.cross_validation import CrossValidation, split_folds
 from greylag.ltr.greedy import GreedySelection
 from greylag.lucene.lucene_index import SearchModel
-from greylag.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps, each
+from greylag.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps
 from greylag.ranking import Run
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
@@ -159,7 +159,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
             model: opened.first
             if model == stage.model
             else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
-            for model in each(list(dict.fromkeys(models)), "models")
+            for model in Steps.each(list(dict.fromkeys(models)), "models")
         }
         whole.begin("cross_validation")
         validated = cross_validate(settings, opened, context)

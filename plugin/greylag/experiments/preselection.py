@@ -22,7 +22,7 @@ from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import training_data
-from greylag.progress import FEATURES, LEARNING, Steps, each
+from greylag.progress import FEATURES, LEARNING, Steps
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\
@@ -71,7 +71,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         data = training_data(first.rankings, opened.qrels, extractor, n_jobs=context.n_jobs)
         warm_up(data)
         steps.begin("trials")
-        for preselection in each(tried, "preselections"):
+        for preselection in Steps.each(tried, "preselections"):
             name = WHOLE if preselection is None else str(preselection)
             trials[name] = cross_validate(
                 first,

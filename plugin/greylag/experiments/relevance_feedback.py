@@ -39,7 +39,7 @@ from greylag.ltr.cross_validation import split_folds
 from greylag.manifold.choices import Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.parallel import parallel_map
-from greylag.progress import each
+from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
@@ -136,7 +136,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     first, qrels = opened.first, opened.qrels
     folds = split_folds(list(first), settings.folds, settings.seed)
     chosen = {}
-    for name, stages in each([*methods(settings, opened.index).items()], "methods"):
+    for name, stages in Steps.each([*methods(settings, opened.index).items()], "methods"):
         with context.timed(name):
             chosen[name] = choose(name, stages, first, qrels, folds, settings, context.n_jobs)
         context.progress(f"{name}: {', '.join(f'{value:g}' for value in chosen[name].parameters)} by fold")

@@ -20,7 +20,6 @@ from greylag.errors import FormatError, ParameterError
 from greylag.experiments.config import Experiment, check_fields, did_you_mean, read_yaml
 from greylag.experiments.report import Section
 from greylag.experiments.tables import Table
-from greylag.progress import Steps, each
 from greylag.ranking import Run
 
 STUDIES = {
@@ -75,14 +74,6 @@ class Context:
     n_jobs: int | None = None
     progress: Progress = lambda line: None
     seconds: dict[str, float] = field(default_factory=dict, init=False, compare=False)
-
-    def steps(self, **weights: float) -> Steps:
-        """The steps of a block, for the progress line: what each takes, in relation to the others."""
-        return Steps(**weights)
-
-    def each(self, items: Sequence[T], what: str) -> Iterator[T]:
-        """The items, each with an equal share of the progress line."""
-        return each(items, what)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:

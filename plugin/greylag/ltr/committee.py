@@ -12,7 +12,7 @@ from greylag.ltr.data import RankingData, centred, linear_scores, weighted_sum
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.objectives import Objective
-from greylag.progress import each
+from greylag.progress import Steps
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class GreedyCommittee:
         """
         measure = Objective.parse(self.objective)
         columns, weights = centred(data), np.zeros(len(data.specs))
-        for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
+        for fold in Steps.each(split_folds(data.qids, self.folds, self.seed), "members"):
             own = [qid for qid in data.qids if qid not in fold]
             found = self.member.fit(data.select_queries(own), n_jobs=n_jobs)
             rows = np.repeat(np.isin(data.qids, own), np.diff(data.offsets))

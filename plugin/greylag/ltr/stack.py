@@ -30,7 +30,7 @@ from greylag.ltr.rm3 import PARTS, RM3
 from greylag.ltr.training import selected_model, useful_features
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.parallel import rebuilt
-from greylag.progress import FEATURES, LEARNING, Steps, each
+from greylag.progress import FEATURES, LEARNING, Steps
 from greylag.ranking import FloatArray, Ranking
 
 T = TypeVar("T")
@@ -175,7 +175,7 @@ class StackCandidates:
         bm25 = self._best(baselines.BM25, parameter_grid(grid, ("k1", "b"), base), qids)
         smoothed = self._best(baselines.LM, parameter_grid(grid, ("mu",), base), qids)
         best, tuned = -np.inf, Tuned(bm25, 1.0)
-        for own in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
+        for own in Steps.each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
             data = self._feedback(own).select_queries(qids)
             for weight in grid["original_weight"]:
                 scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]

@@ -21,7 +21,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID as STACK_GRID
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
 from greylag.parallel import parallel_map
-from greylag.progress import FEATURES, LEARNING, RANKING, Steps, each
+from greylag.progress import FEATURES, LEARNING, RANKING, Steps
 from greylag.ranking import Ranking, Run
 
 _DEFAULTS = FeatureParameters()
@@ -193,7 +193,7 @@ class BaselineTuning:
         provenance: Mapping[str, Any] | None = None,
     ) -> LinearModel:
         objective, parameters = Objective.parse(self.objective), self.base
-        for step, rankings in each([*zip(self._steps, counted, strict=True)], "baselines"):
+        for step, rankings in Steps.each([*zip(self._steps, counted, strict=True)], "baselines"):
             settings = parameter_grid(self.grid, step.tuned, parameters)
             best = tune_on_data(step, settings, rankings.data, qids, objective, n_jobs=n_jobs)
             parameters = best.parameters

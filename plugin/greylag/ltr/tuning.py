@@ -22,7 +22,7 @@ from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.objectives import Objective
 from greylag.parallel import parallel_map
-from greylag.progress import each
+from greylag.progress import Steps
 from greylag.ranking import FloatArray
 
 Grid = Mapping[str, Sequence[Any]]
@@ -148,7 +148,7 @@ def choose_learner(
     """
     means = [
         held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs)
-        for learner in each(learners, "learners")
+        for learner in Steps.each(learners, "learners")
     ]
     best = max(range(len(learners)), key=lambda i: max(means[i]))
     chosen = replace(learners[best], max_features=1 + int(np.argmax(means[best])))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag import __version__
-from greylag.experiments import Context, OpenCollection
+from greylag import Steps, __version__
+from greylag.experiments import OpenCollection, Progress
 from greylag.features import (
     EXPANSION,
     Feature,
@@ -183,30 +183,30 @@ class _Remembered:
 
 
 def tune_baseline(
-    experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters], context: Context
+    experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
 ) -> list[Tuned]:
     """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
     extract, measure, n_jobs = _Remembered(experiment.counted(model.features)), experiment.measure, experiment.n_jobs
     settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
-        for own, fold in context.each([*zip(settings, folds, strict=True)], "folds")
+        for own, fold in Steps.each([*zip(settings, folds, strict=True)], "folds")
     ]
 
 
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], context: Context) -> dict[str, list[Tuned]]:
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Tuned]]:
     """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     found: dict[str, list[Tuned]] = {}
     bases = [experiment.base] * len(folds)
-    for model in context.each(BASELINES, "hand-picked models"):
+    for model in Steps.each(BASELINES, "hand-picked models"):
         if model is RM3:
             bases = [
                 replace(lm.parameters, k1=bm25.parameters.k1, b=bm25.parameters.b)
                 for lm, bm25 in zip(found[LM.name], found[BM25.name], strict=True)
             ]
-        found[model.name] = tune_baseline(experiment, model, folds, bases, context)
+        found[model.name] = tune_baseline(experiment, model, folds, bases)
         scores = [tuned.training_score for tuned in found[model.name]]
-        context.progress(f"{model.name}: {experiment.measure} {np.mean(scores):.4f} on training queries")
+        progress(f"{model.name}: {experiment.measure} {np.mean(scores):.4f} on training queries")
     return found
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from greylag import FeatureParameters, ParameterError, Run, parallel_map
+from greylag import FeatureParameters, ParameterError, Run, Steps, parallel_map
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
 from greylag.ltr import LinearModel, MRFRanker, Tuned, rerank_by_fold, split_folds
@@ -111,7 +111,7 @@ def learn_all(
     with context.steps(tuning=1, learning=4) as steps:
         steps.begin("tuning")
         with context.timed("tuning hand-picked models"):
-            tuned = learning.tune_baselines(experiment, folds, context)
+            tuned = learning.tune_baselines(experiment, folds, context.progress)
         steps.begin("learning")
         learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
     models = {
