@@ -108,7 +108,7 @@ def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
     """The models of every system, one for each fold, and what each fold learned."""
-    with context.steps(tuning=1, learning=4) as steps:
+    with Steps(tuning=1, learning=4) as steps:
         steps.begin("tuning")
         with context.timed("tuning hand-picked models"):
             tuned = learning.tune_baselines(experiment, folds, context.progress)

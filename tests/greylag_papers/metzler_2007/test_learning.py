@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 from greylag_papers.metzler_2007 import learning, study
 from tests.greylag_papers.metzler_2007.samples import Done
 
