@@ -75,7 +75,6 @@ class GreedySelection:
         value = 0.0
         with Parallel(thread_count(n_jobs), backend="threading") as parallel:
             while len(columns) < self.max_features:
-                reached("features selected", len(columns), self.max_features)
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.specs)) if column not in columns]
                 directions = [data.columns[column] for column in candidates]
@@ -93,6 +92,7 @@ class GreedySelection:
                 value = mean(problem, linear_scores(data, columns, weights))
                 history.append(tuple(weights.tolist()))
                 training_scores.append(value)
+                reached("features selected", len(columns), self.max_features)
         if not columns:
             raise ParameterError(
                 f"no feature raises {objective} above 0 on the training data: is a relevant document ranked?"

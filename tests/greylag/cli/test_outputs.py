@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tqdm import tqdm
 
-from greylag.cli import COMMANDS
+from greylag.cli import COMMANDS, main
 from greylag.cli.outputs import check_options, check_output, tell
 from greylag.errors import ParameterError
 from tests.greylag.cli.conftest import Refused
+from tests.greylag.test_progress import lines, on_terminal
 
 OPTIONS = {
     "index": ["IN"],
@@ -93,3 +94,39 @@ def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) ->
     assert after.startswith("\r ")  # the line is cleared
     assert after.count("0/2") == 1
     assert after.rstrip().endswith("]")
+
+
+SMALL = ["--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25", "--max-features", "2"]
+LINES = {
+    "train": (["train", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+        "features 24/24", "cross validation, folds 2/3, features selected 1/2", "training, features selected 1/2",
+    ]),
+    "tune": (["tune", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+        "cross validation, folds 1/3, baselines 2/2, grid of RM3 4/9", "tuning, baselines 2/2, grid of RM3 4/9",
+    ]),
+    "rerank": (["rerank", "--method", "manifold", "--out", "out.run"], ["run bm25-manifold 12/24"]),
+}  # fmt: skip
+"""Commands, and some of what their progress line says."""
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_command_has_one_progress_line(
+    name: str, made: Path, collection: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, texts = LINES[name]
+    judged = [] if name == "rerank" else ["--qrels", made / "qrels.txt"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["greylag", *map(str, [*words, *collection, "--run", made / "bm25.run", *judged, "--jobs", 1])]
+    )
+
+    def work() -> None:
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code
+
+    found = lines(on_terminal(work, monkeypatch))
+    percents = [own.percent for own in found]
+    assert percents == sorted(percents)
+    assert percents[-1] >= 90
+    assert set(texts) <= {own.text for own in found}
