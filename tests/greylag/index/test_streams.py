@@ -175,6 +175,15 @@ def test_frequencies_beyond_int32_are_damage() -> None:
             read()
 
 
+def test_entries_that_do_not_end_with_their_document_are_damage() -> None:
+    shard = shard_of({(0, 0): [1], (0, 1): [1]})
+    assert shard.forward.tolist() == [0, 0]
+    damaged = replace(shard, forward=np.array([128, 0], np.uint8))
+    for read in (lambda: damaged.entries(np.array([0])), lambda: damaged.frequencies(np.array([0]), np.array([0]))):
+        with pytest.raises(CollectionError, match="the exported positions are damaged"):
+            read()
+
+
 FUZZ = """
 import random
 from dataclasses import replace
