@@ -80,29 +80,22 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 _flag(left, right, most0, most1, least0, least1, flags)
                 for place in unsure[: _places(flags, len(left), unsure)]:
                     d = order[low + place]
-                    x, before, swaps = _cross(s, v, rows, a, d, ends, far)
-                    if swaps:
-                        steps[m] = x
-                        events[m] = ((base + a) << 32) + ((base + d + 1 if fellow else 0) << 1) + (v[a] > v[d])
-                        m += 1
+                    apart, slope = s[d] - s[a], v[a] - v[d]
+                    x = apart / slope
+                    rounded = np.float32(x)
+                    if abs(rounded) < far:
+                        before = (rounded >= ends[0]) == (slope > 0.0)
+                        if ends[0] <= rounded < ends[1]:
+                            steps[m] = x
+                            events[m] = ((base + a) << 32) + ((base + d + 1 if fellow else 0) << 1) + (slope > 0.0)
+                            m += 1
+                    else:
+                        before = apart > 0.0 or (apart == 0.0 and rows[d] < rows[a])
                     ahead += before
                     reach[base + a] *= 1.0 - gains[first + d] if cascade and before and fellow else 1.0
                 places = count if fellow else above
                 places[base + a] += ahead
     return (above, count, reach), steps[:m], events[:m]
-
-
-@_jit
-def _cross(
-    s: FloatArray, v: FloatArray, rows: IntArray, a: int, d: int, ends: Any, far: float
-) -> tuple[float, bool, bool]:
-    """Where two documents swap; whether d is above a at the left end, and whether they swap between the ends."""
-    apart, slope = s[d] - s[a], v[a] - v[d]
-    x = apart / slope
-    rounded = np.float32(x)
-    if abs(rounded) < far:
-        return x, (rounded >= ends[0]) == (slope > 0.0), ends[0] <= rounded < ends[1]
-    return x, apart > 0.0 or (apart == 0.0 and rows[d] < rows[a]), False
 
 
 @_jit
