@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class CliqueTable:
         """Whether the width of an unordered window is multiplied by the size of the clique."""
         return self.profile != "inquery"
 
-    @property
+    @cached_property
     def widths(self) -> IntArray:
         """The widths of the windows; see `widths`."""
         return widths(self.windows)
