@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +37,15 @@ def write_documents(path: Path, n_documents: int, seed: int = 0) -> None:
                 file.write(json.dumps({"id": f"g{number:07d}", "contents": text}) + "\n")
 
 
-def queries(n: int, seed: int = 1) -> list[Query]:
-    """Queries of 2 to 5 terms: a phrase, and words of medium frequency."""
+def queries(n: int, seed: int = 1, lengths: Sequence[int] = (2, 3, 4, 5)) -> list[Query]:
+    """Queries of so many terms in turn: a phrase, and words of medium frequency."""
     rng = np.random.default_rng(seed)
     phrases, found = _phrases(), []
     for number in range(n):
         phrase = phrases[int(_ranks(rng, 1, PHRASES)[0])]
         low, high = np.log(ASKED)
-        more = np.exp(rng.uniform(low, high, 5)).astype(np.int64)
-        terms = np.append(phrase[phrase >= 0], more)[: 2 + number % 4]
+        more = np.exp(rng.uniform(low, high, max(lengths))).astype(np.int64)
+        terms = np.append(phrase[phrase >= 0], more)[: lengths[number % len(lengths)]]
         found.append(Query(str(number), " ".join(f"w{word}x" for word in terms.tolist())))
     return found
 

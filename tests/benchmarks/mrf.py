@@ -1,25 +1,41 @@
-"""The study of feature selection as a whole, and queries of many terms under full dependence."""
+"""The study of feature selection as a whole, and queries of many terms under full dependence.
+
+With FULL, also the study on generated text: 100 queries of 10 terms, with 48 relevant documents each.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from greylag.experiments import Context, load, open_index, run_study
-from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool
+from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
 from greylag.ltr import Baseline, CountedRankings, RankingData, baselines, parameter_grid
 from greylag.lucene import LuceneIndex
+from greylag.ranking import Query
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.metzler_2007.settings import Grid
-from tests.benchmarks.harness import DATA, Row, once, seconds
+from tests.benchmarks.generated import queries, write_documents
+from tests.benchmarks.harness import DATA, FULL, Row, once, seconds
 
 CACM = DATA / "cacm"
+GENERATED = """
+name: generated.mrf
+study: mrf
+data: .
+collection: {docs: docs.jsonl}
+topics: topics.tsv
+qrels: qrels.txt
+features: {pool: full, max_clique: 2}
+training: {objective: AP, max_features: 7, folds: 5, inner_folds: 3}
+"""
 CONFIG = Path(__file__).parents[2] / "configs" / "cacm.mrf.yaml"
 
 
@@ -36,6 +52,37 @@ def rows() -> Iterator[Row]:
             yield Row(f"of it, {step}", spent, "s")
         yield from query_rows(lucene)
         yield from grid_rows(lucene)
+    if FULL:
+        yield from generated_rows()
+
+
+def generated_rows() -> Iterator[Row]:
+    """The study on generated text, where words, words near each other, and chance make a document relevant."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_documents(folder / "docs.jsonl", 20_000)
+        topics = queries(100, lengths=(10,))
+        (folder / "topics.tsv").write_text("".join(f"{topic.qid}\t{topic.text}\n" for topic in topics))
+        (folder / "qrels.txt").write_text(judgements(open_index(folder / "docs.jsonl", None, Context(folder)), topics))
+        (folder / "study.yaml").write_text(GENERATED)
+        study, settings = load(folder / "study.yaml")
+        spent = once(lambda: run_study(study, settings, folder, n_jobs=2))
+        yield Row("generated, 100 queries of 10 terms with 48 relevant documents each", spent, "s", "at most 180")
+        for step, seconds_spent in json.loads((folder / "times.json").read_text()).items():
+            yield Row(f"of it, {step}", seconds_spent, "s")
+
+
+def judgements(lucene: LuceneIndex, topics: Sequence[Query]) -> str:
+    """48 of the top 1000 documents of each topic, as TREC judgements."""
+    rng, lines = np.random.default_rng(0), []
+    extract = FeatureExtractor(
+        PositionalIndex.from_lucene(lucene), parse_features("FI/term/BM25,SD/unordered/BM25-U-8")
+    )
+    for ranking in lucene.bm25(1000).run(topics).rankings:
+        terms, near = stats.zscore(extract(ranking), axis=0).T
+        order = np.argsort(-(terms + 0.5 * near + rng.standard_normal(len(ranking))))
+        lines += [f"{ranking.qid} 0 {ranking.docids[place]} 1\n" for place in order[:48].tolist()]
+    return "".join(lines)
 
 
 def grid_rows(lucene: LuceneIndex) -> Iterator[Row]:
