@@ -47,10 +47,8 @@ BIN = 512  # swaps of a bin, on average
 ROUGH = 2  # surveys of some queries, which tell where buckets should be narrow
 SHARE, MANY = 6, 300  # every `SHARE`-th query, or fewer if these are more than `MANY`
 CAUTION = 0.4  # as the measure differs between these queries and all
-SAMPLE, EVERY = (
-    1 << 14,
-    256,
-)  # pairs, at most and one of so many, whose crossings tell the scale of the x axis, and how to divide it
+SAMPLE = 1 << 14  # pairs, at most, whose crossings tell the scale of the x axis, and how to divide it
+EVERY = 256  # of so many pairs, one is in the sample
 CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
 
 
