@@ -208,3 +208,37 @@ def test_only_the_lucene_folder_touches_java() -> None:
     for name, path in MODULES.items():
         if "jnius" in path.read_text():
             assert name.startswith("greylag.lucene."), name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_compiled_functions_use_nothing_of_other_modules(module: str) -> None:
+    """Numba's cache of a function is renewed when its own module changes, and not when another one does."""
+    tree = ast.parse(MODULES[module].read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import)]
+    others = {(alias.asname or alias.name) for node in imports for alias in node.names if _is_ours(node, alias.name)}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and any(map(_compiles, function.decorator_list)):
+            names = [node for part in function.body for node in _evaluated(part) if isinstance(node, ast.Name)]
+            own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            used = {node.id for node in names} - own - {argument.arg for argument in function.args.args}
+            assert not used & others, f"{module}.{function.name} uses {', '.join(used & others)}"
+
+
+def _evaluated(part: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, without annotations and errors, which change no number."""
+    if isinstance(part, ast.Raise):
+        return
+    yield part
+    for name, value in ast.iter_fields(part):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
+                yield from _evaluated(child)
+
+
+def _is_ours(node: ast.ImportFrom | ast.Import, name: str) -> bool:
+    return ((node.module or "") if isinstance(node, ast.ImportFrom) else name).split(".")[0] in PACKAGES
+
+
+def _compiles(decorator: ast.expr) -> bool:
+    name = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(name, ast.Name) and name.id in {"compiled", "_jit", "_jit_inline"}
