@@ -24,22 +24,15 @@ _FORMAT = "{percentage:3.0f}%|{bar:10}| {elapsed}<{remaining}{desc}"
 class _Line:
     """The line, from 0 to 1. It never goes back."""
 
-    def __init__(self) -> None:
-        from tqdm import tqdm
-
-        self._bar: Any = tqdm(total=1.0, disable=None, leave=False, smoothing=0, miniters=0, bar_format=_FORMAT)
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
 
     def show(self, reached: float, text: str, *, kept: bool) -> None:
-        if self._bar.disable:
-            return
         more = max(0.0, reached - self._bar.n)
         if kept:
             self._bar.initial += more
         self._bar.set_description_str(f" {text}", refresh=False)
         self._bar.update(more)
-
-    def close(self) -> None:
-        self._bar.close()
 
 
 @dataclass(frozen=True)
@@ -65,6 +58,8 @@ class Share:
 
     def item(self, what: str, number: int, total: int | None) -> Share:
         """The share of an item by its number from 0."""
+        if self.line is None:
+            return self
         size = 1.0 / total if total else 0.0
         within = (*self._outside(what), _counted(what, number + 1, total))
         return replace(self.part(number * size, size, what), within=within)
@@ -88,13 +83,13 @@ HIDDEN = Share()
 @contextmanager
 def shown() -> Iterator[Share]:
     """The share of what is done here. It is the whole of a new line, which is closed at the end, if there is none."""
-    share = _current.get()
-    line = None if share is not None else _Line()
-    try:
-        yield share or Share(line=line)
-    finally:
-        if line is not None:
-            line.close()
+    if (share := _current.get()) is not None:
+        yield share
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=1.0, disable=None, leave=False, smoothing=0, miniters=0, bar_format=_FORMAT) as bar:
+        yield HIDDEN if bar.disable else Share(line=_Line(bar))
 
 
 @contextmanager

@@ -151,6 +151,9 @@ def test_the_time_left_does_not_count_what_was_kept(monkeypatch: pytest.MonkeyPa
 
 def test_there_is_no_line_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     squares(10)
+    with progress.shown() as share:
+        assert share is progress.HIDDEN  # for which no texts are made
+        assert share.item("items", 1, 10) is share
     assert capfd.readouterr().err == ""
 
 
