@@ -56,11 +56,11 @@ def greedy_picks(gain: Gain, k: int) -> IntArray:
 def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
     """`greedy_picks`, and the gain of each pick when it was picked."""
     gains = gain.gains()
-    taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked
+    taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked, whose gain may not be a number
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     own = np.empty(len(picked))
     for place in range(len(picked)):
-        lowest, left = np.maximum(gains, taken).min(), np.minimum(gains, -taken)
+        lowest, left = np.fmax(gains, taken).min(), np.fmin(gains, -taken)
         highest = left.max()
         tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
         picked[place] = best = int((left >= highest - tie).argmax())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,15 @@ def test_picks_are_those_of_the_definition(worth: list[float], k: int) -> None:
         picked.append(next(i for i in left if worth[i] >= max(worth[i] for i in left) - tie))
         left.remove(picked[-1])
     assert greedy_picks(ModularGain(np.array(worth)), k).tolist() == picked
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_gains_of_picked_candidates_are_ignored(value: float) -> None:
+    class Spent(ModularGain):
+        def add(self, candidate: int) -> None:
+            self._worth = np.where(np.arange(3) == candidate, value, self._worth)
+
+    assert greedy_picks(Spent(np.array([1.0, 3.0, 2.0])), 3).tolist() == [1, 2, 0]
 
 
 def test_nothing_to_pick_from() -> None:

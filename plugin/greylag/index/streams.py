@@ -210,17 +210,16 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
 @_jit
 def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
     """At least as many as the positions of postings, ascending within a term: the bytes of their blocks."""
-    room, last, previous = 0, -1, -1
+    room, last = 0, -1
     for number in numbers:
         block = number // BLOCK
-        if block != last or number <= previous:  # a term may be asked for twice
+        if block != last // BLOCK or number <= last:  # a term may be asked for twice
             begin = block_places[block]
             end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
             if begin < 0 or end < begin or end > len(stream):
                 raise CollectionError(DAMAGED)
             room += int(end - begin)
-            last = block
-        previous = number
+        last = number
     return room
 
 
