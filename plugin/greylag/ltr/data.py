@@ -18,6 +18,7 @@ from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.wrong_inputs import check_qrels, remedy, shown
 
 Qrels = Mapping[str, Mapping[str, int]]
+LARGEST = 1e100  # feature, whose square and products are far from overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class RankingData:
         The documents of query i are rows ``offsets[i]:offsets[i + 1]``. The earlier row wins ties of scores.
     docids : tuple of str, length n
     features : float array, shape (n, f)
-        Finite.
+        Finite, and at most 1e100 in magnitude.
     grades : int array, shape (n,)
         0 or less if the document is not relevant or not judged.
     relevant_grades : tuple of int arrays, length q
@@ -44,7 +45,7 @@ class RankingData:
     Raises
     ------
     ParameterError
-        If shapes do not match or a feature is not finite.
+        If shapes do not match or a feature is outside its domain.
     """
 
     specs: tuple[Feature | str, ...]
@@ -61,11 +62,11 @@ class RankingData:
             raise ParameterError(
                 f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
             )
-        if not (np.isfinite(self.features.min(initial=0.0)) and np.isfinite(self.features.max(initial=0.0))):
-            row, column = np.argwhere(~np.isfinite(self.features))[0]
+        if not (self.features.min(initial=0.0) >= -LARGEST and self.features.max(initial=0.0) <= LARGEST):
+            row, column = np.argwhere(~(np.abs(self.features) <= LARGEST))[0]
             raise ParameterError(
                 f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
-                "features must be finite"
+                f"features must be finite, and at most {LARGEST:g} in magnitude"
             )
 
     @classmethod

@@ -371,7 +371,7 @@ def sweep(
                 here *= scale
                 half = max(1.0, abs(here))
                 width = (after if after < np.inf else here + 2.0 * half) - here
-                best = _better(best, here + 0.5 * width, width, half, value)
+                best = _better(best, here + 0.5 * width, width, max(min(1.0, scale), abs(here)), value)
     return best
 
 

@@ -47,8 +47,9 @@ BIN = 512  # swaps of a bin, on average
 ROUGH = 2  # surveys of some queries, which tell where buckets should be narrow
 SHARE, MANY = 6, 300  # every `SHARE`-th query, or fewer if these are more than `MANY`
 CAUTION = 0.4  # as the measure differs between these queries and all
-SAMPLE = 1 << 14  # pairs, at most, whose crossings tell the scale of the x axis, and how to divide it
+SAMPLE, FEWEST = 1 << 14, 64  # pairs, at most and at least, whose crossings tell how to divide the x axis
 EVERY = 256  # of so many pairs, one is in the sample
+RANGE = 900  # binary exponents that are far from overflow
 CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
 
 
@@ -170,7 +171,7 @@ def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> In
     sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
     queries = np.flatnonzero(relevant)
     query = (
-        queries[rng.integers(len(queries), size=min(SAMPLE, int(sizes @ relevant) // EVERY))]
+        queries[rng.integers(len(queries), size=np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE))]
         if len(queries)
         else queries
     )
@@ -196,7 +197,8 @@ def line_search(
 
     The result is the middle of the best interval between two crossings, and of the widest one among equally good ones
     (to 1e-12). An unbounded interval is taken to extend from its end by twice that end's distance from 0, and at least
-    by 2. Intervals that rounding could close, of relative width below 1e-10, are skipped.
+    by 2. Intervals that rounding could close, of relative width below 1e-10, are skipped; around 0, the width is
+    relative to the median crossing, or to 1 if that is less.
 
     Parameters
     ----------
@@ -221,7 +223,9 @@ def line_search(
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
     crossings = _crossings(problem, scores, direction)
-    scale = float(2.0 ** np.round(np.log2(np.median(np.abs(crossings))))) if len(crossings) else 1.0
+    middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
+    even = _exponent(scores) - _exponent(direction)
+    scale = float(2.0 ** np.clip(np.clip(middle, even - RANGE, even + RANGE), -RANGE, RANGE))
     crossings /= scale
     whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
     undivided = Survey(scale, whole, low, -low, np.array([problem.pairs]), crossings)
@@ -241,8 +245,14 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
     """What `greylag.ltr.kernels` calls lines."""
-    rows = problem.rows
-    return scores[rows], scale * direction[rows], rows, problem.offsets, problem.relevant_offsets
+    rows, unit = problem.rows, -_exponent(scores)  # powers of two change no crossing
+    s, v = np.ldexp(scores[rows], unit), np.ldexp(direction[rows], unit + int(np.log2(scale)))
+    return s, v, rows, problem.offsets, problem.relevant_offsets
+
+
+def _exponent(values: Any) -> int:
+    """The largest binary exponent; 0 if there are only zeros."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
