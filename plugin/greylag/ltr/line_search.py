@@ -170,11 +170,8 @@ def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> In
     """The rows of a sample of pairs of a relevant document and another one of its query."""
     sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
     queries = np.flatnonzero(relevant)
-    query = (
-        queries[rng.integers(len(queries), size=np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE))]
-        if len(queries)
-        else queries
-    )
+    number = np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE)
+    query = queries[rng.integers(len(queries), size=number)] if len(queries) else queries
     return rows[offsets[query] + np.stack([rng.integers(relevant[query]), rng.integers(sizes[query])])]
 
 

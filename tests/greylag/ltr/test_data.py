@@ -61,6 +61,11 @@ def test_invalid_features() -> None:
     broken[1, 2] = np.nan
     with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} is nan: .* must be finite"):
         replace(data, features=broken)
+    broken[1, 2] = -1e200
+    with pytest.raises(
+        ParameterError, match=rf"feature f2 of document {data.docids[1]} is -1e\+200: .* at most 1e\+100"
+    ):
+        replace(data, features=broken)
 
 
 def test_weighted_sums() -> None:

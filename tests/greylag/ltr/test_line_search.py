@@ -152,3 +152,26 @@ def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.M
             best.value,
         )
         assert line_search(problem, data.columns[0], data.columns[1], floor=best.value - 1e-9) == best
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("small", [3, 1 << 15])
+def test_the_scale_of_a_feature_does_not_matter(name: str, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SMALL", small)
+    data = random_data(9, queries=12, documents=30)
+    problem = prepare(data, Objective.parse(name))
+    scores, direction = data.columns[0], data.columns[1]
+    expected = line_search(problem, scores, direction).value
+    for by_scores, by_direction in ((0, 30), (0, 60), (-300, 0), (300, -600), (-990, -300), (-990, -990), (300, 300)):
+        found = line_search(problem, np.ldexp(scores, by_scores), np.ldexp(direction, by_direction))
+        assert found.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_pair_tells_the_scale_of_few() -> None:
+    data = RankingData(
+        specs=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
+        features=np.array([[0.0, 1.0], [2e-20, 0.0], [-8e-20, 2.0]]), grades=np.array([1, 0, 0]),
+        relevant_grades=(np.array([1]),),
+    )  # fmt: skip
+    found = line_search(prepare(data, Objective("AP")), data.columns[0], data.columns[1])
+    assert found == (pytest.approx(5e-20), 1.0)
