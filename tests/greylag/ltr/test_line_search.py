@@ -167,7 +167,7 @@ def test_the_scale_of_a_feature_does_not_matter(name: str, small: int, monkeypat
         assert found.value == pytest.approx(expected, abs=1e-12)
 
 
-def test_one_pair_tells_the_scale_of_few() -> None:
+def test_crossings_of_few_documents_may_be_tiny() -> None:
     data = RankingData(
         specs=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
         features=np.array([[0.0, 1.0], [2e-20, 0.0], [-8e-20, 2.0]]), grades=np.array([1, 0, 0]),
