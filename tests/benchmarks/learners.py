@@ -45,7 +45,7 @@ def compared(data: RankingData, qrels: Qrels) -> Iterator[Row]:
 
 def fit(learner: Learner, data: RankingData) -> tuple[float, Selection]:
     """The CPU time of learning on one thread, compiled before, and what is learned."""
-    learner.fit(data.select_queries(data.qids[:2]).select_features([0, 1]))
+    learner.fit(data.select_features([0, 1]))  # few queries would not compile all
     start = time.process_time()
     found = learner.fit(data, n_jobs=1)
     return time.process_time() - start, found
