@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from greylag.errors import ParameterError
+
 T = TypeVar("T")
 
 SEARCH, FEATURES, LEARNING, RANKING = 2.0, 3.0, 12.0, 1.0
@@ -153,8 +155,16 @@ class Steps:
                     yield item
 
     def begin(self, name: str) -> None:
-        """End the step before, and begin this one."""
+        """End the step before, and begin this one.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such step.
+        """
         names = list(self._weights)
+        if name not in names:
+            raise ParameterError(f"there is no step {name!r}; the steps are {', '.join(names) or 'none'}")
         total = sum(self._weights.values()) or 1.0
         before = sum(self._weights[step] for step in names[: names.index(name)])
         share = self._share.part(before / total, self._weights[name] / total, name.replace("_", " "))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 from greylag import progress
+from greylag.errors import ParameterError
 from greylag.parallel import keeping, parallel_map
 from greylag.progress import Share, Steps, reached
 
@@ -155,6 +156,14 @@ def test_there_is_no_line_without_a_terminal(capfd: pytest.CaptureFixture[str]) 
         assert share is progress.HIDDEN  # for which no texts are made
         assert share.item("items", 1, 10) is share
     assert capfd.readouterr().err == ""
+
+
+def test_steps_that_there_are_not() -> None:
+    with (
+        Steps(search=2, lengths=1) as steps,
+        pytest.raises(ParameterError, match="no step 'length'; the steps are sea"),
+    ):
+        steps.begin("length")
 
 
 def test_the_share_of_before_is_restored() -> None:

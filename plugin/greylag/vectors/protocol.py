@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 else:
     Matrix = Any
 
+_SHORT, _LONG = 1e-140, 1e140  # lengths between which squares keep their digits
+
 
 @runtime_checkable
 class Vectors(Protocol):
@@ -74,6 +76,12 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
 def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
     """Dense vectors in float64, scaled to unit Euclidean length; zero rows stay zero."""
     rows = np.array(vectors, dtype=np.float64)
-    lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    extreme = ((lengths < _SHORT) | (lengths > _LONG))[:, 0]
+    if extreme.any():  # their squares overflow or lose digits
+        highest = np.abs(rows[extreme]).max(axis=1, keepdims=True, initial=0.0)
+        rows[extreme] /= np.where(highest > 0, highest, 1.0)
+        lengths[extreme] = np.sqrt(np.square(rows[extreme]).sum(axis=1, keepdims=True))
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
