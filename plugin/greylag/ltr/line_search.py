@@ -11,7 +11,7 @@ of them, and hence its global maximum over x. Few of the crossings need to be lo
 2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
    swaps of bins that may hold the maximum are sorted and followed one by one.
 
-Memory is bounded: at most `ROOM` swaps are held at a time.
+Memory is bounded: at most `ROOM` swaps are held at a time, or those of one bucket if there are more.
 
 References
 ----------
