@@ -22,7 +22,7 @@ test: test-venv
 
 # Pages of the documentation, compilations of other packages, kills
 test-long: test-venv
-	@echo 'Running the longer tests: about 7 minutes on two cores'
+	@echo 'Running the longer tests: about 5 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long
 
 # A link, an anchor or a name that leads nowhere is an error.
