@@ -25,14 +25,14 @@ class Row:
     aim: str = ""
 
 
-def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+def seconds(work: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
     """The median time of `work`, after one call that is not counted."""
     work()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times)
 
 
@@ -41,13 +41,7 @@ def cpu_seconds(work: Callable[[], Any], repeats: int = 5) -> float:
 
     Other processes disturb it less than `seconds`. Java's compiler and garbage collector have threads of their own.
     """
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.thread_time()
-        work()
-        times.append(time.thread_time() - start)
-    return statistics.median(times)
+    return seconds(work, repeats, time.thread_time)
 
 
 def once(work: Callable[[], Any]) -> float:
