@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from greylag.cli.options import Reading
 from greylag.fusion import Union
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Run
@@ -16,3 +17,12 @@ def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *,
     if not stack:
         return bm25.run(topics, n_jobs=jobs, tag="bm25")
     return Union((bm25, bm25.rm3()), k=1000).run(topics, n_jobs=jobs, tag="candidates")
+
+
+def first_stage(
+    run: Path | None, index: Sequence[Path], topics: Path, reading: Reading, jobs: int, *, stack: bool = False
+) -> Run:
+    """The rankings of a run's file, or what `search_first` finds if there is none."""
+    if run is not None:
+        return reading.run(run, topics)
+    return search_first(index, reading.topics(topics), jobs, stack=stack)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.first_stage import search_first
+from greylag.cli.first_stage import first_stage
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
@@ -121,10 +121,7 @@ def train(
         training=LEARNING,
     ) as steps:
         steps.begin("search")
-        if run is None:
-            rankings = search_first(index, reading.topics(topics), running.jobs)
-        else:
-            rankings = reading.run(run, topics)
+        rankings = first_stage(run, index, topics, reading, running.jobs)
         judgements = reading.qrels(qrels, rankings)
         steps.begin("features")
         extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
@@ -182,10 +179,7 @@ def train_preset(
 ) -> None:
     """Train a stack, and note whether it reranks what `search_first` finds."""
     check_features(out, recipe.more)
-    if run is None:
-        rankings = search_first(index, reading.topics(topics), jobs, stack=True)
-    else:
-        rankings = reading.run(run, topics)
+    rankings = first_stage(run, index, topics, reading, jobs, stack=True)
     judgements = reading.qrels(qrels, rankings)
     model = train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=jobs)
     save(replace(model, provenance={**model.provenance, "searched": run is None}), out)

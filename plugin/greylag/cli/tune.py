@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.first_stage import search_first
+from greylag.cli.first_stage import first_stage
 from greylag.cli.held_out import HeldOut, validated
 from greylag.cli.options import Index, Reading, Topics
 from greylag.cli.outputs import tell
@@ -66,10 +66,7 @@ def tune(
     folds = LEARNING * (held_out.folds or 0)
     with Steps(search=SEARCH * (run is None), cross_validation=folds, tuning=LEARNING) as steps:
         steps.begin("search")
-        if run is None:
-            rankings = search_first(index, reading.topics(topics), running.jobs)
-        else:
-            rankings = reading.run(run, topics)
+        rankings = first_stage(run, index, topics, reading, running.jobs)
         judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
         steps.begin("cross_validation")
         scores: dict[str, Any] = {}
