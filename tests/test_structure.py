@@ -216,8 +216,15 @@ def test_compiled_functions_use_nothing_of_other_modules(module: str) -> None:
     tree = ast.parse(MODULES[module].read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import)]
     others = {(alias.asname or alias.name) for node in imports for alias in node.names if _is_ours(node, alias.name)}
+    compilers = {"compiled"} | {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) == "compiled"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and any(map(_compiles, function.decorator_list)):
+        if isinstance(function, ast.FunctionDef) and any(_called(own) in compilers for own in function.decorator_list):
             names = [node for part in function.body for node in _evaluated(part) if isinstance(node, ast.Name)]
             own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
             used = {node.id for node in names} - own - {argument.arg for argument in function.args.args}
@@ -239,6 +246,7 @@ def _is_ours(node: ast.ImportFrom | ast.Import, name: str) -> bool:
     return ((node.module or "") if isinstance(node, ast.ImportFrom) else name).split(".")[0] in PACKAGES
 
 
-def _compiles(decorator: ast.expr) -> bool:
-    name = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(name, ast.Name) and name.id in {"compiled", "_jit", "_jit_inline"}
+def _called(node: ast.expr) -> str:
+    """The name of what a decorator is, or calls; empty if it has none."""
+    name = node.func if isinstance(node, ast.Call) else node
+    return name.id if isinstance(name, ast.Name) else ""
