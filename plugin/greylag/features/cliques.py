@@ -98,7 +98,7 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
 def _short_cliques(
     terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
 ) -> tuple[IntArray, FloatArray]:
-    """`distinct_cliques` for a short query; many of them have the same places."""
+    """`distinct_cliques` for a short query; many have the same places. The arrays are shared, and never written to."""
     return distinct_cliques(np.array(terms, dtype=np.int64), sets, max_size, ordered=ordered)
 
 

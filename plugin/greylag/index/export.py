@@ -73,7 +73,7 @@ def _write_docids(source: LuceneIndex, writer: Writer) -> None:
     """Write the docids in the order of document numbers, which come in the order of docids."""
     blocks = [(*join(docids), documents) for docids, documents in source.docid_blocks()]
     text = np.concatenate([np.empty(0, dtype=np.uint8), *(own for own, _, _ in blocks)])
-    starts = offsets(np.concatenate([[], *(np.diff(own) for _, own, _ in blocks)]))
+    starts = offsets(np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(own) for _, own, _ in blocks)]))
     order = np.concatenate([np.empty(0, dtype=np.int32), *(own for _, _, own in blocks)])
     ranks = np.empty_like(order)
     ranks[order] = np.arange(len(order), dtype=order.dtype)

@@ -294,7 +294,7 @@ class PositionalIndex:
         weights = frequencies.copy()
         weights.data = (1.0 + np.log(weights.data)) * np.take(self.idf, weights.indices)
         squares = weights.power(2)
-        squares.eliminate_zeros()
+        squares.eliminate_zeros()  # which would change the pairs that NumPy sums, and the last digit
         lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
         weights.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(weights.indptr))
         return weights

@@ -115,7 +115,7 @@ class ManifoldRanker(Stage):
                 "negative: use affinity='rbf'"
             )
         W = affinity_graph(points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity])
-        f = solve(W, np.concatenate([[1.0], y]), self.alpha, 0.5, "cg")
+        f = solve(W, np.concatenate([[1.0], y]), self.alpha, exponent=0.5, solver="cg")
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
         others = -np.arange(1.0, len(ranking) - n + 1)
         scores = np.concatenate([first.scores, others])

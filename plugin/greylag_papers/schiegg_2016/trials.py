@@ -118,8 +118,7 @@ def run_learners(
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
     costs = dict.fromkeys(learner.C for found in learners.values() for learner in found)
     pairs = [(i, C) for i in range(len(tasks)) for C in costs]
-    steps = Steps(starts=len(pairs), learning=len(tasks) * sum(map(len, learners.values())))
-    with steps:
+    with Steps(starts=len(pairs), learning=len(tasks) * sum(map(len, learners.values()))) as steps:
         steps.begin("starts")
         starts = parallel_map(
             lambda pair: optimum(model, *pair),
