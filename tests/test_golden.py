@@ -1,0 +1,118 @@
+"""What commands write on the demonstration collection, and small studies, compared with hashes kept in ``golden.json``.
+
+A change of the code that is not meant to change results leaves the hashes as they are. To accept a change, and to say
+in the commit which results it changed and why: ``GREYLAG_GOLDEN=write pytest tests/test_golden.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greylag
+
+HASHES = Path(__file__).with_name("golden.json")
+WRITE = os.environ.get("GREYLAG_GOLDEN") == "write"
+DEMO = Path(greylag.__file__).parent / "demo"
+CONFIGS = Path(__file__).parents[1] / "configs"
+DIGITS = 9  # significant digits of numbers that count: more may depend on the processor
+LEARN = "--index index --topics topics.tsv --qrels qrels.txt --run bm25.run"
+COMMANDS = f"""
+index docs.jsonl --out index
+search --index index --topics topics.tsv --out bm25.run
+search --index index --topics topics.tsv --model ql --mu 500 --hits 50 --out ql.run
+search --index index --topics topics.tsv --model bm25+rm3 --out rm3.run
+features --index index --topics topics.tsv --qrels qrels.txt --run ql.run --pool full --features score@z --out full.txt
+features --index index --topics topics.tsv --run ql.run --profile galago --features SD/ordered/LM-O-4,FI/expansion/LM,\
+reciprocal-rank,run:bm25.run@rank,stage:manifold(alpha=0.8) --out some.txt
+tune {LEARN} --model bm25 --grid k1=0.6,1.2 --grid b=0.2,0.6 --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
+tune {LEARN} --model rm3 --grid k1=0.9 --grid b=0.4 --grid fb_docs=5 --grid fb_terms=10 --out tuned-rm3.json
+tune {LEARN} --model sdm --grid mu=100,1000 --out tuned-sdm.json
+train {LEARN} --folds 3 --out-run held-out.run --out mrf.json
+train {LEARN} --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
+rerank --index index --topics topics.tsv --run ql.run --model mrf.json --out mrf.run
+rerank --index index --topics topics.tsv --run ql.run --model tuned-rm3.json --out tuned-rm3.run
+rerank --index index --topics topics.tsv --run bm25.run --method manifold --alpha 0.7 --out manifold.run
+fuse --run bm25.run --run ql.run --run rm3.run --out rrf.run
+fuse --run bm25.run --run ql.run --method combsum --out combsum.run
+train-diversity --index index --topics topics.tsv --run bm25.run --qrels qrels.subtopics.txt --depth 30 --out svm.json
+train-diversity --index index --topics topics.tsv --run bm25.run --qrels qrels.subtopics.txt --depth 30 \
+--document-features score --method cssvm --models 3 --out cssvm.json
+diversify --index index --run bm25.run --k 10 --out mmr.run
+diversify --index index --run bm25.run --k 10 --topics topics.tsv --method xquad --aspects subtopics.tsv --out xquad.run
+diversify --index index --run bm25.run --k 10 --topics topics.tsv --method pm2 --aspects subtopics.tsv --out pm2.run
+diversify --index index --run bm25.run --k 10 --method essential-pages --out essential.run
+diversify --index index --run bm25.run --k 10 --method coverage --out coverage.run
+diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method svmdiv --model svm.json --out svm.run
+diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method cssvm --model cssvm.json --out div.run
+explain --index index --topics topics.tsv --model mrf.json --qid 1 --docid demo-013 --json > explained.json
+evaluate --qrels qrels.txt bm25.run ql.run mrf.run held-out.run --baseline bm25.run -m AP -m nDCG@10 -m P@5 > scores.txt
+evaluate --qrels qrels.txt mrf.run -m AP -m RR --per-query > queries.txt
+evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run -m alpha-nDCG@10 -m ERR-IA@20 -m S-recall@5 > div.txt
+"""
+STUDIES = ["demo.svmdiv", "two_moons.manifold", "synthetic.svmdiv"]
+VOLATILE = {"provenance", "key", "summary", "files"}  # keys whose values are not results
+NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?")
+
+
+def digest(path: Path) -> str:
+    """A hash of what a file says, its numbers rounded."""
+    text = path.read_text()
+    if path.suffix == ".json":
+        text = json.dumps(_results(json.loads(text)), sort_keys=True)
+    rounded = NUMBER.sub(lambda match: f"{float(match[0]):.{DIGITS}g}", text)
+    return hashlib.sha256(rounded.encode()).hexdigest()[:16]
+
+
+def _results(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _results(below) for key, below in value.items() if key not in VOLATILE}
+    return [_results(below) for below in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The hash of each file that the commands and studies write."""
+    folder = tmp_path_factory.mktemp("golden")
+    given = {shutil.copy(path, folder) for path in DEMO.glob("*.*")}
+    for line in filter(None, COMMANDS.replace("\\\n", "").split("\n")):
+        words, _, out = line.partition(" > ")
+        printed = run(words.split(), folder)
+        if out:
+            (folder / out).write_text(printed)
+    for study in STUDIES:
+        run(["experiment", CONFIGS / f"{study}.yaml", "--out", folder / study], folder)
+    files = [path for path in folder.glob("*.*") if path.is_file() and path not in map(Path, given)]
+    scores = [folder / study / "finished.json" for study in STUDIES]
+    return {path.relative_to(folder).as_posix(): digest(path) for path in sorted([*files, *scores])}
+
+
+def run(words: list[object] | list[str], folder: Path) -> str:
+    """What a command prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "greylag", *map(str, words)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, words))}: {done.stderr}"
+    return done.stdout
+
+
+def test_commands_and_studies_write_what_they_wrote(written: dict[str, str]) -> None:
+    if WRITE:
+        HASHES.write_text(json.dumps(written, indent=1) + "\n")
+    assert written == json.loads(HASHES.read_text())
+
+
+def test_a_changed_digit_changes_a_hash(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.run", tmp_path / "second.run"
+    first.write_text("1 Q0 d1 1 0.123456789 t\n")
+    second.write_text("1 Q0 d1 1 0.123456788 t\n")
+    assert digest(first) != digest(second)
