@@ -26,7 +26,7 @@ DEMO = Path(greylag.__file__).parent / "demo"
 CONFIGS = Path(__file__).parents[1] / "configs"
 DIGITS = 9  # significant digits of numbers that count: more may depend on the processor
 LEARN = "--index index --topics topics.tsv --qrels qrels.txt --run bm25.run"
-COMMANDS = f"""
+COMMANDS = rf"""
 index docs.jsonl --out index
 search --index index --topics topics.tsv --out bm25.run
 search --index index --topics topics.tsv --model ql --mu 500 --hits 50 --out ql.run
@@ -52,12 +52,15 @@ diversify --index index --run bm25.run --k 10 --topics topics.tsv --method xquad
 diversify --index index --run bm25.run --k 10 --topics topics.tsv --method pm2 --aspects subtopics.tsv --out pm2.run
 diversify --index index --run bm25.run --k 10 --method essential-pages --out essential.run
 diversify --index index --run bm25.run --k 10 --method coverage --out coverage.run
-diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method svmdiv --model svm.json --out svm.run
-diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method cssvm --model cssvm.json --out div.run
+diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method svmdiv --model svm.json \
+--out svm.run
+diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method cssvm --model cssvm.json \
+--out div.run
 explain --index index --topics topics.tsv --model mrf.json --qid 1 --docid demo-013 --json > explained.json
 evaluate --qrels qrels.txt bm25.run ql.run mrf.run held-out.run --baseline bm25.run -m AP -m nDCG@10 -m P@5 > scores.txt
 evaluate --qrels qrels.txt mrf.run -m AP -m RR --per-query > queries.txt
-evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run -m alpha-nDCG@10 -m ERR-IA@20 -m S-recall@5 > div.txt
+evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run \
+-m alpha-nDCG@10 -m ERR-IA@20 -m S-recall@5 > div.txt
 """
 STUDIES = ["demo.svmdiv", "two_moons.manifold", "synthetic.svmdiv"]
 VOLATILE = {"provenance", "key", "summary", "files"}  # keys whose values are not results

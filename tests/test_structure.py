@@ -1,4 +1,4 @@
-"""The project's structure: imports, public names, sizes, and what mirrors what."""
+"""The project's structure: imports, public names, and where tests are."""
 
 from __future__ import annotations
 
@@ -24,15 +24,11 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 # Each level may import from those above it, and from its own folder.
 LEVELS = [
     {"errors"},
-    {"notebook", "unknown", "wrong_inputs"},
-    {"progress"},
-    {"parallel"},
+    {"hints", "tables"},
     {"ranking"},
-    {"compilation"},
-    {"locks", "stamps"},
-    {"files"},
-    {"folders", "json_files"},
-    {"work_log"},
+    {"missing_documents"},
+    {"runtime"},
+    {"pipeline"},
     {"trec"},
     {"evaluation"},
     {"lucene"},
@@ -51,8 +47,6 @@ LEVELS = [
     {"__main__"},
 ]
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
-MAX_MODULE = 430  # a method stays whole: the compiled line search needs all of it
-MAX_FUNCTION = 60
 
 
 def module_name(path: Path) -> str:
@@ -149,8 +143,8 @@ def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
 
 @pytest.mark.parametrize("package", sorted(name for name, path in LIBRARY.items() if path.name == "__init__.py"))
 def test_packages_are_public(package: str) -> None:
-    """All but the command line load their public names lazily, from a stub that type checkers read, too."""
-    assert (package in PUBLIC) == (package != "greylag.cli")
+    """All but the command line and the machinery load their public names lazily, from a stub."""
+    assert (package in PUBLIC) == (package not in ("greylag.cli", "greylag.runtime"))
 
 
 @pytest.mark.parametrize("package", PUBLIC)
@@ -169,28 +163,12 @@ def test_public_names_are_sorted_documented_and_there(package: str) -> None:
         module.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_modules_and_functions_stay_short(module: str) -> None:
-    text = MODULES[module].read_text()
-    assert len(text.splitlines()) <= MAX_MODULE
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
-            assert length <= MAX_FUNCTION, f"{module}.{node.name} has {length} lines"
-
-
-def test_tests_mirror_the_packages() -> None:
-    """Each module has its test module and each test module its module; those of a package itself may have one."""
-    tests = {
-        ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts).replace(".test_", ".")
-        for package in PACKAGES
-        for path in (ROOT / "tests" / package).rglob("test_*.py")
-    }
-    own = {name for name, path in MODULES.items() if not path.stem.startswith("__")}
-    packages = {f"{module_name(path)}.init" for path in MODULES.values() if path.name == "__init__.py"}
-    assert sorted(tests - own - packages) == []
-    assert sorted(own - tests) == []
+def test_tests_are_in_the_folder_of_what_they_test() -> None:
+    """A folder of tests is for a folder of the packages, and each test module for a module there or for its whole."""
+    for package, folder in PACKAGES.items():
+        for path in (ROOT / "tests" / package).rglob("test_*.py"):
+            tested = folder / path.parent.relative_to(ROOT / "tests" / package)
+            assert tested.is_dir(), path
 
 
 def test_the_map_of_the_project_names_what_exists() -> None:

@@ -1,4 +1,3 @@
-from .compilation import compiled as compiled
 from .diversity import CSSVM as CSSVM
 from .diversity import MMR as MMR
 from .diversity import CandidateMaker as CandidateMaker
@@ -47,7 +46,6 @@ from .greedy import greedy_picks as greedy_picks
 from .index import PositionalIndex as PositionalIndex
 from .interop import RankedPassage as RankedPassage
 from .interop import rerank as rerank
-from .json_files import read_json_lines as read_json_lines
 from .ltr import RM3 as RM3
 from .ltr import BaselineTuning as BaselineTuning
 from .ltr import CoordinateAscent as CoordinateAscent
@@ -74,17 +72,19 @@ from .lucene import build_index as build_index
 from .lucene import start_jvm as start_jvm
 from .manifold import ManifoldRanker as ManifoldRanker
 from .manifold import manifold_ranking as manifold_ranking
-from .parallel import parallel_map as parallel_map
-from .progress import Steps as Steps
+from .pipeline import Pipeline as Pipeline
+from .pipeline import Source as Source
+from .pipeline import Stage as Stage
 from .ranking import FloatArray as FloatArray
 from .ranking import IntArray as IntArray
-from .ranking import Pipeline as Pipeline
 from .ranking import Query as Query
 from .ranking import Ranking as Ranking
 from .ranking import Run as Run
-from .ranking import Source as Source
-from .ranking import Stage as Stage
 from .ranking import unit_range as unit_range
+from .runtime.compilation import compiled as compiled
+from .runtime.json_files import read_json_lines as read_json_lines
+from .runtime.parallel import parallel_map as parallel_map
+from .runtime.progress import Steps as Steps
 from .selection import InformationGainSelection as InformationGainSelection
 from .selection import KollerSahamiSelection as KollerSahamiSelection
 from .selection import MMRFeatureSelection as MMRFeatureSelection

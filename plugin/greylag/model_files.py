@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, ModelError
-from greylag.files import Faults, read_text, write_text
 from greylag.index.positional import PositionalIndex
-from greylag.json_files import parse_json
+from greylag.runtime.files import Faults, read_text, write_text
+from greylag.runtime.json_files import parse_json
 
 _COMMON = {"parameters": dict, "fingerprint": str, "provenance": dict}
 

@@ -20,10 +20,10 @@ from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex, QueryForm
-from greylag.json_files import read_json_lines
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
+from greylag.runtime.json_files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
 
 

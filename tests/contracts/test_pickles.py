@@ -39,8 +39,9 @@ from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
 from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
 from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, RM3Search, build_index
 from greylag.manifold.stage import ManifoldRanker
-from greylag.parallel import CARRIED
-from greylag.ranking import Composable, Pipeline, Query, Ranking, Run
+from greylag.pipeline import Composable, Pipeline
+from greylag.ranking import Query, Ranking, Run
+from greylag.runtime.parallel import CARRIED
 from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
 from tests.greylag.diversity import samples
 from tests.test_structure import PUBLIC, homes
@@ -139,7 +140,7 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
 
 
 def test_values_that_are_given_go_apart(folder: Folder) -> None:
-    """Runs, titles, judgements and lists of topics have no file to name; see `greylag.parallel`."""
+    """Runs, titles, judgements and lists of topics have no file to name; see `greylag.runtime.parallel`."""
     run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(600)))
     union = Union((GivenRun(run), folder.lucene.bm25(30)))
     assert len(pickle.dumps(union)) > CARRIED

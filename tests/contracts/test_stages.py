@@ -30,7 +30,8 @@ from greylag.features.spec import FeatureSpec
 from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
 from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Pipeline, Ranking, Stage, run_step
+from greylag.pipeline import Pipeline, Stage, run_step
+from greylag.ranking import Ranking
 from tests.greylag.diversity import samples
 
 N = 15

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.ranking import Pipeline, Query, Ranking, Run, Source, Stage, run_step
+from greylag.pipeline import Pipeline, Source, Stage, run_step
+from greylag.ranking import Query, Ranking, Run
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
 

@@ -19,10 +19,10 @@ import numpy as np
 from greylag import folders
 from greylag.errors import GreylagError
 from greylag.experiments.runner import run_study
-from greylag.files import open_atomically, write_text
-from greylag.folders import make_folder
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, Run
+from greylag.runtime.files import open_atomically, write_text
+from greylag.runtime.folders import make_folder
 from greylag.trec.runs import write_run
 from tests.greylag.experiments.samples import STUDY, Settings
 from tests.robustness.machine import Counts, rounds, snapshot

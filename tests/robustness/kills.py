@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import greylag
-from greylag.work_log import SUFFIX
+from greylag.runtime.work_log import SUFFIX
 from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"

@@ -18,10 +18,10 @@ from greylag.errors import ParameterError
 from greylag.experiments.config import read_yaml
 from greylag.features.prior import Prior
 from greylag.features.spec import candidate_pool
-from greylag.json_files import read_json_lines
 from greylag.ltr.letor import read_features, write_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
+from greylag.runtime.json_files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters

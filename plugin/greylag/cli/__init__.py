@@ -136,7 +136,7 @@ def main() -> None:
     finally:
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
-        from greylag.work_log import interruptions
+        from greylag.runtime.work_log import interruptions
 
         print("; ".join(["greylag: interrupted", *interruptions]), file=sys.stderr)
     sys.exit(code)
@@ -151,7 +151,7 @@ def _show_all_names() -> None:
 
 def _place() -> str:
     """What an error without a file's name is about."""
-    from greylag.folders import in_folder
+    from greylag.runtime.folders import in_folder
 
     return "output" if in_folder() else "the working folder was removed"
 

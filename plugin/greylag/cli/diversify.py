@@ -23,7 +23,7 @@ from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Stage
+from greylag.pipeline import Stage
 from greylag.trec import write_members, write_rankings
 
 _LEARNED = ("svmdiv", "cssvm")

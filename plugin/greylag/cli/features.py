@@ -14,8 +14,8 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.letor import write_features
-from greylag.parallel import parallel_map
 from greylag.ranking import FloatArray, Ranking
+from greylag.runtime.parallel import parallel_map
 from greylag.trec import QueryLines
 
 

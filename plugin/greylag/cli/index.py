@@ -12,11 +12,11 @@ from joblib import effective_n_jobs
 
 from greylag.cli.options import Jobs
 from greylag.errors import ParameterError
-from greylag.folders import scratch_folder
 from greylag.index.positional import PositionalIndex
 from greylag.interop import texts_from_ir_datasets
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import stamp_documents
+from greylag.runtime.folders import scratch_folder
 
 
 def index(

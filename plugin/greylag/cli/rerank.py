@@ -19,7 +19,8 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.manifold.choices import Confidence, Graph
-from greylag.ranking import Run, Stage
+from greylag.pipeline import Stage
+from greylag.ranking import Run
 from greylag.trec import RunFile, write_rankings
 
 

@@ -17,7 +17,7 @@ import typer
 from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
 from greylag.errors import DependencyError, ParameterError
-from greylag.stamps import file_stamp
+from greylag.runtime.stamps import file_stamp
 
 CONNECTING = 10
 """Seconds to wait for a cluster."""
@@ -51,8 +51,8 @@ class Resumable(Running):
     @contextmanager
     def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> Iterator[None]:
         """Surround a command that was given these values, one of which is ``out``."""
-        from greylag.files import is_file
-        from greylag.work_log import beside, resuming
+        from greylag.runtime.files import is_file
+        from greylag.runtime.work_log import beside, resuming
 
         with ExitStack() as stack:
             stack.enter_context(super().begin(command, values))

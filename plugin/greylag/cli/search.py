@@ -12,7 +12,7 @@ from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics
 from greylag.cli.running import Resumable
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
-from greylag.ranking import Source
+from greylag.pipeline import Source
 from greylag.trec import write_rankings
 
 MODELS: dict[str, Callable[..., BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}

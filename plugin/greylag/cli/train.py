@@ -31,8 +31,8 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe, train_stack
-from greylag.progress import FEATURES, LEARNING, SEARCH, Steps
 from greylag.ranking import Run
+from greylag.runtime.progress import FEATURES, LEARNING, SEARCH, Steps
 from greylag.trec import Qrels, write_run
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}

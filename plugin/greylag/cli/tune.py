@@ -19,7 +19,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Baseline
 from greylag.ltr.tuned_baselines import GRID, BaselineTuning
-from greylag.progress import LEARNING, SEARCH, Steps
+from greylag.runtime.progress import LEARNING, SEARCH, Steps
 from greylag.trec import write_run
 
 MODELS: dict[str, tuple[Baseline, ...]] = {

@@ -12,9 +12,9 @@ from greylag.diversity.stage import GreedyStage
 from greylag.errors import FormatError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
-from greylag.files import Faults, read_text
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.runtime.files import Faults, read_text
 
 Aspects = Mapping[str, Sequence[str]]
 """The texts of a query's aspects, by qid."""

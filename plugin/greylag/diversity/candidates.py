@@ -15,8 +15,8 @@ from greylag.features.ranked import ReciprocalRank
 from greylag.features.spec import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.parallel import rebuilt
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
+from greylag.runtime.parallel import rebuilt
 
 
 @dataclass(frozen=True)

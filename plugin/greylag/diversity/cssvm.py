@@ -13,8 +13,9 @@ from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage
 from greylag.fusion.reciprocal_rank import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
-from greylag.parallel import parallel_map
-from greylag.ranking import BoolArray, Ranking, Run, rerank_known
+from greylag.missing_documents import rerank_known
+from greylag.ranking import BoolArray, Ranking, Run
+from greylag.runtime.parallel import parallel_map
 
 
 @dataclass(frozen=True)

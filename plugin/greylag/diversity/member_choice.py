@@ -20,7 +20,8 @@ from greylag.diversity.cssvm import CSSVM
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection, model_content, read_weight, write_model
-from greylag.ranking import FloatArray, Ranking, Stage, unit_range
+from greylag.pipeline import Stage
+from greylag.ranking import FloatArray, Ranking, unit_range
 
 SCHEMA = 1
 KIND = "greylag member chooser"

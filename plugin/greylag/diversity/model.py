@@ -15,7 +15,7 @@ from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import check_collection, model_content, read_weight, write_model
-from greylag.notebook import html_text
+from greylag.tables import html_text
 
 SCHEMA = 3
 KIND = "greylag diversity model"

@@ -10,7 +10,9 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy_path, greedy_picks, picked_first
-from greylag.ranking import BoolArray, FloatArray, Ranking, Stage, rerank_known
+from greylag.missing_documents import rerank_known
+from greylag.pipeline import Stage
+from greylag.ranking import BoolArray, FloatArray, Ranking
 
 
 @dataclass(frozen=True)

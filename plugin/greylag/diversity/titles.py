@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greylag.errors import FormatError
-from greylag.json_files import read_json_lines
+from greylag.runtime.json_files import read_json_lines
 
 
 def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:

@@ -16,8 +16,8 @@ from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
-from greylag.parallel import parallel_map
 from greylag.ranking import FloatArray, Ranking, Run
+from greylag.runtime.parallel import parallel_map
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane, Solution
 from greylag.structured.ensemble import Ensemble

@@ -15,10 +15,10 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
-from greylag.notebook import html_table
+from greylag.hints import check_qrels, remedy
 from greylag.ranking import BoolArray, FloatArray, Run
+from greylag.tables import html_table
 from greylag.trec import Qrels, SubtopicQrels
-from greylag.wrong_inputs import check_qrels, remedy
 
 
 @dataclass(frozen=True, slots=True, eq=False)

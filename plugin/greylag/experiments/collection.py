@@ -11,13 +11,14 @@ from typing import Literal
 from greylag.errors import CollectionError, ParameterError
 from greylag.experiments.config import Experiment, Positive, Settings
 from greylag.experiments.study import Context
-from greylag.folders import read_mark
 from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
-from greylag.ranking import Run, Source
-from greylag.stamps import file_stamps
+from greylag.pipeline import Source
+from greylag.ranking import Run
+from greylag.runtime.folders import read_mark
+from greylag.runtime.stamps import file_stamps
 from greylag.trec import Qrels, read_qrels, read_topics
 
 

@@ -22,8 +22,8 @@ from pydantic.fields import FieldInfo
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import parse_measure
 from greylag.features.named_files import named_files
-from greylag.files import read_bytes
 from greylag.ltr.objectives import Objective
+from greylag.runtime.files import read_bytes
 
 MAX_YAML = 1 << 20
 """The largest experiment file, in bytes."""

@@ -30,9 +30,9 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
 from greylag.ltr.rankers import MRFRanker
-from greylag.parallel import parallel_map
-from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import Steps
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
 

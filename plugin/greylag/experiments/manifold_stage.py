@@ -23,8 +23,8 @@ from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.choices import Confidence, Graph
 from greylag.manifold.stage import ManifoldRanker
-from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
+from greylag.runtime.progress import Steps
 from greylag.trec import Qrels
 
 TIMED = 20  # queries

@@ -24,8 +24,8 @@ from greylag.ltr import cross_validation
 from greylag.ltr.cross_validation import CrossValidation, split_folds
 from greylag.ltr.greedy import GreedySelection
 from greylag.lucene.lucene_index import SearchModel
-from greylag.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps
 from greylag.ranking import Run
+from greylag.runtime.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
 

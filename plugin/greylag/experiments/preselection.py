@@ -22,7 +22,7 @@ from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import training_data
-from greylag.progress import FEATURES, LEARNING, Steps
+from greylag.runtime.progress import FEATURES, LEARNING, Steps
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\

@@ -38,9 +38,9 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import split_folds
 from greylag.manifold.choices import Graph
 from greylag.manifold.stage import ManifoldRanker
-from greylag.parallel import parallel_map
-from greylag.progress import Steps
 from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import Steps
 from greylag.trec import Qrels
 
 NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"

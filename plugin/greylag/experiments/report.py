@@ -16,7 +16,7 @@ from typing import Any
 from greylag.experiments.figures import Figure
 from greylag.experiments.queries import QueryChanges
 from greylag.experiments.tables import Table, cell_text
-from greylag.files import write_text
+from greylag.runtime.files import write_text
 
 Part = Table | Figure | QueryChanges
 

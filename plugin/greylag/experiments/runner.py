@@ -35,12 +35,12 @@ from greylag.experiments.software import code, versions
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
 from greylag.features.named_files import followed
-from greylag.files import write_text
-from greylag.folders import alone
-from greylag.progress import Steps
-from greylag.stamps import file_stamps
+from greylag.runtime.files import write_text
+from greylag.runtime.folders import alone
+from greylag.runtime.progress import Steps
+from greylag.runtime.stamps import file_stamps
+from greylag.runtime.work_log import resuming
 from greylag.trec.runs import write_run
-from greylag.work_log import resuming
 
 FINISHED = "finished.json"
 RESULTS = "results.json"

@@ -41,8 +41,8 @@ from greylag.ltr.cross_validation import split_folds
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID, StackCandidates, StackRecipe
 from greylag.lucene.lucene_index import SearchModel
-from greylag.parallel import parallel_map
 from greylag.ranking import Query, Run
+from greylag.runtime.parallel import parallel_map
 from greylag.trec import Qrels, read_run, read_subtopic_qrels
 
 TIMED = 20  # queries

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag import unknown
+from greylag import missing_documents
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.counts import FeatureCounts, GroupCounts
 from greylag.features.derived import derive, plain_features
@@ -27,8 +27,8 @@ from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, Feature
 from greylag.features.windows import term_occurrences
 from greylag.index.arrays import Int32Array
 from greylag.index.positional import PositionalIndex
-from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
+from greylag.runtime.parallel import rebuilt
 
 
 class _Group:
@@ -203,7 +203,7 @@ class FeatureExtractor:
         known = numbers >= 0
         if not known.all():
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-            unknown.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
+            missing_documents.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
             ranking, numbers = ranking.select(known), numbers[known]
         lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
         groups: tuple[GroupCounts, ...] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.index.arrays import Int32Array
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 _jit = compiled(error_model="numpy")
 

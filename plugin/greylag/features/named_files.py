@@ -9,8 +9,8 @@ from typing import Any
 
 from greylag.errors import FormatError, GreylagError
 from greylag.features.spec import feature_files, parse_features
-from greylag.files import read_blocks, read_bytes
-from greylag.json_files import parse_json
+from greylag.runtime.files import read_blocks, read_bytes
+from greylag.runtime.json_files import parse_json
 
 
 def named_files(value: Any) -> Iterator[str]:

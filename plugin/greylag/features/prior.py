@@ -12,8 +12,8 @@ import numpy as np
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Feature
 from greylag.features.normalisation import split_method
-from greylag.files import Faults, parse_number, read_rows
 from greylag.ranking import FloatArray
+from greylag.runtime.files import Faults, parse_number, read_rows
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from greylag import unknown
+from greylag import missing_documents
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values, scores_of
 from greylag.features.normalisation import split_method
@@ -92,12 +92,14 @@ class RunScore(Evidence):
         def values(ranking: Ranking) -> FloatArray:
             if ranking.qid not in run:
                 same = f"feature {self} is the same for all documents"
-                unknown.report(same, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {self.file}")
+                missing_documents.report(
+                    same, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {self.file}"
+                )
                 return np.full(len(ranking), np.nan)
             found = scores_of(run[ranking.qid], ranking.docids)
             lost = [ranking.docids[place] for place in np.flatnonzero(np.isnan(found))]
             least = f"feature {self} gives them its least value"
-            unknown.report(least, ranking.qid, lost, len(ranking), what=f"not in {self.file}")
+            missing_documents.report(least, ranking.qid, lost, len(ranking), what=f"not in {self.file}")
             return found
 
         return values

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from greylag import unknown
+from greylag import missing_documents
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Values
 from greylag.ranking import FloatArray, Ranking
@@ -83,11 +83,11 @@ class VectorCosine(Evidence):
             known = documents.knows(ranking.docids)
             lost = [docid for docid, has in zip(ranking.docids, known, strict=True) if not has]
             least = f"feature {self} gives them its least value"
-            unknown.report(least, ranking.qid, lost, len(ranking), what=f"not in {self.documents}")
+            missing_documents.report(least, ranking.qid, lost, len(ranking), what=f"not in {self.documents}")
             out = np.full(len(ranking), np.nan)
             if not queries.knows([ranking.qid]).all():
                 same = f"feature {self} is the same for all documents"
-                unknown.report(
+                missing_documents.report(
                     same, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {self.queries}"
                 )
                 return out

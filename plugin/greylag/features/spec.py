@@ -17,7 +17,7 @@ from greylag.features.ranked import ReciprocalRank, RunScore, Score
 from greylag.features.similarity import VectorCosine
 from greylag.features.stages import StageScore, StageStep
 from greylag.features.weighting import WEIGHTINGS
-from greylag.wrong_inputs import shown
+from greylag.hints import shown
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.index.arrays import Int32Array, offsets
 from greylag.ranking import IntArray
+from greylag.runtime.compilation import compiled
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work

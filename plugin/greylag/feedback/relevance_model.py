@@ -16,7 +16,9 @@ from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
 from greylag.feedback.judged import Feedback, judged_documents
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Stage, rerank_known
+from greylag.missing_documents import rerank_known
+from greylag.pipeline import Stage
+from greylag.ranking import Ranking
 
 FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
 

@@ -18,7 +18,9 @@ from greylag.features.expansion import COMMON
 from greylag.features.weighting import BM25
 from greylag.feedback.judged import Feedback, judged_documents
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, Ranking, Stage, rerank_known
+from greylag.missing_documents import rerank_known
+from greylag.pipeline import Stage
+from greylag.ranking import FloatArray, IntArray, Ranking
 
 
 @dataclass(frozen=True)

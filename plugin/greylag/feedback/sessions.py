@@ -26,7 +26,8 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.feedback.judged import Feedback
-from greylag.ranking import Ranking, Run, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
 MakeStage = Callable[[Feedback], Callable[[Ranking], Ranking]]

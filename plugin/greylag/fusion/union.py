@@ -11,7 +11,8 @@ from greylag.errors import ParameterError
 from greylag.fusion.combmnz import comb_mnz
 from greylag.fusion.combsum import comb_sum
 from greylag.fusion.reciprocal_rank import reciprocal_rank_fusion
-from greylag.ranking import Query, Ranking, Run, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking, Run
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, read_text
 from greylag.ranking import Ranking
+from greylag.runtime.files import Faults, read_text
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.files import reserve, sync, write_text
-from greylag.folders import make_folder, remove_folder
 from greylag.index.arrays import fingerprint
-from greylag.locks import MARK, sweep
+from greylag.runtime.files import reserve, sync, write_text
+from greylag.runtime.folders import make_folder, remove_folder
+from greylag.runtime.locks import MARK, sweep
 
 SCHEMA = 4
 _META = "meta.json"

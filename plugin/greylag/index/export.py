@@ -16,7 +16,7 @@ from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, 
 from greylag.index.arrays import DTYPES, join, offsets, ranges
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.progress import shown
+from greylag.runtime.progress import shown
 
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.compilation import compiled
 from greylag.errors import CollectionError
 from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.ranking import IntArray
+from greylag.runtime.compilation import compiled
 
 Bytes = NDArray[np.uint8]
 

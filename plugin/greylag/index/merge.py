@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
 from greylag.index.arrays import DTYPES, Int32Array, offsets, ranges
@@ -26,6 +25,7 @@ from greylag.index.shard import Shard
 from greylag.index.tables import Tables
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import BoolArray, IntArray
+from greylag.runtime.compilation import compiled
 
 _OF_TABLES = (
     "docids", "docid_offsets", "docid_order", "document_lengths",

@@ -22,8 +22,8 @@ from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.index.parts import Part, entries, frequencies, locate
 from greylag.index.shard import Located, Shard
 from greylag.index.tables import UNKNOWN, Tables
-from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray, FloatArray, IntArray
+from greylag.runtime.parallel import rebuilt
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.compilation import compiled
+from greylag.runtime.compilation import compiled
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.compilation import compiled
 from greylag.errors import CollectionError
 from greylag.index.arrays import DAMAGED, Int32Array
 from greylag.index.lookup import Bytes
 from greylag.ranking import IntArray
+from greylag.runtime.compilation import compiled
 
 BLOCK = 16
 """The number of postings from one place at which reading of positions can begin to the next."""

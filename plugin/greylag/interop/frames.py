@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
-from greylag.wrong_inputs import shown
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "query_id", "q_id"),

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
+from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Run
 from greylag.trec import Qrels
-from greylag.wrong_inputs import shown
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:

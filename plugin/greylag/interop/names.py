@@ -8,8 +8,8 @@ from numbers import Integral
 from typing import Any
 
 from greylag.errors import DependencyError, ParameterError
+from greylag.hints import shown
 from greylag.ranking import Ranking, Run
-from greylag.wrong_inputs import shown
 
 
 def imported(module: str, package: str) -> Any:

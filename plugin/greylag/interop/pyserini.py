@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.interop import names
-from greylag.ranking import Query, Ranking, Run, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels
-from greylag.wrong_inputs import shown
 
 
 class Hit(NamedTuple):

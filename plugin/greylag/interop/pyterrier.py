@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.interop import names
 from greylag.interop.frames import run_from_frame, run_to_frame, topics_from_frame, topics_to_frame
-from greylag.ranking import Pipeline, Query, Ranking, Run, Source, Stage, run_step
+from greylag.pipeline import Pipeline, Source, Stage, run_step
+from greylag.ranking import Query, Ranking, Run
 from greylag.trec.runs import strictly_decreasing
-from greylag.wrong_inputs import shown
 
 
 def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Run
 from greylag.trec import Qrels
-from greylag.wrong_inputs import shown
 
 
 def run_to_ranx(run: Run) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.interop import names
 from greylag.interop.passages import Method, rerank
-from greylag.wrong_inputs import shown
 
 
 def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:

@@ -12,7 +12,7 @@ from greylag.ltr.data import RankingData, centred, linear_scores, weighted_sum
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.objectives import Objective
-from greylag.progress import Steps
+from greylag.runtime.progress import Steps
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Problem, line_search, mean, prepare
 from greylag.ltr.objectives import Objective
-from greylag.parallel import thread_count
 from greylag.ranking import FloatArray
+from greylag.runtime.parallel import thread_count
 
 
 @dataclass(frozen=True)

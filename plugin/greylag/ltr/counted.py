@@ -17,8 +17,8 @@ from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import Qrels, RankingData, judged_rankings
-from greylag.parallel import rebuilt
 from greylag.ranking import Ranking
+from greylag.runtime.parallel import rebuilt
 
 
 @dataclass(frozen=True, eq=False)

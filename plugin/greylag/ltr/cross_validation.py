@@ -18,9 +18,10 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.training import train, training_data
-from greylag.parallel import parallel_map
-from greylag.progress import FEATURES, LEARNING, RANKING, Steps
-from greylag.ranking import Ranking, Run, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import FEATURES, LEARNING, RANKING, Steps
 
 Folds = Sequence[Sequence[str]]
 """The queries of each fold."""

@@ -13,9 +13,9 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor, Origin
 from greylag.features.feature import Feature
-from greylag.parallel import parallel_map
+from greylag.hints import check_qrels, remedy, shown
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
-from greylag.wrong_inputs import check_qrels, remedy, shown
+from greylag.runtime.parallel import parallel_map
 
 Qrels = Mapping[str, Mapping[str, int]]
 LARGEST = 1e100  # feature, whose square and products are far from overflow

@@ -15,9 +15,9 @@ from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
-from greylag.parallel import thread_count
-from greylag.progress import reached
 from greylag.ranking import FloatArray
+from greylag.runtime.parallel import thread_count
+from greylag.runtime.progress import reached
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, check_names, open_atomically, parse_number, read_text_blocks
 from greylag.ltr import letor_lines
 from greylag.ltr.data import Qrels, RankingData, positive_grades
 from greylag.ltr.letor_lines import COMMENT, GRADE, KIND, MAX_NUMBER, ODD, QID, QID_END
 from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_text_blocks
 
 
 def write_features(
@@ -123,7 +123,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
         Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
         file.
     lenient : bool, default False
-        Whether to repair what `greylag.files.read_text` can, such as CR LF, with a warning.
+        Whether to repair what `greylag.runtime.files.read_text` can, such as CR LF, with a warning.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.model_files import model_content, read_weight, write_model
-from greylag.notebook import html_text
+from greylag.tables import html_text
 
 SCHEMA = 1
 KIND = "greylag linear model"

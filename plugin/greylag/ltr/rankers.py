@@ -7,14 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from greylag import unknown
+from greylag import missing_documents
 from greylag.errors import ModelError
 from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import weighted_sum
 from greylag.ltr.linear import LinearModel
 from greylag.model_files import check_collection
-from greylag.ranking import FloatArray, Ranking, Stage
+from greylag.pipeline import Stage
+from greylag.ranking import FloatArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class EstimatorRanker(Stage):
             scores[known] = self._predict(ranking.select(known))
             scores[~known] = scores[known].min()
         lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-        unknown.report("they get the lowest prediction", ranking.qid, lost, len(ranking))
+        missing_documents.report("they get the lowest prediction", ranking.qid, lost, len(ranking))
         return ranking.rescore(scores)
 
     def _predict(self, ranking: Ranking) -> FloatArray:

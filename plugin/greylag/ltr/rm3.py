@@ -9,7 +9,8 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Stage
+from greylag.pipeline import Stage
+from greylag.ranking import Ranking
 
 PARTS = FeatureSpec("FI", "term", "BM25"), FeatureSpec("FI", "expansion", "BM25")
 _DEFAULTS = FeatureParameters()

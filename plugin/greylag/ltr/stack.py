@@ -29,9 +29,9 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.rm3 import PARTS, RM3
 from greylag.ltr.training import selected_model, useful_features
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
-from greylag.parallel import rebuilt
-from greylag.progress import FEATURES, LEARNING, Steps
 from greylag.ranking import FloatArray, Ranking
+from greylag.runtime.parallel import rebuilt
+from greylag.runtime.progress import FEATURES, LEARNING, Steps
 
 T = TypeVar("T")
 

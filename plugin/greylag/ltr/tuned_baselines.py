@@ -20,9 +20,9 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID as STACK_GRID
 from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
-from greylag.parallel import parallel_map
-from greylag.progress import FEATURES, LEARNING, RANKING, Steps
 from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import FEATURES, LEARNING, RANKING, Steps
 
 _DEFAULTS = FeatureParameters()
 

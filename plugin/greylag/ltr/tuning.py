@@ -21,9 +21,9 @@ from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Selection
 from greylag.ltr.objectives import Objective
-from greylag.parallel import parallel_map
-from greylag.progress import Steps
 from greylag.ranking import FloatArray
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import Steps
 
 Grid = Mapping[str, Sequence[Any]]
 """The values to try for each feature parameter, by its name in `FeatureParameters`."""

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.files import is_name
-from greylag.folders import make_folder, read_mark
-from greylag.locks import MARK
 from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
-from greylag.progress import shown
+from greylag.runtime.files import is_name
+from greylag.runtime.folders import make_folder, read_mark
+from greylag.runtime.locks import MARK
+from greylag.runtime.progress import shown
 
 _OWN_FILE = re.compile(rf"{re.escape(MARK)}|segments_\w+|_\w+\.\w+|write\.lock")  # the mark, and Lucene's
 _log = logging.getLogger("greylag")
@@ -52,7 +52,7 @@ def build_index(
     threads : int, at least 1, default 1
         Number of indexing threads.
     origin : str, default ""
-        What the index is made from, recorded with it (see `greylag.folders.read_mark`). An index in `out` with the same
+        What the index is made from, recorded with it (see `runtime.folders.read_mark`). An index in `out` with the same
         origin is left as it is, unless it is to be overwritten.
     overwrite : bool, default False
         Whether to replace an index in `out` that this function made, in one step when the new one is complete.

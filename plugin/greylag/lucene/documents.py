@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.files import gzip_limit, is_name
-from greylag.json_files import parse_json
-from greylag.progress import shown
-from greylag.stamps import file_stamp
+from greylag.runtime.files import gzip_limit, is_name
+from greylag.runtime.json_files import parse_json
+from greylag.runtime.progress import shown
+from greylag.runtime.stamps import file_stamp
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 

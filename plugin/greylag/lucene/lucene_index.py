@@ -33,7 +33,8 @@ from greylag.lucene.opening import (
     folders,
     open_reader,
 )
-from greylag.ranking import Query, Ranking, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking
 
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
 """The searches by name."""

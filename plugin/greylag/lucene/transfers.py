@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
-from greylag.folders import scratch_folder
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.method_handles import Handle, Routine, element, field, length, method, run
+from greylag.runtime.folders import scratch_folder
 
 BLOCK_POSITIONS = 1 << 21
 

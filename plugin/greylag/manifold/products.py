@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 _jit = compiled(error_model="numpy")
 

@@ -15,7 +15,9 @@ from greylag.index.renumber import drop_empty_columns
 from greylag.manifold.choices import Confidence, Graph
 from greylag.manifold.graph import Affinity, affinity_graph
 from greylag.manifold.ranking import manifold_ranking, solve
-from greylag.ranking import FloatArray, Ranking, Stage, rerank_known, unit_range
+from greylag.missing_documents import rerank_known
+from greylag.pipeline import Stage
+from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Similarity = Literal["cosine", "rbf"]

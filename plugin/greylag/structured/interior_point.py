@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 CENTRING = 0.3  # of the mean distance from the worst constraint: how far inside the constraints the start is
 DAMPING = 0.99  # of the longest step that keeps all variables positive

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.compilation import compiled
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 
 @compiled()

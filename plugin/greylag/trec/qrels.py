@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from greylag.errors import FormatError
-from greylag.files import Faults, check_names, parse_number, read_rows, write_text
+from greylag.runtime.files import Faults, check_names, parse_number, read_rows, write_text
 
 Qrels = dict[str, dict[str, int]]
 """qid to docid to grade."""
@@ -44,7 +44,7 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     FormatError
         If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
         (truncated to an integer, or skipped), a document is judged twice for a query (the first is kept), or
-        `greylag.files.read_text` refuses the file.
+        `greylag.runtime.files.read_text` refuses the file.
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:

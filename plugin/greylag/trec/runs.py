@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, check_names, parse_number, read_rows, write_text
 from greylag.ranking import FloatArray, Ranking, Run
+from greylag.runtime.files import Faults, check_names, parse_number, read_rows, write_text
 
 Float32Array = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         If a line does not have six columns (lenient: skipped), a rank is not an integer (ignored), a score is not a
         number (skipped) or exceeds float32 (the largest float32 is used), a document is duplicated (the first is
         kept), a score is higher than the one before it (sorted), the lines of a query are not contiguous (joined), a
-        query is not in `topics` (skipped), no document is left, or `greylag.files.read_text` refuses the file.
+        query is not in `topics` (skipped), no document is left, or `greylag.runtime.files.read_text` refuses the file.
     """
     with Faults(path, lenient) as faults:
         tag, queries = _scores_by_query(read_rows(path, COLUMNS, faults), topics, faults)

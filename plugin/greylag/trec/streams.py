@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, check_names, is_file, open_atomically, read_blocks
-from greylag.parallel import parallel_map
 from greylag.ranking import Query, Ranking, Run
-from greylag.stamps import Stamp, file_stamp
+from greylag.runtime.files import Faults, check_names, is_file, open_atomically, read_blocks
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.stamps import Stamp, file_stamp
 from greylag.trec.runs import read_run, run_lines, run_ranking
 
 # The lines of a query; its qid and first tag. Nothing is tried twice, so that the time is linear in any file's size.

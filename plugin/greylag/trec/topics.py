@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import Faults, read_text
+from greylag.runtime.files import Faults, read_text
 
 FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
 """The tags of a field in the TREC and XML formats."""
@@ -56,7 +56,7 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     FormatError
         If a qid is empty or has white space, a topic lacks the field, XML is not well-formed, a qid is duplicated
         (lenient: the first is kept), a text is empty (skipped), a table line is empty (skipped), has no tab (split at
-        the first white space) or several (joined), there are no topics, or `greylag.files.read_text` refuses the file.
+        the first white space) or several (joined), there are no topics, or the file cannot be read as text.
     ParameterError
         If the format does not have the field.
     """

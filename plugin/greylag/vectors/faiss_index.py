@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import CollectionError, DependencyError
-from greylag.parallel import rebuilt
 from greylag.ranking import BoolArray
+from greylag.runtime.parallel import rebuilt
 from greylag.vectors.dense import Dense, QueryVectors, checked, query_vector
 
 

@@ -23,7 +23,8 @@ from greylag.diversity import (
 )
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
-from greylag.ranking import FloatArray, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import FloatArray
 from tests.greylag.cli.conftest import DEMO, Command, Refused, unremarked
 
 

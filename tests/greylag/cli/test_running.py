@@ -17,10 +17,10 @@ import pytest
 
 from greylag.cli import running
 from greylag.cli.running import dependencies
-from greylag.work_log import beside
+from greylag.runtime.work_log import beside
 from tests.greylag.cli.conftest import Command, Refused
 
-IMPATIENT = "import greylag.work_log as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
+IMPATIENT = "import greylag.runtime.work_log as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -182,7 +182,7 @@ def kill_one(cluster: Any, ready: Callable[[], bool]) -> None:
 def test_a_worker_of_a_cluster_dies(
     workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greylag.work_log.PATIENCE", 0.0)
+    monkeypatch.setattr("greylag.runtime.work_log.PATIENCE", 0.0)
     words = ["rerank", *ranked, "--method", "manifold", "--out"]
     assert command(*words, tmp_path / "threads.run")[0] == 0
     out = tmp_path / "cluster.run"

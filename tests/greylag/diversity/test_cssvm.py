@@ -11,7 +11,8 @@ import pytest
 from greylag.diversity import CSSVM, RandomOrder, SVMDiv
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Pipeline, Ranking, Run, run_step
+from greylag.pipeline import Pipeline, run_step
+from greylag.ranking import Ranking, Run
 from tests.greylag.diversity import samples
 
 N = 15

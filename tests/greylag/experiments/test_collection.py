@@ -15,7 +15,8 @@ from greylag.experiments.study import Context
 from greylag.index.analysis import QueryForm
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
-from greylag.ranking import Query, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query
 
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
 

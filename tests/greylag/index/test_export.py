@@ -21,7 +21,8 @@ from greylag.index.array_folder import _checksum as checksum
 from greylag.index.arrays import DTYPES
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Query, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import Query
 from tests.greylag.index.samples import TEXTS, make_index
 
 

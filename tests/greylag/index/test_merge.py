@@ -23,7 +23,8 @@ from greylag.index.positional import PositionalIndex
 from greylag.lucene import lucene_index
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Query, Ranking, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
 from tests.greylag.index.shards import from_shards, split
 

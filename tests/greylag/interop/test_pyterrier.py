@@ -22,7 +22,8 @@ from greylag.interop import (
     to_pyterrier,
     topics_to_frame,
 )
-from greylag.ranking import Query, Ranking, Run, Source
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking, Run
 from tests.greylag.interop.samples import runs
 
 pt = pytest.importorskip("pyterrier", reason="needs python-terrier")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from greylag.files import parse_number
 from greylag.ltr.letor_lines import COMMENT, ODD, PLAIN, decimal, parse, read_number
+from greylag.runtime.files import parse_number
 
 
 def read(text: str) -> tuple[float, int]:

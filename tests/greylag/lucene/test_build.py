@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
-from greylag.locks import MARK
 from greylag.lucene.build import _run_in_background, build_index
 from greylag.lucene.documents import guess_collection, lay_out
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
+from greylag.runtime.locks import MARK
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
 

@@ -22,7 +22,8 @@ from greylag.lucene.build import build_index
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.jvm import calls_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.ranking import Query, Ranking, Run, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import Query, Ranking, Run
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
 

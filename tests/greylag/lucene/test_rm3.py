@@ -19,7 +19,8 @@ from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.lucene.rm3 import frequent_terms, interpolate, relevance_model
-from greylag.ranking import Query, run_step
+from greylag.pipeline import run_step
+from greylag.ranking import Query
 from greylag.trec import read_topics
 from tests.greylag.lucene.document_vectors import with_document_vectors
 

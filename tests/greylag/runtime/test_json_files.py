@@ -1,7 +1,7 @@
 import pytest
 
 from greylag.errors import FormatError
-from greylag.json_files import read_json_lines
+from greylag.runtime.json_files import read_json_lines
 
 
 def test_json_lines_skip_blank_lines_and_end_at_line_feeds_only(tmp_path):

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from greylag import work_log
-from greylag.parallel import keeping, parallel_map
-from greylag.work_log import WorkLog, beside, resuming
+from greylag.runtime.parallel import keeping, parallel_map
+from greylag.runtime.work_log import WorkLog, beside, resuming
 
 CONTENTS = {f"/1:run a:{n}": os.urandom(n * 7) for n in range(30)}
 

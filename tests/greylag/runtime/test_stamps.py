@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.stamps import file_stamp, file_stamps
+from greylag.runtime.stamps import file_stamp, file_stamps
 
 
 def replace(path: Path) -> None:

@@ -11,8 +11,8 @@ from greylag.diversity.model import DiversityModel
 from greylag.evaluation import evaluate
 from greylag.features import parse_features
 from greylag.ltr import LinearModel
-from greylag.notebook import html_table, html_text
 from greylag.ranking import Ranking, Run
+from greylag.tables import html_table, html_text
 from tests.greylag.diversity import samples
 
 EVIL = "<script>alert('1')</script>&amp;"

@@ -12,9 +12,10 @@ import pytest
 from greylag import MMR, LinearModel, MRFRanker, PositionalIndex, evaluate
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
+from greylag.hints import remedy, shown
 from greylag.ltr import RankingData, training_data
-from greylag.ranking import Query, Ranking, Run, Source
-from greylag.wrong_inputs import remedy, shown
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking, Run
 
 INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
 STAGE = MRFRanker(LinearModel(parse_features("FI/term/BM25"), weights=(1.0,)), INDEX, transfer=True)

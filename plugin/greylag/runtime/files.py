@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from greylag.errors import FormatError, ParameterError
-from greylag.locks import TEMPORARY, locked, sweep
+from greylag.runtime.locks import TEMPORARY, locked, sweep
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}

@@ -14,7 +14,7 @@ import greylag
 MODULE = """
 import logging, sys
 logging.basicConfig(format="%(message)s")
-from greylag.compilation import compiled
+from greylag.runtime.compilation import compiled
 
 @compiled(error_model="numpy")
 def twice(x):
@@ -60,7 +60,7 @@ def test_a_damaged_cache_is_replaced(folder: Path) -> None:
 EVERYTHING = """
 import sys
 import numpy as np
-from greylag.compilation import compiled
+from greylag.runtime.compilation import compiled
 
 @compiled()
 def inner(x):

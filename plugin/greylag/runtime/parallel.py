@@ -21,8 +21,9 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Literal, Protocol, TypeVar
 
-from greylag import progress, unknown
+from greylag import missing_documents
 from greylag.errors import DependencyError, ParameterError
+from greylag.runtime import progress
 
 T = TypeVar("T")
 
@@ -208,7 +209,7 @@ class _Map:
     place: _Place
     team: _Team
     largest: int
-    tally: unknown.Tally = field(default_factory=unknown.Tally)
+    tally: missing_documents.Tally = field(default_factory=missing_documents.Tally)
 
     def results(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield the results; see `parallel_map`."""
@@ -233,7 +234,7 @@ class _Map:
         if done is None:
             inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
             within = progress.at(share.item(self.what, number, self.total))
-            with _at(inner), within, unknown.gathered() as tally:
+            with _at(inner), within, missing_documents.gathered() as tally:
                 done = _Done(number, self.function(item, *self.shared), tally.found)
             self._save(done)
         share.show(self.what, number + 1, self.total, kept=kept)
@@ -286,7 +287,7 @@ class _Done:
 
     number: int
     result: Any
-    unknown: unknown.Found
+    unknown: missing_documents.Found
 
 
 class _Job:
@@ -315,7 +316,7 @@ class _Job:
         with _at(_Place(in_worker=True)), progress.at(progress.HIDDEN), _recorded(foreign) as records:
             done = []
             for number, item in part:
-                with unknown.gathered() as tally:
+                with missing_documents.gathered() as tally:
                     done.append(_Done(number, self.function(item, *shared), tally.found))
         return done, records
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.folders import exchange, make_folder, remove_folder
-from greylag.locks import MARK
+from greylag.runtime.folders import exchange, make_folder, remove_folder
+from greylag.runtime.locks import MARK
 
 
 def fill(folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_second_waits_and_finds_it_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_a_killed_process_left_is_removed(tmp_path: Path, number: int) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from greylag.folders import make_folder\n"
+        "import sys, time; from pathlib import Path; from greylag.runtime.folders import make_folder\n"
         "def fill(folder):\n"
         "    (folder / 'half').touch(); print('filling', flush=True); time.sleep(600)\n"
         "make_folder(Path(sys.argv[1]), fill)"

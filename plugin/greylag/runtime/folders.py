@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from greylag.errors import ParameterError
-from greylag.files import sync, why
-from greylag.locks import MARK, claimed, discard, sweep
+from greylag.runtime.files import sync, why
+from greylag.runtime.locks import MARK, claimed, discard, sweep
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 _CANNOT_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}

@@ -25,8 +25,8 @@ from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene import LuceneIndex
-from greylag.parallel import keeping, parallel_map, thread_count
 from greylag.ranking import Ranking
+from greylag.runtime.parallel import keeping, parallel_map, thread_count
 
 
 @dataclass

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from greylag.files import write_text
-from greylag.locks import MARK, TEMPORARY, claimed, discard, locked, sweep
+from greylag.runtime.files import write_text
+from greylag.runtime.locks import MARK, TEMPORARY, claimed, discard, locked, sweep
 
 HEX = "0123456789abcdef" * 2
 
@@ -86,7 +86,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from greylag.files import open_atomically\n"
+        "import os, sys; from greylag.runtime.files import open_atomically\n"
         "with open_atomically(sys.argv[1]) as file:\n    file.write('half'); file.flush(); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.run")], check=False).returncode == 9

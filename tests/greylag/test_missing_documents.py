@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from greylag import unknown
+from greylag import missing_documents
 
 
 def test_a_query_alone(caplog: pytest.LogCaptureFixture) -> None:
-    unknown.report("they stay", "q1", ["x", "y"], 5)
-    unknown.report("they stay", "q2", [], 5)
+    missing_documents.report("they stay", "q1", ["x", "y"], 5)
+    missing_documents.report("they stay", "q2", [], 5)
     assert caplog.messages == [
         "query q1: 2 of 5 documents of 1 queries are unknown, such as x (query q1, with 2 of 5): they stay"
     ]
 
 
 def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> None:
-    run = unknown.Tally()
+    run = missing_documents.Tally()
     for number in range(10):
-        with unknown.gathered() as tally:
-            unknown.report("they stay", f"q{number}", [f"x{number}"], 3)
+        with missing_documents.gathered() as tally:
+            missing_documents.report("they stay", f"q{number}", [f"x{number}"], 3)
             if number == 3:
-                unknown.report("they go", "q3", ["x3"], 3)
+                missing_documents.report("they go", "q3", ["x3"], 3)
         run.merge(tally.found)
     assert caplog.messages == []
     run.warn("run a")
@@ -31,10 +31,10 @@ def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_one_warning_for_each_thing_that_documents_are(caplog: pytest.LogCaptureFixture) -> None:
-    with unknown.gathered() as tally:
-        unknown.report("they stay", "q1", ["x"], 3)
-        unknown.report("they are least", "q1", ["x", "y"], 3, what="not in a.run")
-        unknown.report("they are least", "q2", ["z"], 3, what="not in a.run")
+    with missing_documents.gathered() as tally:
+        missing_documents.report("they stay", "q1", ["x"], 3)
+        missing_documents.report("they are least", "q1", ["x", "y"], 3, what="not in a.run")
+        missing_documents.report("they are least", "q2", ["z"], 3, what="not in a.run")
     tally.warn("run a")
     assert caplog.messages == [
         "run a: 1 of 3 documents of 1 queries are unknown, such as x (query q1, with 1 of 3): they stay",
@@ -43,7 +43,7 @@ def test_one_warning_for_each_thing_that_documents_are(caplog: pytest.LogCapture
 
 
 def test_nothing_unknown_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    with unknown.gathered() as tally:
-        unknown.report("they stay", "q", [], 3)
+    with missing_documents.gathered() as tally:
+        missing_documents.report("they stay", "q", [], 3)
     tally.warn("run a")
     assert caplog.messages == []

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.files import (
+from greylag.runtime.files import (
     MAX_SMALL,
     check_names,
     open_atomically,
@@ -255,7 +255,7 @@ def test_pipes_are_read(packed):
 
 
 def test_endless_pipes_are_refused(monkeypatch):
-    monkeypatch.setattr("greylag.files.MAX_STREAM", 1 << 21)
+    monkeypatch.setattr("greylag.runtime.files.MAX_STREAM", 1 << 21)
     reading, thread = through_a_pipe(b"1\tx\n" * (1 << 20))
     try:
         with pytest.raises(FormatError, match="has more than 2 MB of content"):

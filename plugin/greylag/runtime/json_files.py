@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError
-from greylag.files import Faults, read_text
+from greylag.runtime.files import Faults, read_text
 
 
 def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:

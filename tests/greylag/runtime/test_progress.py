@@ -21,8 +21,8 @@ from tqdm import tqdm
 
 from greylag import progress
 from greylag.errors import ParameterError
-from greylag.parallel import keeping, parallel_map
-from greylag.progress import Share, Steps, reached
+from greylag.runtime.parallel import keeping, parallel_map
+from greylag.runtime.progress import Share, Steps, reached
 
 
 class Shown(NamedTuple):

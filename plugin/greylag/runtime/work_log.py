@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from greylag.files import why
-from greylag.locks import acquire, is_named
-from greylag.parallel import keeping
+from greylag.runtime.files import why
+from greylag.runtime.locks import acquire, is_named
+from greylag.runtime.parallel import keeping
 
 PATIENCE = 1.0
 """Seconds of work that are not worth keeping."""

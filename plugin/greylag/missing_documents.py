@@ -13,10 +13,12 @@ each query is reported alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from greylag.ranking import BoolArray, Ranking
 
 Found = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
 """By what they are, consequence and qid: the number of such documents, of all documents, and one of them."""
@@ -91,3 +93,23 @@ def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, wh
         tally.warn(f"query {qid}")
     else:
         tally.add(what, consequence, qid, unknown, total)
+
+
+def rerank_known(ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking], *, stage: str) -> Ranking:
+    """Rerank the known documents as if the others were not there; the others keep their ranks, with a warning.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    known : bool array, shape (n,)
+        Which documents `rerank` can deal with.
+    rerank : callable
+        From the ranking of the known documents to a permutation of it.
+    stage : str
+        The name of the stage, for the warning.
+    """
+    if known.all():
+        return rerank(ranking)
+    lost = tuple(docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known)
+    report(f"{stage} leaves them at their ranks", ranking.qid, lost, len(ranking))
+    return ranking.restore(known, rerank(ranking.select(known)))

@@ -1,0 +1,144 @@
+"""Composition: a source turns a `Query` into a `Ranking`, a stage a `Ranking` into another; ``a >> b`` chains them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.hints import remedy, shown
+from greylag.ranking import Query, Ranking, Run
+from greylag.runtime.parallel import parallel_map, rebuilt
+
+Input_contra = TypeVar("Input_contra", contravariant=True)
+First = TypeVar("First")
+Topics = Iterable[Query] | Mapping[str, str]
+Rankings = Iterable[Ranking] | Run
+
+
+class Composable(ABC, Generic[Input_contra]):
+    """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function.
+
+    A step that is a dataclass is pickled as its parameters, without what it has opened or cached.
+    """
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return rebuilt(self) if is_dataclass(self) else super().__reduce_ex__(protocol)
+
+    @abstractmethod
+    def __call__(self, value: Input_contra, /) -> Ranking:
+        """Rank the documents of one query."""
+
+    def __rshift__(self, after: Callable[[Ranking], Ranking]) -> Pipeline[Input_contra]:
+        return Pipeline(_steps(self) + _steps(after))
+
+    def __rrshift__(self: Composable[Ranking], before: Callable[[First], Ranking]) -> Pipeline[First]:
+        return Pipeline(_steps(before) + _steps(self))
+
+    @overload
+    def run(self: Composable[Query], inputs: Topics, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    @overload
+    def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    def run(self, inputs: Any, *, n_jobs: int | None = None, tag: str = "greylag") -> Run:
+        """Apply this source, stage or pipeline to every query.
+
+        Parameters
+        ----------
+        inputs : mapping of str to str, iterable of Query, iterable of Ranking, or Run
+            Topics (qid to text) or queries for a source; rankings or a run for a stage.
+        n_jobs : int, optional
+            Number of workers; -1 means one per core. They are threads, unless `joblib.parallel_config` names another
+            backend, such as "loky" or "dask". By default as many as it says, or else 1. Results are identical for
+            every number and backend.
+        tag : str, default "greylag"
+            The run's name.
+
+        Raises
+        ------
+        ParameterError
+            If `inputs` are not what this step takes, or `n_jobs` is 0.
+        """
+        return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
+
+
+class Source(Composable[Query]):
+    """A step that retrieves: from a `Query` to a `Ranking`."""
+
+
+class Stage(Composable[Ranking]):
+    """A step that reranks: from a `Ranking` to a `Ranking`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline(Composable[Input_contra]):
+    """Steps applied one after another; itself a step.
+
+    Parameters
+    ----------
+    steps : tuple of callables
+        The first takes what the pipeline takes; every other one takes the `Ranking` of the step before it.
+    """
+
+    steps: tuple[Callable[[Any], Ranking], ...]
+
+    def __call__(self, value: Input_contra, /) -> Ranking:
+        """Apply the steps in order."""
+        result: Any = value
+        for step in self.steps:
+            result = step(result)
+        if not isinstance(result, Ranking):
+            raise ParameterError("a pipeline needs at least one step that returns a Ranking")
+        return result
+
+
+def run_step(
+    step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int | None = None, tag: str = "greylag"
+) -> Run:
+    """`Composable.run` for any source or stage, including a plain function."""
+    items = _items(inputs)
+    _check_fit(step, items)
+    return Run(tuple(parallel_map(step, items, what=f"run {tag}", n_jobs=n_jobs)), tag)
+
+
+def _items(inputs: Any) -> list[Query | Ranking]:
+    if isinstance(inputs, Run):
+        return list(inputs.rankings)
+    if isinstance(inputs, Mapping):
+        return [_query(qid, text, inputs) for qid, text in inputs.items()]
+    items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
+    for item in items:
+        if not isinstance(item, Query | Ranking):
+            given = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
+            how = remedy(item) or "pass topics (a mapping of qid to text), queries, rankings or a run"
+            raise ParameterError(f"cannot run on a {given}: {how}")
+    return items
+
+
+def _query(qid: Any, text: Any, topics: Any) -> Query:
+    if isinstance(qid, bool) or not isinstance(qid, str | int | np.integer):
+        raise ParameterError(f"topic identifier {shown(qid)} is neither a string nor an integer")
+    if not isinstance(text, str):
+        how = remedy(topics) or "pass a mapping of qid to text"
+        raise ParameterError(f"topic {str(qid)!r} is {shown(text)}, not a string: {how}")
+    return Query(str(qid), text)
+
+
+def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> None:
+    first = step.steps[0] if isinstance(step, Pipeline) and step.steps else step
+    name = type(first).__name__
+    if isinstance(first, Stage) and any(isinstance(item, Query) for item in items):
+        raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")
+    if isinstance(first, Source) and any(isinstance(item, Ranking) for item in items):
+        raise ParameterError(f"{name} searches: pass topics (a mapping of qid to text) or queries, not rankings")
+
+
+def _steps(step: Any) -> tuple[Callable[[Any], Ranking], ...]:
+    if isinstance(step, Pipeline):
+        return step.steps
+    if not callable(step):
+        raise TypeError(f"{type(step).__name__} is not a step: it cannot be called with a Query or a Ranking")
+    return (step,)
