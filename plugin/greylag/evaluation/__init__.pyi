@@ -20,28 +20,3 @@ from .significance import Significance as Significance
 from .significance import compare as compare
 from .significance import paired_test as paired_test
 from .subtopics import Subtopics as Subtopics
-
-__all__ = [
-    "SIGNIFICANCE_LEVEL",
-    "Comparison",
-    "Family",
-    "Measure",
-    "PickBest",
-    "RunChoice",
-    "Scores",
-    "Significance",
-    "Subtopics",
-    "aligned",
-    "compare",
-    "evaluate",
-    "evaluate_by_subtopic",
-    "expected_reciprocal_rank",
-    "paired_test",
-    "parse_measure",
-    "per_query",
-    "pick_best",
-    "pick_best_runs",
-    "table",
-    "to_dict",
-    "wins_table",
-]

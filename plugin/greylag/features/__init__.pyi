@@ -25,33 +25,3 @@ from .stages import StageStep as StageStep
 from .weighting import CollectionStatistics as CollectionStatistics
 from .weighting import FeatureParameters as FeatureParameters
 from .weighting import Profile as Profile
-
-__all__ = [
-    "EXPANSION",
-    "CollectionStatistics",
-    "Evidence",
-    "Feature",
-    "FeatureCounts",
-    "FeatureExtractor",
-    "FeatureParameters",
-    "FeatureSpec",
-    "FeatureUnion",
-    "Normalised",
-    "Prior",
-    "Product",
-    "Profile",
-    "ReciprocalRank",
-    "RunScore",
-    "Score",
-    "StageScore",
-    "StageStep",
-    "Supplied",
-    "VectorCosine",
-    "candidate_pool",
-    "named_pool",
-    "parse_feature",
-    "parse_features",
-    "redundant_features",
-    "relevance_model",
-    "unique_features",
-]

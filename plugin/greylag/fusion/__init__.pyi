@@ -5,13 +5,3 @@ from .union import FUSIONS as FUSIONS
 from .union import GivenRun as GivenRun
 from .union import Union as Union
 from .union import fuse_runs as fuse_runs
-
-__all__ = [
-    "FUSIONS",
-    "GivenRun",
-    "Union",
-    "comb_mnz",
-    "comb_sum",
-    "fuse_runs",
-    "reciprocal_rank_fusion",
-]

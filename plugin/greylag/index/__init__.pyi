@@ -5,5 +5,3 @@ from .analysis import shorten_query as shorten_query
 from .analysis import stem as stem
 from .analysis import tokens as tokens
 from .positional import PositionalIndex as PositionalIndex
-
-__all__ = ["PositionalIndex", "QueryForm", "analyze", "read_stop_words", "shorten_query", "stem", "tokens"]

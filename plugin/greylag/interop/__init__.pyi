@@ -29,37 +29,3 @@ from .ranx import qrels_to_ranx as qrels_to_ranx
 from .ranx import run_from_ranx as run_from_ranx
 from .ranx import run_to_ranx as run_to_ranx
 from .rerankers import rerank_results as rerank_results
-
-__all__ = [
-    "Hit",
-    "PyTerrierSource",
-    "PyTerrierStage",
-    "PyseriniSource",
-    "RankedPassage",
-    "from_pyterrier",
-    "langchain_compressor",
-    "llama_index_postprocessor",
-    "named_qrels",
-    "named_topics",
-    "qrels_from_frame",
-    "qrels_from_ir_datasets",
-    "qrels_from_pyserini",
-    "qrels_from_ranx",
-    "qrels_to_frame",
-    "qrels_to_ranx",
-    "rerank",
-    "rerank_results",
-    "run_from_frame",
-    "run_from_ir_datasets",
-    "run_from_pyserini",
-    "run_from_ranx",
-    "run_to_frame",
-    "run_to_pyserini",
-    "run_to_ranx",
-    "texts_from_ir_datasets",
-    "to_pyterrier",
-    "topics_from_frame",
-    "topics_from_ir_datasets",
-    "topics_from_pyserini",
-    "topics_to_frame",
-]

@@ -8,16 +8,3 @@ from .lucene_index import QueryLikelihood as QueryLikelihood
 from .lucene_index import RM3Search as RM3Search
 from .opening import Statistics as Statistics
 from .prebuilt import prebuilt_index as prebuilt_index
-
-__all__ = [
-    "BM25",
-    "Check",
-    "LuceneIndex",
-    "QueryLikelihood",
-    "RM3Search",
-    "Statistics",
-    "build_index",
-    "diagnose",
-    "prebuilt_index",
-    "start_jvm",
-]

@@ -20,28 +20,3 @@ from .validation import Choice as Choice
 from .validation import choose_parameters as choose_parameters
 from .validation import leave_one_query_out as leave_one_query_out
 from .validation import scores_by_exponent as scores_by_exponent
-
-__all__ = [
-    "Affinity",
-    "AffinityGraph",
-    "Choice",
-    "Confidence",
-    "Graph",
-    "InnerProductGraph",
-    "ManifoldRanker",
-    "Solver",
-    "affinity_graph",
-    "choose_parameters",
-    "degrees",
-    "generalised_pagerank",
-    "iterates",
-    "leave_one_query_out",
-    "manifold_ranking",
-    "normalised_rank",
-    "pagerank",
-    "personalised_pagerank",
-    "query_vector",
-    "rank",
-    "scores_by_exponent",
-    "transition_matrix",
-]

@@ -3,11 +3,3 @@ from .gain import information_gain as information_gain
 from .gain import pairwise_information_gain as pairwise_information_gain
 from .koller_sahami import KollerSahamiSelection as KollerSahamiSelection
 from .mmr import MMRFeatureSelection as MMRFeatureSelection
-
-__all__ = [
-    "InformationGainSelection",
-    "KollerSahamiSelection",
-    "MMRFeatureSelection",
-    "information_gain",
-    "pairwise_information_gain",
-]

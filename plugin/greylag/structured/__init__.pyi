@@ -15,23 +15,3 @@ from .model import TrainingSet as TrainingSet
 from .model import inner as inner
 from .multiple_choice import MultipleChoice as MultipleChoice
 from .multiple_choice import Start as Start
-
-__all__ = [
-    "Assignment",
-    "ComparingModel",
-    "Coulomb",
-    "CuttingPlane",
-    "Ensemble",
-    "MultipleChoice",
-    "Repulsion",
-    "SignedModel",
-    "Solution",
-    "Start",
-    "StructuredModel",
-    "TrainingSet",
-    "Update",
-    "directions",
-    "inner",
-    "lengths",
-    "riesz_energy",
-]

@@ -11,19 +11,3 @@ from .streams import open_run as open_run
 from .streams import write_members as write_members
 from .streams import write_rankings as write_rankings
 from .topics import read_topics as read_topics
-
-__all__ = [
-    "Qrels",
-    "QueryLines",
-    "RunFile",
-    "SubtopicQrels",
-    "open_run",
-    "read_qrels",
-    "read_run",
-    "read_subtopic_qrels",
-    "read_topics",
-    "write_members",
-    "write_qrels",
-    "write_rankings",
-    "write_run",
-]

@@ -8,16 +8,3 @@ from .protocol import unit_rows as unit_rows
 from .protocol import vectors_of as vectors_of
 from .tfidf import TfidfVectors as TfidfVectors
 from .vector_files import read_vectors as read_vectors
-
-__all__ = [
-    "ArrayVectors",
-    "FaissVectors",
-    "FunctionVectors",
-    "Matrix",
-    "QueryVectors",
-    "TfidfVectors",
-    "Vectors",
-    "read_vectors",
-    "unit_rows",
-    "vectors_of",
-]
