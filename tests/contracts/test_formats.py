@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from greylag.diversity import PRESETS
-from greylag.diversity.member_choice import MemberChooser
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, GreylagError, ModelError
@@ -43,7 +42,6 @@ def read_prior(path: Path) -> Any:
 LINEAR = LinearModel((FeatureSpec("FI", "term", "LM"),), (0.5,), fingerprint="f", provenance={"seed": 1})
 SMALL = replace(next(iter(PRESETS.values())), document_features=("score",))
 DIVERSITY = DiversityModel(SMALL, ((0.25,) * SMALL.n_features,), k=5, fingerprint="f")
-CHOOSER = MemberChooser((0.5, 0.25), (0.0, 1.0, -1.0, 0.5, 0.0), 5, 10.0, "f", {"queries": ["1"]})
 SHORTENED = replace(LINEAR, query_form=QueryForm(True, frozenset({"goose"})))
 LETOR = b"1 qid:7 1:0.5 2:2.0 # d1 1=one 2=two\n0 qid:7 1:0.0 2:-1.0 # d2\n"
 XML = b'<web>\n<topic number="1">\n<query>goose</query></topic></web>\n'
@@ -62,7 +60,6 @@ FORMATS = {
     "prior": Format(read_prior, b"a 0.5\nb 2\n"),
     "linear model": Format(LinearModel.load, LINEAR, LinearModel.save, ModelError),
     "linear model of shortened queries": Format(LinearModel.load, SHORTENED, LinearModel.save, ModelError),
-    "member chooser": Format(MemberChooser.load, CHOOSER, MemberChooser.save, ModelError),
     "diversity model": Format(DiversityModel.load, DIVERSITY, DiversityModel.save, ModelError),
 }
 ALL = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)

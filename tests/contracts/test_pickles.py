@@ -20,11 +20,9 @@ from greylag.diversity import (
     PM2,
     PRESETS,
     CandidateMaker,
-    ChosenMember,
     Coverage,
     DiversityModel,
     EssentialPages,
-    MemberChooser,
     RandomOrder,
     SubtopicOracle,
     SVMDiv,
@@ -67,7 +65,6 @@ class Folder:
         return FeatureExtractor(self.index, FEATURES)
 
 
-CHOOSER = MemberChooser((0.5, 0.5, 0.5), (0.1, -0.2, 0.3, 0.0, 0.2), k=5, penalty=1.0)
 SAMPLES: dict[type, Callable[[Folder], Any]] = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
@@ -82,7 +79,6 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     RelevanceModelRanker: lambda f: RelevanceModelRanker(f.index, FEEDBACK),
     Rocchio: lambda f: Rocchio(f.index, FEEDBACK),
     Coverage: lambda f: Coverage(f.index),
-    ChosenMember: lambda f: ChosenMember(CSSVM(samples.ENSEMBLE, f.index), CHOOSER),
     CSSVM: lambda f: CSSVM(samples.ENSEMBLE, f.index),
     EssentialPages: lambda f: EssentialPages(f.index),
     MMR: lambda f: MMR(f.index),
@@ -132,9 +128,9 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
     candidates = make(folder.ranking)
     again = pickle.loads(pickle.dumps(make))(folder.ranking)
     assert (again.coverage != candidates.coverage).nnz == 0
-    for model in (folder.model, samples.MODEL, samples.ENSEMBLE, CHOOSER):
+    for model in (folder.model, samples.MODEL, samples.ENSEMBLE):
         assert pickle.loads(pickle.dumps(model)) == model
-        assert isinstance(model, LinearModel | DiversityModel | MemberChooser)
+        assert isinstance(model, LinearModel | DiversityModel)
     for value in (extractor, make, folder.model, folder.lucene, folder.index, samples.MODEL):
         assert len(pickle.dumps(value)) <= CARRIED
 

@@ -15,10 +15,6 @@ from .coverage_model import word_coverage as word_coverage
 from .cssvm import CSSVM as CSSVM
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
-from .member_choice import ChosenMember as ChosenMember
-from .member_choice import MemberChooser as MemberChooser
-from .member_choice import member_features as member_features
-from .member_choice import train_chooser as train_chooser
 from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel

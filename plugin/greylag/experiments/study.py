@@ -25,7 +25,6 @@ from greylag.ranking import Run
 STUDIES = {
     "categorisation": "greylag_papers.lee_lee_2004.categorisation",
     "cssvm_categories": "greylag_papers.schiegg_2016.categories",
-    "cssvm_choice": "greylag_papers.schiegg_2016.choice",
     "cssvm_images": "greylag_papers.schiegg_2016.images",
     "cssvm_scenes": "greylag_papers.schiegg_2016.scenes",
     "cssvm_subsets_collection": "greylag_papers.schiegg_2016.subsets_collection",

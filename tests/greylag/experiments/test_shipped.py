@@ -20,7 +20,7 @@ def test_the_files_of_a_checkout() -> None:
 def test_an_unknown_name() -> None:
     with pytest.raises(ParameterError, match=r"'cacn.yaml' cannot be read: .* greylag; did you mean 'cacm'\?$"):
         shipped.shipped_file("cacn.yaml")
-    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: ambient.choice, .*, cacm"):
+    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: ambient.cssvm, .*, cacm"):
         shipped.shipped_file("x")
 
 
