@@ -11,7 +11,7 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage
-from greylag.fusion.reciprocal_rank import reciprocal_rank_fusion
+from greylag.fusion import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
 from greylag.missing_documents import rerank_known
 from greylag.ranking import BoolArray, Ranking, Run

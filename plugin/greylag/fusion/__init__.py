@@ -1,5 +1,0 @@
-"""Fusion of rankings without learning, and unions of first stages."""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
