@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -12,7 +13,8 @@ from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import covered_columns
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
+from greylag.runtime.compilation import compiled
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,11 @@ class CoverageGain:
     Parameters
     ----------
     coverage : csr_matrix, shape (n, M)
-        1 where a candidate covers a column.
+        1 where a candidate covers a column; other entries are refused.
     values : array, shape (M,)
         The value of each column.
     base : array of shape (n,), or float, default 0
         Added to the gain of each candidate.
-
-    Raises
-    ------
-    ParameterError
-        If an entry of `coverage` is not 1.
     """
 
     def __init__(self, coverage: csr_matrix, values: FloatArray, base: FloatArray | float = 0.0) -> None:
@@ -67,10 +64,8 @@ class CoverageGain:
 
     def gains(self) -> FloatArray:
         """The value of the columns that each candidate would newly cover, shape (n,)."""
-        from greylag.diversity.products import sum_left
-
         sums = np.empty(len(self._ends))
-        sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
+        _sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
         return sums + self._base
 
     def add(self, candidate: int) -> None:
@@ -85,3 +80,22 @@ def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
     return CoverageGain(
         csr_matrix((ones, columns, frequencies.indptr), (frequencies.shape[0], len(words))), np.ones(len(words))
     )
+
+
+@compiled()
+def _sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sums: FloatArray) -> None:
+    """Write the sum of the values of each row's columns to `sums`, and drop columns of value 0 from the row for good.
+
+    Row i has the columns from ``starts[i]`` to ``ends[i]``; `columns` and `ends` are updated. Values are added in the
+    order of the columns, as scipy adds them in a product. The loop has no branch, since values of 0 come in no order,
+    and no negative numbers, which Numba would count from the end of an array.
+    """
+    for row in range(len(ends)):
+        total, end = 0.0, np.uint64(starts[row])
+        for entry in range(np.uint64(starts[row]), np.uint64(ends[row])):
+            column = np.uint64(columns[entry])
+            value = values[column]
+            total += value
+            columns[end] = column
+            end += np.uint64(value != 0.0)
+        sums[row], ends[row] = total, end

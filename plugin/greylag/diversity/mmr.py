@@ -15,8 +15,11 @@ from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
-from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
-from greylag.vectors.protocol import Vectors, vectors_of
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, unit_range
+from greylag.runtime.compilation import compiled
+from greylag.vectors.protocol import Vectors, unit_rows, vectors_of
+
+_LONGEST = 1e140  # the squares of longer vectors overflow, those of vectors shorter than its inverse lose digits
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,6 @@ class MMR(GreedyStage):
         1 keeps the incoming order; 0 is novelty alone, after the top document.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain, or not exactly one of `index` and `vectors` is given.
 
     References
     ----------
@@ -92,12 +90,10 @@ class MarginalRelevance:
     """
 
     def __init__(self, relevance: FloatArray, vectors: csr_matrix, relevance_weight: float) -> None:
-        from greylag.diversity.products import raise_to_products
-
         rows = drop_empty_columns(vectors) if vectors.shape[1] > vectors.nnz else vectors
         by_column = rows.tocsc()
         self._starts, self._columns, self._values = rows.indptr.tolist(), rows.indices, rows.data
-        self._raise = partial(raise_to_products, by_column.indptr, by_column.indices, by_column.data)
+        self._raise = partial(_raise_to_products, by_column.indptr, by_column.indices, by_column.data)
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight
         self._closest = np.zeros(len(relevance))
@@ -113,38 +109,32 @@ class MarginalRelevance:
 
 
 class DenseMarginalRelevance:
-    """The gain of MMR over n candidates with dense vectors; cosines are summed in float64.
+    """The gain of MMR over n candidates with float32 or float64 vectors of any length; cosines are sums in float64.
 
-    Parameters
-    ----------
-    relevance : array, shape (n,)
-        In [0, 1].
-    vectors : float32 or float64 array, shape (n, m)
-        Of any length. The cosine with a zero vector is 0.
-    relevance_weight : float in [0, 1]
-        See `MMR`.
+    A gain only falls as documents are picked, so that one that is not up to date is a bound. `gains` brings up to date
+    only those that could be the highest, which is why MMR on embeddings is fast.
     """
 
     def __init__(self, relevance: FloatArray, vectors: NDArray[np.floating[Any]], relevance_weight: float) -> None:
-        from greylag.diversity.products import inverse_lengths
-
+        lengths = _lengths(vectors)
+        if (lengths > _LONGEST).any() or vectors[lengths < 1.0 / _LONGEST].any():
+            vectors = unit_rows(vectors)
+            lengths = _lengths(vectors)
         self._rows = vectors
-        self._scales = inverse_lengths(vectors)
+        self._scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         self._relevance = relevance_weight * relevance
         self._novelty_weight = 1.0 - relevance_weight
         self._picks = np.empty(len(relevance), dtype=np.int64)
         self._picked = 0
-        self._seen = np.zeros(len(relevance), dtype=np.int64)
+        self._seen = np.zeros(len(relevance), dtype=np.int64)  # the picks that each gain takes into account
         self._closest = np.full(len(relevance), -1.0)
         self._gains = self._relevance + self._novelty_weight  # bounds, for the lowest cosine
 
     def gains(self) -> FloatArray:
         """``w rel - (1 - w) max cos`` where it is highest, and upper bounds elsewhere, shape (n,)."""
-        from greylag.diversity.products import refresh_gains
-
         if not self._picked:
             return self._relevance
-        refresh_gains(
+        _refresh_gains(
             self._rows, self._scales, self._relevance, self._novelty_weight, self._picks[: self._picked], self._seen,
             self._closest, self._gains,
         )  # fmt: skip
@@ -156,3 +146,65 @@ class DenseMarginalRelevance:
         self._picked += 1
         self._seen[candidate] = len(self._seen) + 1
         self._gains[candidate] = -np.inf
+
+
+@compiled()
+def _raise_to_products(
+    indptr: Any, rows: Any, data: Any, columns: Any, values: FloatArray, closest: FloatArray
+) -> None:
+    """Raise `closest` to the inner products of a sparse vector, `columns` and `values`, with the rows of a CSC matrix.
+
+    Only the vector's columns are visited. Rows are unsigned, since Numba counts negative ones from the end of an array.
+    """
+    products = np.zeros(len(closest))
+    for place in range(len(columns)):
+        value, column = values[place], columns[place]
+        for entry in range(np.uint64(indptr[column]), np.uint64(indptr[column + 1])):
+            products[np.uint64(rows[entry])] += value * data[entry]
+    for row in range(len(closest)):
+        closest[row] = max(closest[row], products[row])
+
+
+# The order of a sum is chosen when the loop is compiled, so that, unlike that of BLAS, it does not depend on threads.
+@compiled(fastmath={"reassoc", "contract"})
+def _refresh_gains(
+    rows: Any, scales: FloatArray, relevance: FloatArray, novelty_weight: float, picks: IntArray, seen: IntArray,
+    closest: FloatArray, gains: FloatArray,
+) -> None:  # fmt: skip
+    """Update `gains`, `closest` (the highest cosine with a pick) and `seen` until the highest gain is exact.
+
+    A gain is brought up to date if it could be the highest, or within 1e-9 of it, for ties. `scales` are the inverse
+    lengths of the rows. The gains of the picked rows are minus infinity.
+    """
+    highest = -np.inf
+    while True:
+        best = int(np.argmax(gains))
+        if seen[best] < len(picks):
+            row = best
+        else:
+            highest, row = gains[best], -1
+            for other in range(len(gains)):
+                if seen[other] < len(picks) and gains[other] >= highest - 1e-9:
+                    row = other
+                    break
+            if row < 0:
+                return
+        for pick in picks[seen[row] :]:
+            product = 0.0
+            for j in range(rows.shape[1]):
+                product += np.float64(rows[row, j]) * np.float64(rows[pick, j])
+            closest[row] = max(closest[row], product * scales[row] * scales[pick])
+        seen[row] = len(picks)
+        gains[row] = relevance[row] - novelty_weight * closest[row]
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _lengths(rows: Any) -> FloatArray:
+    """The Euclidean length of each dense row, shape (n,)."""
+    lengths = np.zeros(len(rows))
+    for i in range(len(rows)):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            square += np.float64(rows[i, j]) * np.float64(rows[i, j])
+        lengths[i] = np.sqrt(square)
+    return lengths

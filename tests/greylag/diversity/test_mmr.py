@@ -87,6 +87,17 @@ def test_dense_vectors_equal_the_formula(seed: int, n: int, weight: float, k: in
     assert [int(d[1:]) for d in result.docids] == picked + [i for i in range(n) if i not in picked]
 
 
+@pytest.mark.parametrize("exponent", [-170, 170])
+def test_the_length_of_vectors_changes_no_pick(exponent: int) -> None:
+    """Squares of such lengths are 0 or infinite in float64."""
+    rng = np.random.default_rng(5)
+    rows, docids = rng.standard_normal((30, 8)), tuple(f"d{i}" for i in range(30))
+    ranking = Ranking("q", "", docids, np.sort(rng.random(30))[::-1])
+    scaled = rows * np.where(rng.random((30, 1)) < 0.5, 10.0**exponent, 1.0)
+    expected = MMR(vectors=ArrayVectors(docids, rows), relevance_weight=0.3)(ranking)
+    assert MMR(vectors=ArrayVectors(docids, scaled), relevance_weight=0.3)(ranking) == expected
+
+
 def test_dense_and_sparse_vectors_agree() -> None:
     index = collection(3, 40)
     ranking = Ranking("q", "", tuple(f"d{i}" for i in range(40)), np.linspace(3, 1, 40))
