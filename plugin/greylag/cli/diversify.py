@@ -15,11 +15,10 @@ from greylag.cli.outputs import check_output
 from greylag.cli.running import Resumable
 from greylag.cli.training_topics import mark_training_topics, next_tag
 from greylag.diversity.aspects import read_aspects
-from greylag.diversity.cssvm import CSSVM
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
 from greylag.diversity.stage import DiversityStage
-from greylag.diversity.svmdiv import SVMDiv
+from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex

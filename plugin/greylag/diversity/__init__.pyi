@@ -12,7 +12,6 @@ from .coverage_model import CoverageFeatures as CoverageFeatures
 from .coverage_model import CoverageModel as CoverageModel
 from .coverage_model import Criterion as Criterion
 from .coverage_model import word_coverage as word_coverage
-from .cssvm import CSSVM as CSSVM
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
 from .mmr import MMR as MMR
@@ -28,11 +27,11 @@ from .registry import DIVERSIFIERS as DIVERSIFIERS
 from .registry import diversifier as diversifier
 from .stage import DiversityStage as DiversityStage
 from .stage import GreedyStage as GreedyStage
+from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
 from .titles import read_titles as read_titles
 from .training import C_GRID as C_GRID
 from .training import choose_cost as choose_cost
-from .training import fit_grid as fit_grid
 from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples

@@ -1,4 +1,4 @@
-"""SVM-div as a stage (Yue & Joachims 2008, Algorithm 1)."""
+"""SVM-div (Yue & Joachims 2008) as a stage, and ensembles of it: a ranking for each member, or their fusion."""
 
 from __future__ import annotations
 
@@ -11,37 +11,18 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.stage import GreedyStage
+from greylag.diversity.stage import DiversityStage, GreedyStage
 from greylag.errors import ModelError
+from greylag.fusion import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, Ranking
+from greylag.missing_documents import rerank_known
+from greylag.ranking import BoolArray, Ranking, Run
+from greylag.runtime.parallel import parallel_map
 
 
 @dataclass(frozen=True)
-class SVMDiv(GreedyStage):
-    """Pick the documents whose words are most worth covering according to a trained model.
-
-    The picked set y maximises w' Psi(x, y) greedily; see `greylag.diversity.coverage_model` for Psi.
-
-    Parameters
-    ----------
-    model : DiversityModel
-        A model with one weight vector.
-    index : PositionalIndex
-        The collection. A document that it lacks keeps its rank.
-    titles : mapping, optional
-        Titles by docid. Required if the model was trained with titles, ignored if not.
-    transfer : bool, default False
-        Whether to allow a model that was trained on another collection.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
-
-    Raises
-    ------
-    ModelError
-        If the model is an ensemble, if it was trained on another collection without `transfer`, or if it needs titles
-        that are not given.
-    """
+class _LearnedStage(DiversityStage):
+    """A stage with a trained model, and the maker of the model's input."""
 
     model: DiversityModel
     index: PositionalIndex
@@ -52,17 +33,88 @@ class SVMDiv(GreedyStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.model.weights) > 1:
-            raise ModelError(
-                f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --method cssvm), or one "
-                "of model.members"
-            )
         object.__setattr__(self, "_make", self.model.maker(self.index, self.titles, transfer=self.transfer))
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents are in the index."""
         return self.index.knows(docids)
 
+
+@dataclass(frozen=True)
+class SVMDiv(_LearnedStage, GreedyStage):
+    """Pick the documents whose words are most worth covering according to a trained model.
+
+    The picked set y maximises w' Psi(x, y) greedily; see `greylag.diversity.coverage_model` for Psi.
+
+    Parameters
+    ----------
+    model : DiversityModel
+        A model with one weight vector.
+    index : PositionalIndex
+        The collection, which must be the training collection unless `transfer`. A document that it lacks keeps its
+        rank.
+    titles : mapping, optional
+        Titles by docid. Required if the model was trained with titles, ignored if not.
+    transfer : bool, default False
+        Whether to allow a model that was trained on another collection.
+    depth, k : int
+        See `greylag.diversity.DiversityStage`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.model.weights) > 1:
+            raise ModelError(
+                f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --method cssvm), or one "
+                "of model.members"
+            )
+
     def gain(self, candidates: Ranking) -> CoverageGain:
         """The gain in w' Psi."""
         return word_coverage(self._make(candidates), np.array(self.model.weights[0]))
+
+
+@dataclass(frozen=True)
+class CSSVM(_LearnedStage):
+    """Diversify by each of the M members of an ensemble as `SVMDiv` does, and fuse the rankings by reciprocal ranks.
+
+    Ties of the fused scores keep the incoming order.
+
+    Parameters
+    ----------
+    model : DiversityModel
+        The ensemble, such as one trained by `greylag.structured.Coulomb`.
+    index, titles, transfer, depth, k
+        See `SVMDiv`.
+
+    References
+    ----------
+    Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016.
+    """
+
+    def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
+        """The documents of one query as diversified by each member."""
+        known = self.knows(ranking.docids)
+        members = iter(self._members(ranking.select(known)))
+        return tuple(
+            rerank_known(ranking, known, lambda _: next(members), stage=type(self).__name__) for _ in self.model.weights
+        )
+
+    def member_runs(self, run: Run, *, n_jobs: int | None = None, tag: str = "cssvm") -> tuple[Run, ...]:
+        """One run for each member; that of member m is tagged ``tag-m``, from 1.
+
+        The result does not depend on `n_jobs`, the number of workers.
+        """
+        rankings = list(parallel_map(self.member_rankings, run.rankings, what=f"run {tag}", n_jobs=n_jobs))
+        members = range(len(self.model.weights))
+        return tuple(Run(tuple(row[m] for row in rankings), f"{tag}-{m + 1}") for m in members)
+
+    def diversify(self, ranking: Ranking) -> Ranking:
+        """Fuse the members' rankings."""
+        fused = reciprocal_rank_fusion(self._members(ranking))
+        scores = dict(zip(fused.docids, fused.scores, strict=True))
+        return ranking.rescore([scores[docid] for docid in ranking.docids])
+
+    def _members(self, ranking: Ranking) -> tuple[Ranking, ...]:
+        x = self._make(ranking.head(self.depth))
+        return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -109,45 +109,29 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
     return float(np.min(losses, axis=1).mean())
 
 
-@overload
-def fit_grid(
-    model: CoverageModel,
-    training: Sequence[Example],
-    learner: CuttingPlane,
-    grid: Collection[float] = C_GRID,
-    *,
-    n_jobs: int | None = None,
-) -> dict[float, Solution]: ...
-@overload
-def fit_grid(
-    model: CoverageModel,
-    training: Sequence[Example],
-    learner: Coulomb,
-    grid: Collection[float] = C_GRID,
-    *,
-    n_jobs: int | None = None,
-) -> dict[float, Ensemble]: ...
-def fit_grid(
+def _fit_grid(
     model: CoverageModel,
     training: Sequence[Example],
     learner: CuttingPlane | Coulomb,
-    grid: Collection[float] = C_GRID,
+    grid: Collection[float],
     *,
     n_jobs: int | None = None,
-) -> Mapping[float, Solution | Ensemble]:
-    """Fit `learner` with each C of `grid`, in ascending order, in place of its own.
+) -> dict[float, Any]:
+    """The `Solution` (`CuttingPlane`) or `Ensemble` (`Coulomb`) for each C of `grid`, in ascending order.
 
     `CuttingPlane.fit_path` goes from one C to the next. Ensembles of different C are independent, and `n_jobs` workers
     fit them; the result does not depend on their number.
     """
-    work = partial(_fit, model=model, learner=learner)
     ascending = sorted(grid)
     items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
+    work = partial(_fit, model=model, learner=learner)
     parts = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
     return {C: solution for part in parts for C, solution in part.items()}
 
 
-def _fit(grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: Any) -> Any:
+def _fit(
+    grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: CuttingPlane | Coulomb
+) -> dict[float, Solution | Ensemble]:
     if isinstance(learner, CuttingPlane):
         return dict(learner.fit_path(model, training, grid))
     return {C: replace(learner, C=C).fit(model, training) for C in grid}
@@ -190,7 +174,7 @@ def train(
         Number of workers, each with a C of an ensemble; the model does not depend on it.
     """
     model = CoverageModel(k)
-    solutions = fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)
+    solutions = _fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)
     C = choose_cost(model, solutions, validation.values()) if validation else learner.C
     solution = solutions[C]
     return DiversityModel(

@@ -109,7 +109,7 @@ def test_an_ensemble_that_cannot_rank_writes_nothing(
             raise ModelError("no third")
         return word_coverage(x, weights)
 
-    monkeypatch.setattr("greylag.diversity.cssvm.word_coverage", fail_on_the_third)
+    monkeypatch.setattr("greylag.diversity.svmdiv.word_coverage", fail_on_the_third)
     words = [*few, "--method", "cssvm", "--model", ensemble, "--out", tmp_path / "div.run"]
     assert unremarked(command("diversify", *words)) == (2, "", "greylag: error: no third\n")
     assert not list(tmp_path.glob("div*"))

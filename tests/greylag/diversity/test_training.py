@@ -16,7 +16,6 @@ from greylag.diversity import (
     CoverageModel,
     SVMDiv,
     choose_cost,
-    fit_grid,
     mean_loss,
     train,
     training_examples,
@@ -86,21 +85,10 @@ def test_validation_chooses_the_cost(examples: Any) -> None:
     model = train(training, make, CuttingPlane(C=123.0), k=4, validation=validation)
     assert model.provenance["C"] in C_GRID
     assert model.provenance["validation"] == list(validation)
-    solutions = fit_grid(CoverageModel(4), list(training.values()), CuttingPlane())
+    solutions = dict(CuttingPlane().fit_path(CoverageModel(4), list(training.values()), C_GRID))
     losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
     assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
     assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
-
-
-def test_a_grid_with_n_slacks_shares_what_was_found(examples: Any) -> None:
-    model, training = CoverageModel(4), list(examples[1].values())[:5]
-    learner, grid = CuttingPlane(slack="n"), (0.01, 1.0, 100.0)
-    found, alone = fit_grid(model, training, learner, grid[::-1]), replace(learner, C=100.0).fit(model, training)
-    assert list(found) == list(grid)
-    assert {C: solution.objective for C, solution in found.items()} == {
-        C: solution.objective for C, solution in learner.fit_path(model, training, grid)
-    }
-    assert found[100.0].iterations < alone.iterations
 
 
 def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
