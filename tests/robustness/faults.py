@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from greylag import folders
 from greylag.errors import GreylagError
 from greylag.experiments.runner import run_study
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, Run
+from greylag.runtime import folders
 from greylag.runtime.files import open_atomically, write_text
 from greylag.runtime.folders import make_folder
 from greylag.trec.runs import write_run

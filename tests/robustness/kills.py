@@ -49,7 +49,7 @@ COMMANDS = {
 
 CODE = """
 import sys
-from greylag import work_log
+from greylag.runtime import work_log
 from greylag.cli import main
 
 save = work_log.WorkLog.save

@@ -189,7 +189,7 @@ FUZZ = """
 import random
 from dataclasses import replace
 import numpy as np
-from greylag import compilation
+from greylag.runtime import compilation
 compilation.compiled = lambda **_: lambda function: function
 from greylag.errors import CollectionError
 from tests.greylag.index.test_streams import N_DOCUMENTS, shard_of

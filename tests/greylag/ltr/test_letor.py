@@ -11,7 +11,6 @@ from fastrank import CDataset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greylag import files
 from greylag.errors import FormatError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
@@ -21,6 +20,7 @@ from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.letor import read_features, write_features
 from greylag.ranking import Ranking
+from greylag.runtime import files
 
 
 @pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])

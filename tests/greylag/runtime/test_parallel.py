@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from joblib._parallel_backends import LokyBackend
 
-from greylag import parallel, unknown
+from greylag import missing_documents
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.ranked import RunScore
@@ -26,6 +26,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene import LuceneIndex
 from greylag.ranking import Ranking
+from greylag.runtime import parallel
 from greylag.runtime.parallel import keeping, parallel_map, thread_count
 
 
@@ -178,7 +179,9 @@ def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.Log
     for _ in range(2):
         with keeping(memory):
             list(
-                parallel_map(lambda n: unknown.report("it stays", f"q{n}", ["x"], 2), range(3), what="run a", n_jobs=2)
+                parallel_map(
+                    lambda n: missing_documents.report("it stays", f"q{n}", ["x"], 2), range(3), what="run a", n_jobs=2
+                )
             )
     assert len(caplog.messages) == 2
     assert len(set(caplog.messages)) == 1
@@ -188,7 +191,7 @@ def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.Log
 def test_messages_of_other_processes_are_relayed(caplog: pytest.LogCaptureFixture) -> None:
     def tells(n: int) -> None:
         logging.getLogger("greylag.somewhere").warning("item %d", n)
-        unknown.report("it stays", f"q{n}", ["x"], 2)
+        missing_documents.report("it stays", f"q{n}", ["x"], 2)
 
     with joblib.parallel_config("loky", n_jobs=2):
         list(parallel_map(tells, range(3), what="run a"))

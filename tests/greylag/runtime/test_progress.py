@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tqdm import tqdm
 
-from greylag import progress
 from greylag.errors import ParameterError
+from greylag.runtime import progress
 from greylag.runtime.parallel import keeping, parallel_map
 from greylag.runtime.progress import Share, Steps, reached
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag import work_log
+from greylag.runtime import work_log
 from greylag.runtime.parallel import keeping, parallel_map
 from greylag.runtime.work_log import WorkLog, beside, resuming
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag import files
 from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.ranking import Query, Ranking, Run
+from greylag.runtime import files
 from greylag.trec import RunFile, open_run, read_run, streams, write_members, write_rankings, write_run
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
