@@ -14,7 +14,6 @@ import pytest
 
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.titles import read_titles
 from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.prior import Prior
 from greylag.features.spec import FeatureSpec
@@ -23,7 +22,7 @@ from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.json_files import read_json_lines
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
 
 
 class Format(NamedTuple):

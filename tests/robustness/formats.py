@@ -23,14 +23,13 @@ import yaml
 
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.titles import read_titles
 from greylag.experiments.config import read_yaml
 from greylag.features.prior import Prior
 from greylag.features.spec import candidate_pool
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.lucene.documents import lay_out
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
 NAMES = ["d1", "GX029-35", "FT911-3", "é1", "a_b", "10", "d#2", "doc$x", "Q0", "d.9"]

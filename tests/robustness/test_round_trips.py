@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.diversity import PRESETS, read_titles
+from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.experiments.config import read_yaml
@@ -22,7 +22,7 @@ from greylag.ltr.letor import read_features, write_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.json_files import read_json_lines
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels, write_run
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
 CLEAN = st.text(

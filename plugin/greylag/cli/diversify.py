@@ -14,16 +14,14 @@ from greylag.cli.options import Index, InputRun, OutputRun, Reading, Tag
 from greylag.cli.outputs import check_output
 from greylag.cli.running import Resumable
 from greylag.cli.training_topics import mark_training_topics, next_tag
-from greylag.diversity.aspects import read_aspects
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.registry import DIVERSIFIERS, diversifier
 from greylag.diversity.stage import DiversityStage
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
-from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.pipeline import Stage
-from greylag.trec import write_members, write_rankings
+from greylag.trec import read_aspects, read_titles, write_members, write_rankings
 
 _LEARNED = ("svmdiv", "cssvm")
 

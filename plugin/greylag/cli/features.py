@@ -16,7 +16,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.letor import write_features
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
-from greylag.trec import QueryLines
 
 
 def features(
@@ -44,6 +43,5 @@ def features(
     write_features(out, [str(spec) for spec in extractor.specs], rows, judgements)
 
 
-def _features(extractor: FeatureExtractor, item: Ranking | QueryLines) -> tuple[Ranking, FloatArray]:
-    ranking = item if isinstance(item, Ranking) else item.ranking()
+def _features(extractor: FeatureExtractor, ranking: Ranking) -> tuple[Ranking, FloatArray]:
     return ranking, extractor(ranking)

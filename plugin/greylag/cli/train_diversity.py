@@ -15,7 +15,6 @@ from greylag.diversity import training
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.titles import read_titles
 from greylag.errors import ParameterError
 from greylag.features.spec import parse_features
 from greylag.index.positional import PositionalIndex
@@ -23,7 +22,7 @@ from greylag.structured.assignment import Assignment
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.coulomb_problem import Repulsion
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.trec import read_subtopic_qrels
+from greylag.trec import read_subtopic_qrels, read_titles
 
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 

@@ -1,6 +1,5 @@
 from .aspects import Aspects as Aspects
 from .aspects import aspect_relevance as aspect_relevance
-from .aspects import read_aspects as read_aspects
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
 from .coverage import Coverage as Coverage
@@ -29,7 +28,6 @@ from .stage import DiversityStage as DiversityStage
 from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
-from .titles import read_titles as read_titles
 from .training import C_GRID as C_GRID
 from .training import choose_cost as choose_cost
 from .training import mean_loss as mean_loss

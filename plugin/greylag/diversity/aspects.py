@@ -4,44 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from greylag.diversity.stage import GreedyStage
-from greylag.errors import FormatError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking
-from greylag.runtime.files import Faults, read_text
 
 Aspects = Mapping[str, Sequence[str]]
 """The texts of a query's aspects, by qid."""
-
-
-def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]]:
-    """Read aspects, a line ``QID TAB NAME TAB TEXT`` for each, in the file's order.
-
-    Raises
-    ------
-    FormatError
-        If a line does not have three fields, a field is empty, an aspect is given twice, or there are none.
-    """
-    with Faults(path, lenient=None) as faults:
-        lines = read_text(path, faults).decode().splitlines()
-    aspects: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(lines, 1):
-        fields = [field.strip() for field in line.split("\t")]
-        if len(fields) != 3 or not all(fields):
-            raise FormatError(path, number, f"not of the form QID TAB NAME TAB TEXT: {line!r:.60}")
-        qid, name, text = fields
-        if name in aspects.setdefault(qid, {}):
-            raise FormatError(path, number, f"query {qid!r} has the aspect {name!r} twice; keep one")
-        aspects[qid][name] = text
-    if not aspects:
-        raise FormatError(path, None, "no aspects; a line is QID TAB NAME TAB TEXT")
-    return {qid: tuple(named.values()) for qid, named in aspects.items()}
 
 
 @dataclass(frozen=True)
@@ -53,7 +26,7 @@ class AspectStage(GreedyStage):
     index : PositionalIndex
         The collection. A document that it lacks keeps its rank.
     aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `read_aspects` reads them.
+        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
     """
 
     index: PositionalIndex

@@ -29,7 +29,7 @@ class PM2(AspectStage):
     index : PositionalIndex
         The collection. A document that it lacks keeps its rank.
     aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `greylag.diversity.read_aspects` reads them.
+        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
     aspect_weight : float in [0, 1], default 0.5
         w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
     depth, k : int

@@ -28,7 +28,7 @@ class XQuAD(AspectStage):
     index : PositionalIndex
         The collection. A document that it lacks keeps its rank.
     aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `greylag.diversity.read_aspects` reads them.
+        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
     relevance_weight : float in [0, 1], default 0.5
         1 keeps the incoming order.
     depth, k : int

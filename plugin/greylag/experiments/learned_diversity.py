@@ -20,7 +20,6 @@ from greylag.diversity.essential_pages import EssentialPages
 from greylag.diversity.mmr import MMR
 from greylag.diversity.oracle import SubtopicOracle
 from greylag.diversity.svmdiv import SVMDiv
-from greylag.diversity.titles import read_titles
 from greylag.diversity.training import train, training_examples
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import compare, evaluate, evaluate_by_subtopic, to_dict
@@ -34,7 +33,7 @@ from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import Steps
 from greylag.structured import CuttingPlane
-from greylag.trec import SubtopicQrels, read_subtopic_qrels
+from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
 
 _STEPS = """\
 BM25, the MRF model after it, and diversifiers after the MRF model. svmdiv and svmdiv2 are the paper's two feature

@@ -17,7 +17,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag.diversity.aspects import read_aspects
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
@@ -43,7 +42,7 @@ from greylag.ltr.stack import GRID, StackCandidates, StackRecipe
 from greylag.lucene.lucene_index import SearchModel
 from greylag.ranking import Query, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.trec import Qrels, read_run, read_subtopic_qrels
+from greylag.trec import Qrels, read_aspects, read_run, read_subtopic_qrels
 
 TIMED = 20  # queries
 _TESTS = """\

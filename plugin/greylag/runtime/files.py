@@ -12,7 +12,6 @@ import io
 import logging
 import math
 import os
-import re
 import stat
 import uuid
 import zlib
@@ -35,7 +34,6 @@ MAX_EXPANSION = 200
 """The largest ratio of a decompressed file larger than `MAX_SMALL` to its gzip file; text compresses far less."""
 MAX_SMALL = 1 << 26
 _BLOCK = 1 << 20
-_NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf(inity)?", re.IGNORECASE)
 
 _HINTS = {
     errno.ENOENT: "; give a file in an existing folder",
@@ -276,7 +274,8 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
         As in `read_text`; if a line has another number of columns (lenient: skipped), or no line has this number.
     """
     width, good = len(columns.split()), 0
-    for number, line in enumerate(io.BytesIO(read_text(path, faults)), 1):
+    lines = chain.from_iterable(map(io.BytesIO, read_text_blocks(path, faults, _BLOCK)))
+    for number, line in enumerate(lines, 1):
         row = line.split()
         if len(row) == width:
             good += 1
@@ -289,7 +288,11 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
 
 def parse_number(text: bytes) -> float:
     """A decimal number or infinity, as C reads it; NaN for anything else, such as Python's 1_0."""
-    return float(text) if _NUMBER.fullmatch(text) else math.nan
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return math.nan if b"_" in text or text.strip() != text else number
 
 
 def is_name(name: str) -> bool:

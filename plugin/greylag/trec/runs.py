@@ -3,22 +3,33 @@
 trec_eval ignores the ranks and the order of lines: it sorts the documents of a query by score, rounded to float32, and
 breaks ties by docid, descending. Reading a run applies that order, and writing a run adjusts scores to preserve the
 order of the rankings. Thus measures of a `Run` equal those that trec_eval computes from its file.
+
+A run may be larger than memory: `open_run` reads a query at a time, and `write_rankings` writes queries as they are
+ranked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import FloatArray, Ranking, Run
-from greylag.runtime.files import Faults, check_names, parse_number, read_rows, write_text
+from greylag.ranking import FloatArray, Query, Ranking, Run
+from greylag.runtime.files import Faults, check_names, is_file, open_atomically, parse_number, read_rows, write_text
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.stamps import file_stamp
 
 Float32Array = NDArray[np.float32]
+Rows = Iterable[tuple[int, list[bytes]]]
+"""Numbers of lines, from 1, with their columns."""
 
 COLUMNS = "qid Q0 docid rank score tag"
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -27,6 +38,10 @@ FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds 
 
 def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
+
+    Lenient reading skips lines without six columns, documents whose score is not a number and queries that are not in
+    `topics`; uses the largest float32 for scores beyond it; keeps the first of duplicate documents; ignores ranks that
+    are not integers; sorts by score; and joins the lines of a query that are not contiguous.
 
     Parameters
     ----------
@@ -45,26 +60,88 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     Raises
     ------
     FormatError
-        If a line does not have six columns (lenient: skipped), a rank is not an integer (ignored), a score is not a
-        number (skipped) or exceeds float32 (the largest float32 is used), a document is duplicated (the first is
-        kept), a score is higher than the one before it (sorted), the lines of a query are not contiguous (joined), a
-        query is not in `topics` (skipped), no document is left, or `greylag.runtime.files.read_text` refuses the file.
+        If the file cannot be read, has one of the faults above and `lenient` is false, or has no document.
     """
     with Faults(path, lenient) as faults:
-        tag, queries = _scores_by_query(read_rows(path, COLUMNS, faults), topics, faults)
-    if not any(queries.values()):
-        raise FormatError(path, None, "no query has a document; is this the right run for these topics?")
+        tag, groups = _read(path, topics, faults)
+        queries = dict(groups)
+    _check_documents(path, any(queries.values()))
     texts = topics or {}
     return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
+
+
+class RunFile:
+    """A run in a file: checked at once, then read a query at a time. Iterating gives the qids.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzipped, which can be read twice.
+    topics : mapping of str to str, optional
+        Query texts by qid.
+
+    Attributes
+    ----------
+    tag : str
+        The tag of the first line.
+
+    Raises
+    ------
+    FormatError
+        If `read_run` refuses the file.
+    """
+
+    def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
+        self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
+        self.tag, groups = _read(path, topics, Faults(path, lenient=False))
+        self._lengths = {qid: len(scores) for qid, scores in groups}
+        self._check_unchanged()
+        _check_documents(path, any(self._lengths.values()))
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lengths)
+
+    @property
+    def rankings(self) -> Iterator[Ranking]:
+        """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
+        texts = self._topics or {}
+        for qid, scores in _read(self.path, self._topics, Faults(self.path, lenient=False))[1]:
+            self._check_unchanged()
+            yield _ranking(qid, texts.get(qid, ""), scores)
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        if file_stamp(self.path) != self._stamp:
+            raise FormatError(self.path, None, "has changed while it was read; run the command again")
+
+
+def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run | RunFile:
+    """Open a run to be read a query at a time; pipes, and every file with `lenient`, are read at once.
+
+    Parameters
+    ----------
+    path, topics, lenient
+        As for `read_run`.
+
+    Raises
+    ------
+    FormatError
+        As for `read_run`.
+    """
+    return RunFile(path, topics) if is_file(path) and not lenient else read_run(path, topics, lenient=lenient)
 
 
 def write_run(run: Run, path: str | Path) -> None:
     """Write a run atomically, such that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
-    that is not below its predecessor in float32 is lowered to the next float32 number (see `strictly_decreasing`); all
-    others are unchanged. Reading the file restores the order, and writing that run again gives identical bytes. A query
-    without documents has no line.
+    that is not below its predecessor in float32 is lowered to the next float32 number; all others are unchanged: with
+    f(x) for x in float32 and p(x) for the largest float32 number below x, x_1 = f(s_1), x_i = min(f(s_i), p(x_(i-1))).
+    Reading the file restores the order, and writing that run again gives identical bytes. A query without documents has
+    no line.
 
     Parameters
     ----------
@@ -81,32 +158,56 @@ def write_run(run: Run, path: str | Path) -> None:
     """
     check_names("tag", [run.tag])
     check_names("query", run)
-    text = "".join(line for ranking in run.rankings for line in run_lines(ranking, run.tag))
-    if not text:
-        raise ParameterError(f"run {run.tag!r} has no documents, so {path} would be empty; check its queries and index")
+    text = "".join(_lines(ranking, run.tag) for ranking in run.rankings)
+    _check_output(text, path, run.tag)
     write_text(path, text)
 
 
-def strictly_decreasing(scores: FloatArray) -> Float32Array:
-    """Convert non-increasing scores to strictly decreasing float32 numbers, changing as few as possible.
+def write_rankings(
+    rank: Callable[[Any], Ranking],
+    inputs: Mapping[str, str] | Run | RunFile,
+    path: str | Path,
+    *,
+    tag: str,
+    n_jobs: int | None = None,
+) -> None:
+    """Rank every query and write the run as queries are ranked; the file is the same as that of `write_run`.
 
-    x_1 = f(s_1) and x_i = min(f(s_i), p(x_(i-1))), where f rounds to float32 and p(x) is the largest float32 number
-    below x.
+    The memory that it takes does not depend on the number of documents.
 
     Parameters
     ----------
-    scores : float64 array, shape (n,)
-        Finite and non-increasing.
-
-    Returns
-    -------
-    float32 array, shape (n,)
+    rank : callable
+        A source, stage or pipeline.
+    inputs : mapping of str to str, Run or RunFile
+        Topics (qid to text) for a source, a run for a stage.
+    path, tag
+        As for `write_run`.
+    n_jobs : int, optional
+        Number of workers; see `greylag.parallel_map`.
 
     Raises
     ------
     ParameterError
-        If a score exceeds the range of float32, or no lower number is left.
+        As for `write_run`.
     """
+    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs)
+
+
+def write_members(
+    rank: Callable[[Any], Sequence[Ranking]],
+    inputs: Run | RunFile,
+    paths: Sequence[str | Path],
+    *,
+    tag: str,
+    n_jobs: int | None = None,
+) -> None:
+    """`write_rankings` for several runs, of which `rank` gives a ranking each; run m is tagged ``tag-m``, from 1."""
+    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs)
+
+
+def strictly_decreasing(scores: FloatArray) -> Float32Array:
+    """Finite, non-increasing scores as strictly decreasing float32 numbers, by the formula in `write_run`."""
     if (np.abs(scores) >= FLOAT32_LIMIT).any():
         beyond = scores[np.abs(scores) >= FLOAT32_LIMIT][0]
         raise ParameterError(
@@ -124,34 +225,99 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     return numbers
 
 
-def run_ranking(rows: Iterable[tuple[int, list[bytes]]], query: str, faults: Faults) -> Ranking:
-    """The ranking in the lines of one query, as pairs of the line's number and its columns."""
-    with faults:
-        _, queries = _scores_by_query(rows, None, faults)
-    ((qid, scores),) = queries.items()
-    return _ranking(qid, query, scores)
+def _one(rank: Callable[[Any], Ranking], item: Any) -> tuple[Ranking]:
+    return (rank(item),)
 
 
-def run_lines(ranking: Ranking, tag: str) -> Iterator[str]:
+def _write(
+    rank: Callable[[Any], Sequence[Ranking]],
+    inputs: Any,
+    paths: Sequence[str | Path],
+    tags: Sequence[str],
+    what: str,
+    n_jobs: int | None,
+) -> None:
+    """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
+    check_names("tag", tags)
+    items: Iterable[Any] = inputs.rankings if isinstance(inputs, Run | RunFile) else _queries(inputs)
+    work = partial(_ranked_lines, rank, tuple(tags))
+    texts = parallel_map(work, items, what=f"run {what}", n_jobs=n_jobs, total=len(inputs))
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_atomically(path)) for path in paths]
+        filled = [False] * len(files)
+        for parts in texts:
+            for number, (file, text) in enumerate(zip(files, parts, strict=True)):
+                file.write(text)
+                filled[number] = filled[number] or bool(text)
+        for path, tag, has_lines in zip(paths, tags, filled, strict=True):
+            _check_output(has_lines, path, tag)
+
+
+def _queries(topics: Mapping[str, str]) -> Iterator[Query]:
+    return (Query(qid, text) for qid, text in topics.items())
+
+
+def _ranked_lines(rank: Callable[[Any], Sequence[Ranking]], tags: Sequence[str], item: Any) -> list[str]:
+    """The lines of a query in each run."""
+    rankings = rank(item)
+    check_names("query", [ranking.qid for ranking in rankings])
+    return [_lines(ranking, tag) for ranking, tag in zip(rankings, tags, strict=True)]
+
+
+def _lines(ranking: Ranking, tag: str) -> str:
     """The lines of a ranking in a run file."""
     check_names("document", ranking.docids)
     scores = strictly_decreasing(ranking.scores).astype("U").tolist()
-    for rank, (docid, score) in enumerate(zip(ranking.docids, scores, strict=True), 1):
-        yield f"{ranking.qid} Q0 {docid} {rank} {score} {tag}\n"
+    ranked = enumerate(zip(ranking.docids, scores, strict=True), 1)
+    return "".join(f"{ranking.qid} Q0 {docid} {rank} {score} {tag}\n" for rank, (docid, score) in ranked)
 
 
-def _scores_by_query(
-    rows: Iterable[tuple[int, list[bytes]]], topics: Mapping[str, str] | None, faults: Faults
-) -> tuple[str, dict[str, dict[str, float]]]:
-    """The tag of the first line, and scores by qid and docid in the order of the lines."""
-    run_tag, current, last = "", b"", math.inf
+def _check_output(has_lines: object, path: str | Path, tag: str) -> None:
+    if not has_lines:
+        raise ParameterError(f"run {tag!r} has no documents, so {path} would be empty; check its queries and index")
+
+
+def _check_documents(path: str | Path, filled: bool) -> None:
+    if not filled:
+        raise FormatError(path, None, "no query has a document; is this the right run for these topics?")
+
+
+def _read(
+    path: str | Path, topics: Mapping[str, str] | None, faults: Faults
+) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
+    """The tag of the first line, and the queries as `_groups` yields them."""
+    rows = read_rows(path, COLUMNS, faults)
+    first = next(rows)
+    return first[1][5].decode(), _groups(chain([first], rows), topics, faults)
+
+
+def _groups(rows: Rows, topics: Mapping[str, str] | None, faults: Faults) -> Iterator[tuple[str, dict[str, float]]]:
+    """The qid and the scores by docid of each group of lines, of which strict reading keeps only the qids.
+
+    In lenient reading, the scores of a query's later groups are added to those of its first.
+    """
     queries: dict[str, dict[str, float]] = {}
-    scores: dict[str, float] = {}
-    for line, (qid, _, name, rank, text, tag) in rows:
-        if qid != current:
-            run_tag = run_tag or tag.decode()
-            current, last = qid, math.inf
-            scores = _scores_of(qid.decode(), queries, topics, line, faults)
+    for column, lines in groupby(rows, key=lambda row: row[1][0]):
+        group = list(lines)
+        line = group[0][0]
+        qid, scores = column.decode(), dict[str, float]()
+        if topics is not None and qid not in topics:
+            faults.repair(line, f"query {qid!r} is not among the topics", "skips the query")
+            _collect(group, scores, faults)  # its faults are reported, too
+            continue
+        if qid in queries:
+            reason = f"the lines of query {qid!r} are not contiguous"
+            faults.repair(line, reason, "joins them, with the whole run in memory")
+            scores = queries[qid]
+        queries[qid] = scores if faults.lenient else {}
+        _collect(group, scores, faults)
+        yield qid, scores
+
+
+def _collect(rows: Rows, scores: dict[str, float], faults: Faults) -> None:
+    """Add the scores of the documents in a group of lines."""
+    last = math.inf
+    for line, (qid, _, name, rank, text, _) in rows:
         score, docid = _score(text, line, faults), name.decode()
         if score is None:
             continue
@@ -163,19 +329,6 @@ def _scores_by_query(
         if not rank.isdigit():
             faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
         scores[docid] = last = score
-    return run_tag, queries
-
-
-def _scores_of(
-    qid: str, queries: dict[str, dict[str, float]], topics: Mapping[str, str] | None, line: int, faults: Faults
-) -> dict[str, float]:
-    """The dictionary for a query's scores, at the first of a group of its lines."""
-    if topics is not None and qid not in topics:
-        faults.repair(line, f"query {qid!r} is not among the topics", "skips the query")
-        return {}
-    if qid in queries:
-        faults.repair(line, f"the lines of query {qid!r} are not contiguous", "joins its lines")
-    return queries.setdefault(qid, {})
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:

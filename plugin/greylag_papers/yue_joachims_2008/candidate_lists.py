@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from greylag import Ranking
-from greylag.diversity import read_titles
 from greylag.experiments import Context, Experiment, Positive, open_index
 from greylag.index import PositionalIndex
-from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_topics
+from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag_papers.yue_joachims_2008.queries import StudyQuery, index_queries
 
 

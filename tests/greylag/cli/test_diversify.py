@@ -18,13 +18,13 @@ from greylag.diversity import (
     EssentialPages,
     RandomOrder,
     SVMDiv,
-    read_titles,
     word_coverage,
 )
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.pipeline import run_step
 from greylag.ranking import FloatArray
+from greylag.trec import read_titles
 from tests.greylag.cli.conftest import DEMO, Command, Refused, unremarked
 
 

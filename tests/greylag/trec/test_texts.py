@@ -1,4 +1,4 @@
-"""Titles from files of documents."""
+"""Titles of documents and aspects of queries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag.diversity import read_titles
 from greylag.errors import FormatError
+from greylag.trec import read_aspects, read_titles
+from tests.greylag.experiments.samples import DEMO
 
 
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.jsonl.gz"])
@@ -37,3 +38,24 @@ def test_bad_lines(tmp_path: Path, line: str, reason: str) -> None:
     with pytest.raises(FormatError, match=r"docs\.jsonl:2: ") as caught:
         read_titles(tmp_path / "docs.jsonl")
     assert reason in str(caught.value)
+
+
+def test_reads_aspects() -> None:
+    aspects = read_aspects(DEMO / "subtopics.tsv")
+    assert aspects["1"][:2] == ("the big cat of the Americas", "the British car maker")
+    assert len(aspects) == 24
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1\ta\n", "1: not of the form QID TAB NAME TAB TEXT"),
+        ("1\ta\tcats\n1\tb\t \n", "2: not of the form"),
+        ("1\ta\tcats\n1\ta\tdogs\n", "2: query '1' has the aspect 'a' twice"),
+        ("", "empty"),
+    ],
+)
+def test_bad_aspects(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "aspects.tsv").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_aspects(tmp_path / "aspects.tsv")
