@@ -13,7 +13,7 @@ from greylag.cli import COMMANDS, main
 from greylag.cli.outputs import check_options, check_output, tell
 from greylag.errors import ParameterError
 from tests.greylag.cli.conftest import Refused
-from tests.greylag.test_progress import lines, on_terminal
+from tests.greylag.runtime.test_progress import lines, on_terminal
 
 OPTIONS = {
     "index": ["IN"],
