@@ -233,7 +233,7 @@ def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
     from greylag.lucene import build_index
 
     folder = tmp_path_factory.mktemp("parallel")
-    docs = Path(__file__).parents[2] / "plugin" / "greylag" / "demo" / "docs.jsonl"
+    docs = Path(__file__).parents[3] / "plugin" / "greylag" / "demo" / "docs.jsonl"
     build_index(docs, folder / "index")
     return LuceneIndex(folder / "index")
 
