@@ -18,7 +18,7 @@ from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
-from greylag.manifold.choices import Confidence, Graph
+from greylag.manifold import Confidence, Graph
 from greylag.pipeline import Stage
 from greylag.ranking import Run
 from greylag.trec import RunFile, write_rankings

@@ -21,7 +21,7 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index.positional import PositionalIndex
-from greylag.manifold.choices import Confidence, Graph
+from greylag.manifold import Confidence, Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
 from greylag.runtime.progress import Steps

@@ -36,7 +36,7 @@ from greylag.feedback import (
 )
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.cross_validation import split_folds
-from greylag.manifold.choices import Graph
+from greylag.manifold import Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map

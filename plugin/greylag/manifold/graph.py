@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from greylag.errors import ParameterError
-from greylag.manifold.choices import Graph
 from greylag.ranking import FloatArray, IntArray
 
+Graph = Literal["connecting", "knn", "mutual_knn", "full"]
+"""Which points are joined; see `affinity_graph`."""
 Affinity = Literal["rbf", "inner_product"]
 
 SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined
@@ -99,11 +100,6 @@ def affinity_graph(
     ndarray, CSR array or InnerProductGraph, shape (n, n)
         Symmetric, W_ii = 0. The kNN graphs are CSR, and "full" inner products of sparse X are an `InnerProductGraph`.
         Any other graph is CSR if it joins less than a tenth of all pairs, and dense otherwise.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain.
 
     Notes
     -----
@@ -189,14 +185,14 @@ def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
     from greylag.manifold.products import nearest
 
     n = points.shape[0]
-    found, tied = nearest(_arrays(points), _arrays(points.tocsc()), row_norms(points, squared=True), k)
+    neighbours, tied = nearest(_arrays(points), _arrays(points.tocsc()), row_norms(points, squared=True), k)
     if tied.any():  # scikit-learn chooses between points at the same distance
         with threadpool_limits(1, user_api="openmp"):
             chosen = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points[tied], return_distance=False)
         others = chosen != np.flatnonzero(tied)[:, None]
         others[others.all(axis=1), 0] = False  # more equal points than neighbours, of which the point itself is not one
-        found[tied] = chosen[others].reshape(-1, k)
-    return sparse.csr_array((np.ones(n * k), found.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        neighbours[tied] = chosen[others].reshape(-1, k)
+    return sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
 def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:

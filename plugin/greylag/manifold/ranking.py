@@ -16,8 +16,8 @@ D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data M
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,16 +25,16 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from greylag.errors import ParameterError
-from greylag.manifold.choices import Graph
-from greylag.manifold.graph import Affinity, AffinityGraph, InnerProductGraph, affinity_graph
-from greylag.manifold.solvers import conjugate_gradients, direct, inverse_root_degree, iteration, spreading, steps
+from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
 from greylag.ranking import FloatArray
 
-Solver = Literal["auto", "direct", "cg", "iteration"]
+Solver = Literal["auto", "direct", "cg"]
 
 HIGHEST_ALPHA = 1 - 1e-10
 # The number of points of a dense and of a sparse graph up to which a factorisation beats conjugate gradients.
 DENSE_DIRECT, SPARSE_DIRECT = 10_000, 2_000
+TOLERANCE = 1e-12  # of the residual in conjugate gradients, relative to y
+BLAS_SPLITS_FROM = 10_000  # terms of a sum, which BLAS then adds up on several threads
 
 
 def manifold_ranking(
@@ -55,27 +55,18 @@ def manifold_ranking(
     ----------
     X : array-like or sparse, shape (n, m)
         One row per point, the queries included.
-    queries : int or array-like of int
-        The rows of the queries; see `query_vector`.
-    confidences : array-like of float, optional
-        The weights of the queries; see `query_vector`.
-    alpha : float in [0, 1 - 1e-10], default 0.99
-        How far scores spread.
+    queries, confidences
+        The rows of the queries, and their weights; see `query_vector`.
+    alpha, solver
+        How far scores spread, and how they are computed; see `rank`.
     graph, neighbours, affinity, sigma
         See `affinity_graph`.
-    solver
-        See `rank`.
 
     Returns
     -------
     ndarray, shape (n,)
         f*, where a higher score is a better rank. Non-negative up to rounding, and exactly 0 for points that no path
         joins to a query.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain.
 
     Examples
     --------
@@ -88,7 +79,7 @@ def manifold_ranking(
 
 
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
-    """Return the vector y that marks the queries among n points.
+    """Return the vector y, shape (n,), with the confidence of each query in its row and 0 elsewhere.
 
     Parameters
     ----------
@@ -99,16 +90,6 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
     confidences : array-like of float, optional
         A weight for each query, non-negative and not all 0; only their proportions affect the ranking. By default, 1
         for each.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        The confidence of a query in its row, 0 elsewhere.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain.
     """
     rows = np.atleast_1d(np.asarray(queries))
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
@@ -128,11 +109,20 @@ def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = Non
     return y
 
 
-def rank(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, solver: Solver = "auto") -> FloatArray:
-    """Compute the scores that spread from y over a graph (Zhou et al. 2003, section 2, Theorem 1).
+def rank(
+    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5, solver: Solver = "auto"
+) -> FloatArray:
+    """Compute the scores that spread from y over a graph (Zhou et al. 2003, Theorem 1, and eq. 9 to 12).
 
-    f* = (1 - alpha) (I - alpha S)^-1 y with S = D^-1/2 W D^-1/2. The paper's eq. 2 omits the factor 1 - alpha, which
-    does not affect the ranking.
+    f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `exponent`. The paper's eq. 2 omits the
+    factor 1 - alpha, which does not affect the ranking. The family has three of the paper's rankings:
+
+    - k = 1/2: S_k = S, manifold ranking.
+    - k = 0: S_k = P^T = W D^-1, personalised PageRank (eq. 9), a walk that restarts from y. For D^j y in place of y,
+      it is eq. 12 with the exponent j.
+    - k = 1: S_k = P = D^-1 W. For one query, this is the ranking by D^-1/2 f*, with f* of k = 1/2.
+
+    A higher k favours points of high degree less. For the r* of eq. 12 with the exponent k, f* = D^-k r*.
 
     Parameters
     ----------
@@ -141,65 +131,27 @@ def rank(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, solver: Solver 
     y : array-like, shape (n,) or (n, q)
         Finite; one ranking, or one per column. Points labelled 1 and -1 give a classifier by the sign of f*.
     alpha : float in [0, 1 - 1e-10], default 0.99
-        How far scores spread. Each iteration shrinks the error by this factor.
-    solver : "auto", "direct", "cg" or "iteration", default "auto"
-        All agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
+        How far scores spread. Each step of the iteration shrinks the error by this factor.
+    exponent : float, default 0.5
+        k, finite.
+    solver : "auto", "direct" or "cg", default "auto"
+        They agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
 
         - "direct": the closed form by a Cholesky factorisation of I - alpha S (one more n x n matrix; an
           InnerProductGraph is formed first), O(n³) once and O(n²) per column. For sparse W, a sparse LU factorisation,
           whose cost depends on the graph: low for points of few dimensions, prohibitive for many.
         - "cg": conjugate gradients, at most about 20 / sqrt(1 - alpha) products with W per column; no n x n copy.
-        - "iteration": f(t) from f(0) = y, for as many steps as convergence takes (3,350 for alpha = 0.99).
         - "auto": "direct" for a dense W of up to 10,000 points and a sparse one of up to 2,000, otherwise "cg".
 
         Only "direct" preserves the digits, and so the order, of scores below 1e-12 of the highest; "cg" may return
-        negative values for them, "iteration" 0.
+        negative values for them.
 
     Returns
     -------
     ndarray, shape of y
         f*. Exactly 0 in a component of the graph where y is 0.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain, or conjugate gradients do not converge (alpha too close to 1).
     """
-    return solve(checked_graph(W), y, alpha, 0.5, solver)
-
-
-def normalised_rank(
-    W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5, solver: Solver = "auto"
-) -> FloatArray:
-    """Compute the scores that spread from y under any normalisation of the graph by degrees.
-
-    f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `exponent`. This family is not the paper's,
-    but contains three of its rankings:
-
-    - k = 1/2: S_k = S, manifold ranking, as by `rank`.
-    - k = 0: S_k = P^T = W D^-1, the walk of personalised PageRank (eq. 9).
-    - k = 1: S_k = P = D^-1 W. For one query, this is the ranking by D^-1/2 f*, with f* of `rank`.
-
-    Since S_k = D^-k P^T D^k, f* = D^-k r* for the r* of `generalised_pagerank` with the same exponent. A higher k
-    favours points of high degree less.
-
-    Parameters
-    ----------
-    W, y, alpha, solver
-        See `rank`.
-    exponent : float, default 0.5
-        k, finite.
-
-    Returns
-    -------
-    ndarray, shape of y
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain, or conjugate gradients do not converge (alpha too close to 1).
-    """
-    return solve(checked_graph(W), y, alpha, exponent, solver)
+    return solve(_checked_graph(W), y, alpha, exponent, solver)
 
 
 def degrees(W: AffinityGraph) -> FloatArray:
@@ -207,40 +159,38 @@ def degrees(W: AffinityGraph) -> FloatArray:
 
     ``rank(W, y) / np.sqrt(degrees(W))`` is the degree-corrected ranking D^-1/2 f*.
     """
-    return inverse_root_degree(checked_graph(W)) ** -2
+    return _inverse_root_degree(_checked_graph(W)) ** -2
 
 
 def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator[FloatArray]:
-    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2).
-
-    Parameters and errors are those of `rank`. ``next(islice(iterates(W, y), t, None))`` is f(t).
-    """
-    W = checked_graph(W)
-    f = checked_sources(y, W.shape[0], alpha)
-    return iteration(spreading(W, inverse_root_degree(W)), f, alpha)
+    """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2), with the parameters of `rank`."""
+    W = _checked_graph(W)
+    f = y = _checked_sources(y, W.shape[0], alpha)
+    spread = _spreading(W, _inverse_root_degree(W))
+    while True:
+        yield f
+        f = alpha * spread(f) + (1 - alpha) * y
 
 
 def solve(
     W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, overwrite: bool = False
 ) -> FloatArray:
-    """`normalised_rank` for a valid graph; `overwrite` permits overwriting a dense W."""
-    source = checked_sources(y, W.shape[0], alpha)
+    """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
+    source = _checked_sources(y, W.shape[0], alpha)
     if not math.isfinite(exponent):
         raise ParameterError(f"exponent is {exponent}; it must be finite")
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
         solver = "direct" if W.shape[0] <= _direct_up_to(W) else "cg"
-    root = inverse_root_degree(W)
+    root = _inverse_root_degree(W)
     # S_k = D^(1/2-k) S D^(k-1/2), so one symmetric system serves every k.
     scale = root ** (2 * exponent - 1)
     right = (source.T / scale).T
     if solver == "direct":
-        limit = direct(W, root, right, alpha, overwrite=overwrite)
-    elif solver == "cg":
-        limit = conjugate_gradients(spreading(W, root), right, alpha)
+        limit = _direct(W, root, right, alpha, overwrite=overwrite)
     else:
-        limit = next(islice(iteration(spreading(W, root), right, alpha), steps(alpha), None))
+        limit = _conjugate_gradients(_spreading(W, root), right, alpha)
     return (limit.T * scale).T
 
 
@@ -250,24 +200,19 @@ def _direct_up_to(W: AffinityGraph) -> int:
     return SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
 
 
-def checked_graph(W: Any) -> AffinityGraph:
+def _checked_graph(W: Any) -> AffinityGraph:
     """W as a float64 ndarray, CSR array or InnerProductGraph, symmetric and non-negative."""
     if isinstance(W, InnerProductGraph):
         return W
-    matrix = checked_weights(W)
-    if not _is_symmetric(matrix):
-        raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
-    return matrix
-
-
-def checked_weights(W: Any) -> FloatArray | sparse.csr_array:
-    """W as a float64 ndarray or CSR array, square and non-negative."""
     W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
     if W.ndim != 2 or W.shape[0] != W.shape[1] or 0 in W.shape:
         raise ParameterError(f"W has shape {W.shape}; it must be square, with one row per point")
     if not (W.min() >= 0 and W.max() < np.inf):
         raise ParameterError(f"W has values from {W.min()} to {W.max()}; weights must be non-negative and finite")
-    return W
+    if not _is_symmetric(W):
+        raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
+    graph: AffinityGraph = W
+    return graph
 
 
 def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:
@@ -276,7 +221,7 @@ def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:
     return bool((W != W.T).nnz == 0 if sparse.issparse(W) else issymmetric(W))
 
 
-def checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
+def _checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
     """Y as a float64 array, after checking it and alpha."""
     source = np.asarray(y, dtype=np.float64)
     if source.ndim not in (1, 2) or len(source) != n:
@@ -286,3 +231,60 @@ def checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
     if not 0 <= alpha <= HIGHEST_ALPHA:
         raise ParameterError(f"alpha is {alpha}; it must be in [0, 1), and at most 1 - 1e-10")
     return source
+
+
+def _inverse_root_degree(W: AffinityGraph) -> FloatArray:
+    """The diagonal of D^-1/2, shape (n,), 1 for isolated points."""
+    degree = W @ np.ones(W.shape[0])
+    return np.where(degree > 0, degree, 1.0) ** -0.5
+
+
+def _spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The map f -> S f."""
+    return lambda f: (root * (W @ (root * f.T).T).T).T
+
+
+def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
+    """f*, one column at a time, from products with S alone."""
+    from scipy.sparse.linalg import LinearOperator, cg
+    from threadpoolctl import threadpool_limits
+
+    system = LinearOperator((len(y), len(y)), matvec=lambda f: f - alpha * spread(f), dtype=np.float64)
+    limit = np.empty_like(y)
+    # BLAS splits long sums over threads, which is slower here and makes the last bits depend on their number.
+    long = len(y) > BLAS_SPLITS_FROM
+    with threadpool_limits(1, user_api="blas") if long else nullcontext():
+        for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
+            column[:], unfinished = cg(system, (1 - alpha) * target, rtol=TOLERANCE, atol=0.0)
+            if unfinished:
+                raise ParameterError(f"conjugate gradients do not converge for alpha = {alpha}; use solver='direct'")
+    return limit
+
+
+def _direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
+    """f* by a factorisation of I - alpha S; `overwrite` permits overwriting a dense W."""
+    if isinstance(W, InnerProductGraph):
+        W, overwrite = W.toarray(), True
+    solution = _sparse_lu(W, root, y, alpha) if sparse.issparse(W) else _cholesky(W, root, y, alpha, overwrite)
+    return (1 - alpha) * solution
+
+
+def _cholesky(W: FloatArray, root: FloatArray, y: FloatArray, alpha: float, overwrite: bool) -> FloatArray:
+    from scipy.linalg import cho_factor, cho_solve
+
+    system = np.multiply(W, root, out=W if overwrite else None)
+    system *= -alpha * root[:, np.newaxis]
+    system.flat[:: len(root) + 1] += 1
+    # The transpose is the same matrix in the memory order that LAPACK factorises in place.
+    factor = cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, y, check_finite=False))
+
+
+def _sparse_lu(W: sparse.csr_array, root: FloatArray, y: FloatArray, alpha: float) -> FloatArray:
+    from scipy.sparse.linalg import splu
+
+    scale = sparse.diags_array(root)
+    system = (sparse.eye_array(len(root)) - alpha * scale @ W @ scale).tocsc()
+    # SuperLU's settings for a symmetric, diagonally dominant matrix.
+    factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return np.asarray(factor.solve(y))

@@ -12,14 +12,15 @@ from scipy.sparse import issparse, vstack
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
-from greylag.manifold.choices import Confidence, Graph
-from greylag.manifold.graph import Affinity, affinity_graph
+from greylag.manifold.graph import Affinity, Graph, affinity_graph
 from greylag.manifold.ranking import manifold_ranking, solve
 from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
+Confidence = Literal["query", "scores"]
+"""What scores spread from: the query alone, or the incoming scores, too."""
 Similarity = Literal["cosine", "rbf"]
 AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 
@@ -66,12 +67,6 @@ class ManifoldRanker(Stage):
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional
         Relevance feedback. Evaluating on the same judgements gives an oracle's scores.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain, not exactly one of `index` and `vectors` is given, or, when called, if a
-        query has no vector, or "cosine" is chosen for vectors with a negative coordinate.
     """
 
     index: PositionalIndex | None = None

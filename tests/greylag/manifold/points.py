@@ -6,7 +6,7 @@ import numpy as np
 
 GRAPHS = ("connecting", "knn", "mutual_knn", "full")
 ALPHAS = (0.1, 0.5, 0.9, 0.99)
-SOLVERS = ("direct", "cg", "iteration")
+SOLVERS = ("direct", "cg")
 
 
 def random_points(seed, n=40, m=5):

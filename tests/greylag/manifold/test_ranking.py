@@ -18,10 +18,8 @@ from greylag.errors import ParameterError
 from greylag.manifold import (
     affinity_graph,
     degrees,
-    generalised_pagerank,
     iterates,
     manifold_ranking,
-    normalised_rank,
     query_vector,
     rank,
 )
@@ -164,28 +162,113 @@ def test_iterates_are_the_papers_recursion():
     np.testing.assert_allclose(late, rank(W, y, alpha=0.7), rtol=1e-8)
 
 
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_solvers_agree_with_the_closed_form(graph, affinity, alpha):
+    X = sparse.csr_array(random_points(7, n=50, m=20))
+    W = affinity_graph(X, graph=graph, neighbours=4, affinity=affinity)
+    Y = np.random.default_rng(1).random((50, 3))
+    expected = closed_form(dense(W), Y, alpha)
+    for solver in (*SOLVERS, "auto"):
+        np.testing.assert_allclose(rank(W, Y, alpha=alpha, solver=solver), expected, rtol=1e-8)
+        one = manifold_ranking(X, [3], graph=graph, neighbours=4, affinity=affinity, alpha=alpha, solver=solver)
+        wanted = closed_form(dense(W), query_vector(50, [3]), alpha)
+        np.testing.assert_allclose(one, wanted, atol=1e-8 * wanted.max(), rtol=0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solvers_agree_up_to_the_documented_alpha(solver):
+    W = affinity_graph(random_points(7, n=50), graph="knn", neighbours=4)
+    expected = closed_form(dense(W), query_vector(50, 3), 0.999)
+    f = rank(W, query_vector(50, 3), alpha=0.999, solver=solver)
+    np.testing.assert_allclose(f, expected, atol=1e-8 * expected.max(), rtol=0)
+
+
+def test_conjugate_gradients_that_do_not_converge(monkeypatch):
+    monkeypatch.setattr("scipy.sparse.linalg.cg", lambda system, b, **_: (b, 7))
+    with pytest.raises(ParameterError, match=r"0\.99.*direct"):
+        rank(np.ones((2, 2)), [1, 0], solver="cg")
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("exponent", [-1.0, 0.0, 0.3, 0.5, 1.0, 2.0])
-def test_normalised_rank_is_its_closed_form(solver, exponent):
+def test_every_exponent_has_its_closed_form_and_is_a_walk_by_degrees(solver, exponent):
     W = dense(affinity_graph(random_points(12), graph="knn", neighbours=5, sigma=0.5))
-    degree = W.sum(axis=1)
-    Y = np.random.default_rng(2).random((40, 2))
-    f = normalised_rank(W, Y, alpha=0.9, exponent=exponent, solver=solver)
-    np.testing.assert_allclose(f, closed_form(W, Y, 0.9, exponent), rtol=1e-8)
-    scale = (degree**exponent)[:, None]
-    np.testing.assert_allclose(f, normalised_rank(W, scale * Y, alpha=0.9, exponent=0) / scale, rtol=1e-8)
-    np.testing.assert_allclose(f, generalised_pagerank(W, Y, alpha=0.9, exponent=exponent) / scale, rtol=1e-8)
-    if exponent == 0.5:
-        np.testing.assert_array_equal(f, rank(W, Y, alpha=0.9, solver=solver))
+    Y = np.random.default_rng(2).standard_normal((40, 2))
+    f = rank(W, Y, alpha=0.9, exponent=exponent, solver=solver)
+    np.testing.assert_allclose(f, closed_form(W, Y, 0.9, exponent), rtol=1e-7, atol=1e-10)
+    powers = (W.sum(axis=1) ** exponent)[:, None]
+    walk = rank(W, powers * Y, alpha=0.9, exponent=0, solver=solver)
+    np.testing.assert_allclose(walk, f * powers, rtol=1e-7, atol=1e-10)
+    r, P = powers * Y, W / W.sum(axis=1, keepdims=True)
+    for _ in range(400):  # eq. 11, whose limit is eq. 12
+        r = 0.9 * P.T @ r + 0.1 * powers * Y
+    np.testing.assert_allclose(walk, r, rtol=1e-7, atol=1e-10)
 
 
 def test_exponent_one_is_the_degree_corrected_ranking_of_one_query():
     W = dense(affinity_graph(random_points(13), sigma=0.5))
-    f = normalised_rank(W, query_vector(40, 8), exponent=1)
+    f = rank(W, query_vector(40, 8), exponent=1)
     inverse = np.linalg.inv(np.diag(W.sum(axis=1)) - 0.99 * W)
     np.testing.assert_allclose(f / f[8], inverse[:, 8] / inverse[8, 8], rtol=1e-8)
     corrected = rank(W, query_vector(40, 8)) / np.sqrt(degrees(W))
     np.testing.assert_allclose(f / f[8], corrected / corrected[8], rtol=1e-8)
+
+
+def test_equation_12_ranks_alike_with_any_exponent_for_one_query():
+    W, y = affinity_graph(random_points(3), sigma=0.5), query_vector(40, 5)
+    columns = [rank(W, degrees(W) ** k * y, exponent=0) for k in (0.0, 0.5, 2.0)]
+    for column in columns[1:]:
+        np.testing.assert_allclose(column / column[5], columns[0] / columns[0][5], rtol=1e-9)
+
+
+def pagerank(W, epsilon):
+    """The stationary distribution of eq. 3: a walk that jumps anywhere with probability 1 - epsilon."""
+    P = (1 - epsilon) / len(W) + epsilon * W / W.sum(axis=1, keepdims=True)
+    values, vectors = np.linalg.eig(P.T)
+    distribution = np.real(vectors[:, np.argmax(np.real(values))])
+    return distribution / distribution.sum()
+
+
+def test_with_jumps_theorem_2_does_not_hold():
+    """Vertex 4 has degree 4, three of it leaves that follow only it; vertices 1, 2 and 3 have degree 5 or more."""
+    W = np.zeros((10, 10))
+    W[:4, :4] = 1
+    for i, j in [(0, 4), (4, 5), (4, 6), (4, 7), (1, 8), (2, 8), (3, 8), (1, 9), (2, 9), (3, 9)]:
+        W[i, j] = W[j, i] = 1
+    np.fill_diagonal(W, 0)
+    degree = W.sum(axis=1)
+    assert degree[4] < degree[1]
+    assert pagerank(W, 0.5)[4] > pagerank(W, 0.5)[1]
+    np.testing.assert_allclose(pagerank(W, 1 - 1e-5), degree / degree.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_theorem_2_without_queries_the_ranking_is_pageranks_by_degree(seed):
+    """Without queries f <- S f, the limit of alpha -> 1, whatever y it starts from; for PageRank f <- P^T f."""
+    W = dense(affinity_graph(random_points(seed), sigma=0.5))
+    degree = W.sum(axis=1)
+    y = np.random.default_rng(seed).random(40)
+    f, r = (rank(W, y / y.sum(), alpha=1 - 1e-9, exponent=k) for k in (0.5, 0.0))
+    np.testing.assert_allclose(f / np.linalg.norm(f), np.sqrt(degree / degree.sum()), rtol=1e-5)
+    np.testing.assert_allclose(r, degree / degree.sum(), rtol=1e-5)
+    np.testing.assert_array_equal(np.argsort(f), np.argsort(degree))
+    np.testing.assert_array_equal(np.argsort(r), np.argsort(degree))
+    np.testing.assert_allclose(pagerank(W, 1 - 1e-9), degree / degree.sum(), rtol=1e-5)
+    # A walker who restarts in proportion to degree has that distribution for any alpha, as S has it for D^1/2 1.
+    np.testing.assert_allclose(rank(W, degree, alpha=0.5, exponent=0), degree, rtol=1e-12)
+    np.testing.assert_allclose(rank(W, np.sqrt(degree), alpha=0.5), np.sqrt(degree), rtol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+def test_signed_labels_classify_two_moons(exponent):
+    X, moon = make_moons(200, noise=0.05, random_state=0)
+    y = np.zeros(200)
+    y[np.flatnonzero(moon == 0)[0]], y[np.flatnonzero(moon == 1)[0]] = 1, -1
+    W = affinity_graph(X, sigma=0.1)
+    classes = rank(W, degrees(W) ** exponent * y, exponent=0)
+    np.testing.assert_array_equal(classes > 0, moon == 0)
 
 
 def test_degrees():
@@ -217,7 +300,7 @@ def test_query_vector():
         ({"alpha": 1 - 1e-11}, "at most 1 - 1e-10"),
         ({"alpha": np.nan}, "alpha is nan"),
         ({"alpha": -0.1}, "alpha is -0.1"),
-        ({"solver": "svd"}, "'svd'.*auto, direct, cg, iteration"),
+        ({"solver": "svd"}, "'svd'.*auto, direct, cg"),
         ({"queries": []}, "one or more"),
         ({"queries": [0.5]}, "row numbers"),
         ({"queries": [2]}, "query 2 .* 0 to 1"),
@@ -249,7 +332,7 @@ def test_arguments_outside_their_domain(arguments, message):
 )
 def test_graphs_and_sources_outside_their_domain(W, y, settings, message):
     with pytest.raises(ParameterError, match=message):
-        normalised_rank(W, y, **settings)
+        rank(W, y, **settings)
 
 
 def test_examples():

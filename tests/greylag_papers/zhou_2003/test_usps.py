@@ -12,8 +12,8 @@ import greylag
 from greylag.errors import FormatError
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import Context, deviations, load
-from greylag.manifold import affinity_graph, choose_parameters, manifold_ranking, normalised_rank, query_vector
-from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, read_images
+from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
+from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, leave_one_query_out, read_images
 from tests.greylag_papers.zhou_2003.oracles import roc_area
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "usps.manifold.yaml"
@@ -56,21 +56,54 @@ def test_scores_are_those_of_one_ranking_at_a_time(settings, tmp_path):
     assert [row[0] for row in by_width.rows] == ["sigma 3", "sigma 4", "distance"]
 
 
+def held_out(W, queries, alpha, exponent):
+    """The mean ROC area of each query in the ranking by the others, among points that are not queries."""
+    areas = []
+    for query in queries:
+        others = [other for other in queries if other != query]
+        f = rank(W, query_vector(W.shape[0], others), alpha=alpha, exponent=exponent)
+        shown = np.setdiff1d(np.arange(len(f)), others)
+        areas.append(roc_area(f[shown], shown == query))
+    return np.mean(areas)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+def test_queries_are_held_out_as_if_ranked_one_at_a_time(exponent):
+    """Also where a query's own score, about 0.3, is 1e16 times that by the others: points 9 and more are far from 0."""
+    X, queries = np.array([[0], [0.5], [1], [9], [9.4], [9.9], [20.0]]), np.array([0, 3])
+    W = affinity_graph(X, graph="full", sigma=0.9)
+    scores = np.stack([rank(W, query_vector(7, q), alpha=0.9, exponent=exponent) for q in queries], axis=1)
+    assert leave_one_query_out(scores, queries) == held_out(W, queries, 0.9, exponent)
+    rng = np.random.default_rng(1)
+    for sigma, q in product((0.1, 0.3, 3.0), (2, 5)):
+        X, queries = rng.random((30, 4)), rng.permutation(30)[:q]
+        W = affinity_graph(X, graph="full", sigma=sigma)
+        scores = np.stack([rank(W, query_vector(30, q), alpha=0.9, exponent=exponent) for q in queries], axis=1)
+        assert leave_one_query_out(scores, queries) == pytest.approx(held_out(W, queries, 0.9, exponent), abs=1e-12)
+
+
+def test_a_tie_counts_one_half():
+    scores = np.array([[1.0, 0], [0, 1], [0, 0], [1, 1]])
+    assert leave_one_query_out(scores, np.array([0, 1])) == 0.25
+
+
 def test_parameters_are_chosen_by_leave_one_query_out(settings, tmp_path):
     context = Context(tmp_path)
     X, digits = read_images(settings, context)
     queries = draw_trials(digits, settings)
     chosen = choose(X, digits, queries, settings, context)
     for i, trial in product(range(2), range(2)):
-        own = queries[i, trial]
-        expected = choose_parameters(
-            X, own, sigmas=(3.0, 4.0), alphas=settings.alphas, exponents=settings.exponents, graph="full"
-        )
-        assert tuple(chosen.parameters[i, trial]) == expected[:3]
-        W = affinity_graph(X, graph="full", sigma=expected.sigma)
-        f = normalised_rank(W, query_vector(len(X), own), alpha=expected.alpha, exponent=expected.exponent)
-        others = np.setdiff1d(np.arange(len(X)), own)
-        area = roc_area(f[others], digits[others] == digits[own[0]])
+        drawn = queries[i, trial]
+        graphs = {sigma: affinity_graph(X, graph="full", sigma=sigma) for sigma in (3.0, 4.0)}
+        tried = {
+            parameters: round(held_out(graphs[parameters[0]], drawn, *parameters[1:]), 12)
+            for parameters in product(graphs, settings.alphas, settings.exponents)
+        }
+        sigma, alpha, exponent = best = max(tried, key=tried.__getitem__)
+        assert tuple(chosen.parameters[i, trial]) == best
+        f = rank(graphs[sigma], query_vector(len(X), drawn), alpha=alpha, exponent=exponent)
+        others = np.setdiff1d(np.arange(len(X)), drawn)
+        area = roc_area(f[others], digits[others] == digits[drawn[0]])
         assert chosen.areas[i, trial] == pytest.approx(area, abs=1e-12)
 
 
