@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from greylag.index import RM3Search
 from greylag.lucene.jvm import java_class
 from greylag.ranking import Query
 from greylag.trec import read_topics
 from tests.benchmarks.harness import DATA, Row
-from tests.greylag.lucene.document_vectors import with_document_vectors
+from tests.greylag.index.document_vectors import with_document_vectors
 
 REPEATS = 5
 
@@ -21,7 +22,7 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         index = with_document_vectors(DATA / "cacm" / "cacm.tar.gz", Path(folder, "index"))
         queries = [Query(*topic) for topic in read_topics(DATA / "cacm" / "topics.cacm.txt").items()]
-        source, searcher = index.rm3(1000), java_class("io.anserini.search.SimpleSearcher")(str(index.path))
+        source, searcher = RM3Search(index.bm25(1000)), java_class("io.anserini.search.SimpleSearcher")(str(index.path))
         searcher.set_bm25(0.9, 0.4)
         searcher.set_rm3(10, 10, 0.5)
         ours, theirs = [], []

@@ -32,10 +32,10 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.fusion import GivenRun, Union
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex, RM3Search
 from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
 from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
-from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, RM3Search, build_index
+from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Composable, Pipeline
 from greylag.ranking import Query, Ranking, Run
@@ -68,7 +68,7 @@ class Folder:
 SAMPLES: dict[type, Callable[[Folder], Any]] = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
-    RM3Search: lambda f: f.lucene.bm25(30).rm3(),
+    RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
     Union: lambda f: Union((f.lucene.bm25(30), f.lucene.ql(30))),
     GivenRun: lambda f: GivenRun(Run((f.ranking,))),
     Pipeline: lambda f: f.lucene.bm25(30) >> MRFRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),

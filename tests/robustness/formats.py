@@ -28,7 +28,7 @@ from greylag.features.prior import Prior
 from greylag.features.spec import candidate_pool
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
-from greylag.lucene.documents import lay_out
+from greylag.lucene.documents import write_for_anserini
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
@@ -290,7 +290,7 @@ def make_json_documents(rng: random.Random) -> bytes:
 def read_documents(form: str) -> Callable[[Path], Any]:
     def read(path: Path) -> Any:
         with tempfile.TemporaryDirectory() as folder:
-            laid_out, count = lay_out(path, form, Path(folder), 1)
+            laid_out, count = write_for_anserini(path, form, Path(folder), 1)
             if laid_out != "JsonCollection":
                 return count
             lines = (Path(folder) / "0.jsonl").read_text().splitlines()

@@ -14,9 +14,9 @@ from greylag.index import analysis
 from greylag.index.export import open_export
 from greylag.index.positional import PositionalIndex
 from greylag.index.shard import Shard
+from greylag.lucene.bulk_calls import PostingsBlock
 from greylag.lucene.lucene_index import Statistics
-from greylag.lucene.opening import commit_fingerprint
-from greylag.lucene.transfers import PostingsBlock
+from greylag.lucene.open_index import commit_fingerprint
 from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"new york w{n % 7} goose w{n % 3} york city w{n % 5} new york" for n in range(20)}

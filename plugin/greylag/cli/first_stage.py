@@ -7,6 +7,7 @@ from pathlib import Path
 
 from greylag.cli.options import Reading
 from greylag.fusion import Union
+from greylag.index.rm3 import RM3Search
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Run
 
@@ -16,7 +17,7 @@ def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *,
     bm25 = LuceneIndex(index).bm25()
     if not stack:
         return bm25.run(topics, n_jobs=jobs, tag="bm25")
-    return Union((bm25, bm25.rm3()), k=1000).run(topics, n_jobs=jobs, tag="candidates")
+    return Union((bm25, RM3Search(bm25)), k=1000).run(topics, n_jobs=jobs, tag="candidates")
 
 
 def first_stage(

@@ -11,6 +11,7 @@ import typer
 from greylag.cli.groups import OnlyFor, given
 from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics
 from greylag.cli.running import Resumable
+from greylag.index.rm3 import RM3Search
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
 from greylag.pipeline import Source
 from greylag.trec import write_rankings
@@ -48,7 +49,7 @@ class ModelOptions:
         name, _, expansion = self.model.partition("+")
         feedback = {key: options.pop(key) for key in ("fb_terms", "fb_docs", "original_query_weight") if key in options}
         first = MODELS[name](index, k=hits, **options)
-        return first.rm3(**feedback) if expansion else first
+        return RM3Search(first, **feedback) if expansion else first
 
 
 def search(

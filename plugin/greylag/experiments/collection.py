@@ -13,6 +13,7 @@ from greylag.experiments.config import Experiment, Positive, Settings
 from greylag.experiments.study import Context
 from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
+from greylag.index.rm3 import RM3Search
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.pipeline import Source
@@ -43,7 +44,7 @@ class FirstStage(Settings):
     Parameters
     ----------
     model : {"bm25", "ql", "bm25+rm3", "ql+rm3"}, default "bm25"
-        BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.lucene.RM3Search`.
+        BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.index.RM3Search`.
     hits : int >= 1, default 1000
         Number of documents per topic.
     k1, b : float, default 0.9 and 0.4
@@ -80,7 +81,8 @@ class FirstStage(Settings):
         )
         if not model.endswith("+rm3"):
             return first
-        return first.rm3(fb_terms=self.fb_terms, fb_docs=self.fb_docs, original_query_weight=self.original_query_weight)
+        feedback = {"fb_terms": self.fb_terms, "fb_docs": self.fb_docs}
+        return RM3Search(first, **feedback, original_query_weight=self.original_query_weight)
 
 
 class Queries(Settings):

@@ -1,4 +1,4 @@
-"""The positional index, and text analysis without a JVM."""
+"""The positional index, RM3, which reads it to search, and text analysis without a JVM."""
 
 import lazy_loader as _lazy
 

@@ -5,3 +5,4 @@ from .analysis import shorten_query as shorten_query
 from .analysis import stem as stem
 from .analysis import tokens as tokens
 from .positional import PositionalIndex as PositionalIndex
+from .rm3 import RM3Search as RM3Search

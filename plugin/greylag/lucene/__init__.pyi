@@ -5,6 +5,5 @@ from .jvm import start_jvm as start_jvm
 from .lucene_index import BM25 as BM25
 from .lucene_index import LuceneIndex as LuceneIndex
 from .lucene_index import QueryLikelihood as QueryLikelihood
-from .lucene_index import RM3Search as RM3Search
-from .opening import Statistics as Statistics
+from .open_index import Statistics as Statistics
 from .prebuilt import prebuilt_index as prebuilt_index

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene.documents import COLLECTIONS, guess_collection, lay_out
+from greylag.lucene.bulk_calls import directory
+from greylag.lucene.documents import COLLECTIONS, guess_collection, write_for_anserini
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
@@ -22,7 +22,6 @@ from greylag.runtime.folders import make_folder, read_mark
 from greylag.runtime.locks import MARK
 from greylag.runtime.progress import shown
 
-_OWN_FILE = re.compile(rf"{re.escape(MARK)}|segments_\w+|_\w+\.\w+|write\.lock")  # the mark, and Lucene's
 _log = logging.getLogger("greylag")
 
 
@@ -64,10 +63,6 @@ def build_index(
 
     Raises
     ------
-    ParameterError
-        If an argument is outside its domain, or `out` has something that must not be replaced.
-    FormatError
-        If a document file cannot be read.
     CollectionError
         If there is no document, a docid is duplicated, or Anserini fails. `out` is left unchanged.
     """
@@ -84,10 +79,10 @@ def build_index(
 
     def fill(folder: Path) -> None:
         nonlocal indexed
-        laid_out = folder / ".docs"
-        laid_out.mkdir()
-        indexed = _index(docs, laid_out, folder, form, threads)
-        shutil.rmtree(laid_out)
+        files = folder / ".docs"
+        files.mkdir()
+        indexed = _index(docs, files, folder, form, threads)
+        shutil.rmtree(files)
 
     make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
     if not indexed:  # it was there, or another process made it
@@ -97,24 +92,29 @@ def build_index(
 
 
 def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
-    """Whether the folder is an index of this origin, other than the one that is to be replaced.
-
-    Raises
-    ------
-    ParameterError
-        If it has anything else.
-    """
+    """Whether the folder is an index of this origin, other than the one to be replaced; `ParameterError` if neither."""
     if not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir())):
         return False
     if origin and read_mark(out) == origin and _inode(out) != replaced:
         return True
-    own = out.is_dir() and not out.is_symlink() and (out / MARK).is_file()
-    if not own or _inode(out) != replaced:
-        choice = "delete it, overwrite it (--overwrite)" if own else "delete it"
+    marked = out.is_dir() and not out.is_symlink() and (out / MARK).is_file()
+    if not marked or _inode(out) != replaced:
+        choice = "delete it, overwrite it (--overwrite)" if marked else "delete it"
         raise ParameterError(f"{out} exists already: {choice}, or give another folder")
-    if others := sorted(path.name for path in out.iterdir() if not _OWN_FILE.fullmatch(path.name)):
+    if others := sorted({path.name for path in out.iterdir()} - _index_files(out)):
         raise ParameterError(f"{out} is not overwritten: move {others[0]!r}, which is not of an index, elsewhere")
     return False
+
+
+@calls_java
+def _index_files(folder: Path) -> set[str]:
+    """The names of an index's files, as its commit lists them, and of greylag's mark."""
+    try:
+        commit = java_class("org.apache.lucene.index.SegmentInfos").readLatestCommit(directory(folder))
+    except pyjnius().JavaException as error:
+        message = f"{folder} is not overwritten, as its files are not known ({reason(error)}): delete it"
+        raise ParameterError(message) from error
+    return {MARK, "write.lock", *commit.files(True).toArray()}
 
 
 def _inode(folder: Path) -> int | None:
@@ -160,10 +160,10 @@ def _counters(indexer: Any) -> dict[str, int]:
     return {name: getattr(counters, name).get() for name in ("indexed", "empty", "unindexable", "skipped", "errors")}
 
 
-def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> int:
-    """Index `docs`, laid out in the empty folder `laid_out`; return the number of documents indexed."""
-    reader, count = lay_out(docs, collection, laid_out, threads)
-    counters = _run_indexer(docs, laid_out, index, reader, threads)
+def _index(docs: Path, files: Path, index: Path, collection: str, threads: int) -> int:
+    """Index `docs`, by way of the empty folder `files`; return the number of documents indexed."""
+    reader, count = write_for_anserini(docs, collection, files, threads)
+    counters = _run_indexer(docs, files, index, reader, threads)
     if failed := counters["errors"] + counters["skipped"]:
         raise CollectionError(f"{docs}: Anserini could not read {failed} files or documents: are they complete?")
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
@@ -182,11 +182,11 @@ def _index(docs: Path, laid_out: Path, index: Path, collection: str, threads: in
     return indexed
 
 
-def _run_indexer(docs: Path, laid_out: Path, index: Path, collection: str, threads: int) -> dict[str, int]:
+def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads: int) -> dict[str, int]:
     """Run Anserini's indexer; return its counters."""
     with _silent_log4j(), _printed_errors() as printed:
         try:
-            indexer = _indexer(laid_out, index, collection, threads)
+            indexer = _indexer(files, index, collection, threads)
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:
@@ -257,13 +257,13 @@ def _printed_errors() -> Iterator[Callable[[], str]]:
 def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
     """Check that the index is complete, and that its docids are unique and valid in TREC files."""
     try:
-        found, wrong = 0, list[str]()
+        written, wrong = 0, list[str]()
         for docids, _ in index.docid_blocks():
-            found += len(docids)
+            written += len(docids)
             wrong += [docid for docid in map(bytes.decode, docids) if not is_name(docid)][:1]
     except CollectionError as error:
         raise CollectionError(str(error).replace(str(index.path), str(docs))) from error
-    if found != indexed:
+    if written != indexed:
         raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
     if wrong:
         raise CollectionError(f"{docs}: docid {wrong[0]!r} is empty or has white space or NUL: rename it")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from greylag.errors import GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.lucene.opening import BUILD
+from greylag.lucene.open_index import BUILD
 
+_Paths = str | Path | Sequence[str | Path]
+_Probe = tuple[str, Callable[[], str], str]
 _PYSERINI_FIRST = """
 from pyserini.pyclass import autoclass
 autoclass("io.anserini.index.Constants")
@@ -33,7 +36,7 @@ class Check:
     ok : bool
         Whether the check passed.
     detail : str
-        What was found.
+        A line about it.
     remedy : str
         What to do, or "" if the check passed.
     """
@@ -44,9 +47,7 @@ class Check:
     remedy: str
 
 
-def diagnose(
-    index: str | Path | Sequence[str | Path] | None = None, *probes: tuple[str, Callable[[], str], str]
-) -> tuple[Check, ...]:
+def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
     """Check Java, Pyserini, the JVM and, optionally, an index.
 
     The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
@@ -59,29 +60,18 @@ def diagnose(
         Further checks: a name, a function that returns what was found or raises a `GreylagError`, and a remedy.
     """
     checks = [
-        Check("versions", True, _versions(), ""),
+        _check("versions", _versions, ""),
         _check("Java", _java, INSTALL_JAVA),
         _check("Pyserini", _pyserini, INSTALL_PYSERINI),
     ]
-    later: list[tuple[str, Callable[[], str], str]] = [
-        ("JVM", _jvm, INSTALL_PYSERINI),
-        ("import", _import, ""),
-    ]
+    later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, "")]
     if index is not None:
-        later += [
-            ("index", lambda: _index(index), BUILD),
-            ("positions", lambda: _positions(index), BUILD),
-            ("integrity", lambda: _integrity(index), BUILD),
-        ]
-    return (*checks, *_until_failure(all(check.ok for check in checks), [*later, *probes]))
-
-
-def _until_failure(ok: bool, checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Check]:
-    for name, probe, remedy in checks:
-        if ok:
-            check = _check(name, probe, remedy)
-            ok = check.ok
-            yield check
+        of_index = {"index": _index, "positions": _positions, "integrity": _integrity}
+        later += [(name, partial(probe, index), BUILD) for name, probe in of_index.items()]
+    for probe in (*later, *probes):
+        if all(check.ok for check in checks):
+            checks.append(_check(*probe))
+    return tuple(checks)
 
 
 def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
@@ -121,10 +111,7 @@ def _jvm() -> str:
 
 
 def _import() -> str:
-    """What happens if Pyserini is imported first: it starts the Java that it finds, which may be another one.
-
-    That is no fault, as greylag can start Java first.
-    """
+    """The Java that Pyserini starts if it is imported first. Failing is no fault, as greylag can start Java first."""
     try:
         ended = subprocess.run(
             [sys.executable, "-c", _PYSERINI_FIRST], capture_output=True, text=True, timeout=60, check=False
@@ -138,20 +125,20 @@ def _import() -> str:
     return f"call greylag.start_jvm() before importing Pyserini, which fails with the Java that it finds ({why:.200})"
 
 
-def _index(path: str | Path | Sequence[str | Path]) -> str:
+def _index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         documents, tokens, terms, _ = index.statistics()
     return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
 
 
-def _positions(path: str | Path | Sequence[str | Path]) -> str:
+def _positions(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         for shard in index.shards:
             shard.check_exportable()
     return "stored, and no deleted documents"
 
 
-def _integrity(path: str | Path | Sequence[str | Path]) -> str:
+def _integrity(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         for shard in index.shards:
             shard.check_integrity()

@@ -1,4 +1,4 @@
-"""Document files to be indexed: detecting their form, reading them, and preparing them for Anserini.
+"""Document files to be indexed: detecting their form, reading them, and writing them for Anserini.
 
 Anserini reads HTML and TREC files itself. JSON is read here, because Anserini silently stops at a malformed line and
 does not index titles; so are TREC files whose text is directly in ``<DOC>``, which Anserini would ignore.
@@ -14,13 +14,14 @@ import re
 import shutil
 import tarfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.runtime.files import gzip_limit, is_name
+from greylag.runtime.files import is_name
 from greylag.runtime.json_files import parse_json
 from greylag.runtime.progress import shown
 from greylag.runtime.stamps import file_stamp
@@ -28,9 +29,6 @@ from greylag.runtime.stamps import file_stamp
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 
 Document = tuple[str, str]
-
-MAX_LINE = 1 << 28
-"""The longest line of a file, and the largest JSON value over several lines, in characters."""
 
 _TAR = (".tar.gz", ".tgz", ".tar")
 _ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
@@ -42,33 +40,16 @@ _FIRST_CHARACTERS = {
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
+_ELEMENT = re.compile(r"<(\w+)[^<>]*>.*?</\1>|<[^<>]*>", re.DOTALL)
 _TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def guess_collection(docs: Path) -> str:
-    """Detect the collection class that reads `docs`, from the first characters of its first file.
-
-    ``{`` or ``[`` is JSON, ``<DOC>`` TREC, ``<html`` or ``<!doctype html`` HTML, ignoring case and white space.
-
-    Parameters
-    ----------
-    docs : Path
-        A file or folder.
-
-    Returns
-    -------
-    str
-        One of `COLLECTIONS`.
-
-    Raises
-    ------
-    CollectionError
-        If the form is not recognised, or there is no file.
-    """
+    """Detect the collection class that reads `docs`, from the first characters of its first file."""
     for name, file in _files(docs):
         with _reading(name):
-            head = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+            head = file.read(1 << 12).removeprefix(BOM_UTF8).lstrip().lower()
         for collection, beginnings in _FIRST_CHARACTERS.items():
             if head.startswith(beginnings):
                 return collection
@@ -78,65 +59,32 @@ def guess_collection(docs: Path) -> str:
 
 
 def stamp_documents(docs: Path, collection: str | None) -> str:
-    """A text that differs if documents have changed: SHA-256 (hex) of their files' names and stamps (see `file_stamp`).
-
-    Parameters
-    ----------
-    docs : Path
-        A file or folder.
-    collection : str or None
-        One of `COLLECTIONS`, or None if it is to be detected.
-
-    Raises
-    ------
-    ParameterError
-        If `docs` is neither a file nor a folder.
-    """
+    """A text that differs if documents have changed: SHA-256 (hex) of their files' names and stamps."""
     stamps = [(str(path.relative_to(docs.parent)), file_stamp(path)) for path in _paths(docs)]
     return hashlib.sha256(json.dumps([collection, stamps]).encode()).hexdigest()
 
 
-def lay_out(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int]:
-    """Fill `folder` with the files that Anserini shall read.
+def write_for_anserini(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int]:
+    """Fill an empty folder with what Anserini shall read; return the collection class, and the number of documents.
 
-    JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as JSON lines.
-    Other files are linked, or unpacked if Anserini cannot unpack them.
-
-    Parameters
-    ----------
-    docs : Path
-        A file or folder.
-    collection : str
-        One of `COLLECTIONS`.
-    folder : Path
-        An empty folder.
-    parts : int
-        Number of files of JSON lines.
-
-    Returns
-    -------
-    collection : str
-        The collection class that reads them.
-    count : int
-        The number of documents, counted independently of Anserini.
-
-    Raises
-    ------
-    FormatError
-        If a file cannot be read or a document is incomplete; with the line if possible.
+    JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as `parts` files
+    of JSON lines. Other files are linked, or unpacked if Anserini cannot unpack them. Documents are counted here, so
+    that those which Anserini loses are noticed.
     """
     if collection == "JsonCollection":
         return collection, _write_json(_json_documents(docs), folder, parts)
     if collection == "TrecCollection" and _is_bare(docs):
         return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
     prefix = "_" if collection == "TrecCollection" else ""  # Anserini leaves out TREC files called readme
-    count = sum(1 for _ in (_trec_elements(docs) if collection == "TrecCollection" else _files(docs)))
+    count = sum(1 for _ in (_trec_texts(docs) if collection == "TrecCollection" else _files(docs)))
     for number, path in enumerate(_paths(docs)):
-        if _is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
+        marked = collection == "TrecCollection" and not _is_packed(path) and _begins_with_mark(path)
+        if marked or (_is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection])):
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
                 place.mkdir(parents=True)
                 with _reading(name), (place / f"{prefix}{name.name.removesuffix('.gz')}").open("wb") as copy:
+                    copy.write(file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
                     shutil.copyfileobj(file, copy)
         else:
             (folder / str(number)).mkdir()
@@ -151,37 +99,16 @@ def _paths(docs: Path) -> list[Path]:
     if not docs.is_dir():
         what = "is neither a file nor a folder" if docs.exists() else "does not exist"
         raise ParameterError(f"{docs} {what}: give a file or a folder of documents")
-    found = []
+    files = []
     for path in sorted(docs.rglob("*")):
         hidden = any(part.startswith(".") for part in path.relative_to(docs).parts)
         if hidden or path.name.lower().startswith("readme"):
             continue
         if path.is_file():
-            found.append(path)
+            files.append(path)
         elif path.is_symlink() or not path.is_dir():  # a folder behind a link would not be searched
             raise ParameterError(f"{path} is neither a file nor a folder: remove it, or put the documents in its place")
-    return found
-
-
-class _Unzipped(gzip.GzipFile):
-    """A gzip file for reading, which refuses to expand beyond `gzip_limit`."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
-        self._limit = gzip_limit(path.stat().st_size)
-
-    def read(self, size: int | None = -1) -> bytes:
-        """The next bytes."""
-        return self._checked(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        """The next bytes, by at most one read of the file."""
-        return self._checked(super().read1(size))
-
-    def _checked(self, block: bytes) -> bytes:
-        if self.tell() > self._limit:
-            raise OSError(f"more than {self._limit >> 20} MB of content: is it the right file?")
-        return block
+    return files
 
 
 def _is_packed(path: Path) -> bool:
@@ -197,16 +124,18 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         with _reading(path):
             if path.name.lower().endswith(_TAR):
                 with tarfile.open(path) as archive:
-                    size, limit = 0, gzip_limit(path.stat().st_size)
                     for member in archive:
-                        size += member.size
-                        if size > limit:
-                            raise OSError(f"more than {limit >> 20} MB of content: is it the right file?")
                         if content := archive.extractfile(member):
                             yield path / member.name, content
             else:
-                with cast(IO[bytes], _Unzipped(path)) if _is_packed(path) else path.open("rb") as file:
+                with cast(IO[bytes], gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
                     yield path, file
+
+
+def _begins_with_mark(path: Path) -> bool:
+    """Whether a file begins with a byte-order mark, behind which Anserini does not see the first ``<DOC>``."""
+    with _reading(path), path.open("rb") as file:
+        return file.read(len(BOM_UTF8)) == BOM_UTF8
 
 
 def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
@@ -279,10 +208,18 @@ def _is_bare(docs: Path) -> bool:
 
 def _trec_documents(docs: Path) -> Iterator[Document]:
     for name, line, element in _trec_elements(docs):
-        found = _TREC_DOCUMENT.match(element)
-        if not found:
+        document = _TREC_DOCUMENT.match(element)
+        if not document:
             raise FormatError(name, line, "<DOC> is not followed by <DOCNO>...</DOCNO> with a docid")
-        yield found[1], _MARKUP.sub(" ", found[2])
+        yield document[1], _MARKUP.sub(" ", document[2])
+
+
+def _trec_texts(docs: Path) -> Iterator[str]:
+    """Each ``<DOC>...</DOC>`` of which Anserini loses no text; text in elements that it ignores is not meant."""
+    for name, line, element in _trec_elements(docs):
+        if not _TEXT_ELEMENT.search(element) and _ELEMENT.sub("", element.partition("<DOC>")[2]).strip():
+            raise FormatError(name, line, "the text is not in <TEXT> or the like, as that of the first document is")
+        yield element
 
 
 def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
@@ -309,8 +246,9 @@ def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
 
 
 def _checked(name: Path, line: int, element: str) -> str:
-    if (found := element.count("<DOCNO>")) != 1 or element.count("</DOCNO>") != 1:
-        raise FormatError(name, line, f"<DOC> has {found} <DOCNO> and {element.count('</DOCNO>')} </DOCNO>, not one")
+    begins, ends = element.count("<DOCNO>"), element.count("</DOCNO>")
+    if (begins, ends) != (1, 1):
+        raise FormatError(name, line, f"<DOC> has {begins} <DOCNO> and {ends} </DOCNO>, not one")
     if element.count("<DOC>") != 1:
         raise FormatError(name, line, "<DOC> inside <DOC>: is </DOC> missing?")
     docid = element.partition("<DOCNO>")[2].partition("</DOCNO>")[0].strip()
@@ -328,11 +266,7 @@ def _check_docid(name: Path, line: int, docid: str) -> None:
 def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
     """The lines of a UTF-8 file."""
     with _reading(name):
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
-        while line := text.readline(MAX_LINE):
-            if len(line) == MAX_LINE:
-                raise FormatError(name, None, f"has a line of more than {MAX_LINE >> 20} MB: is it the right file?")
-            yield line
+        yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
 
 
 @contextmanager

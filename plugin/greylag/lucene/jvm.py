@@ -16,7 +16,9 @@ import importlib.util
 import locale
 import os
 import re
+import resource
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -54,6 +56,7 @@ _WHOLE_STACK = (
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+DisablePrimordialThreadGuardPages",
 )
+_FEW_FILES = 64  # Java opens its libraries and Anserini's jar
 _silenced: list[Any] = []  # java.util.logging forgets the level of an unreferenced logger
 
 
@@ -229,7 +232,11 @@ def _launch(heap: str) -> None:
         )
         try:
             with _environment({"JAVA_HOME": str(java.home), **_locale()}):
+                if _is_limited():
+                    _try_to_start(java)
                 import jnius  # noqa: F401
+        except DependencyError:
+            raise
         except Exception as error:
             raise DependencyError(f"Java {java.version} in {java.home} does not start: {error}") from error
     from jnius import JavaException, autoclass
@@ -241,6 +248,35 @@ def _launch(heap: str) -> None:
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
             "call greylag.start_jvm() before anything else starts a JVM"
         ) from error
+
+
+def _is_limited() -> bool:
+    """Whether Java may lack address space or open files, in which case it would end the process."""
+    memory = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEW_FILES
+
+
+def _try_to_start(java: Java) -> None:
+    """Start the JVM in a copy of this process, which has the same limits and the same memory in use."""
+    with tempfile.TemporaryFile() as output:
+        if (child := os.fork()) == 0:
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)
+                for stream in (1, 2):
+                    os.dup2(output.fileno(), stream)
+                import jnius  # noqa: F401
+
+                os._exit(0)
+            finally:
+                os._exit(1)
+        if os.waitpid(child, 0)[1]:
+            output.seek(0)
+            said = " ".join(output.read().decode(errors="replace").split())
+            raise DependencyError(
+                f"Java {java.version} in {java.home} does not start within the limits of this process ({said:.200}): "
+                "raise them (ulimit -v, -d and -n), or call greylag.start_jvm with a smaller heap"
+            )
 
 
 def _locale() -> dict[str, str]:

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene import rm3, transfers
+from greylag.lucene import bulk_calls
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
-from greylag.lucene.opening import (
+from greylag.lucene.open_index import (
     BUILD,
     Statistics,
     check_docids,
@@ -37,7 +36,7 @@ from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
-"""The searches by name."""
+"""The searches by name; `greylag.index.RM3Search` expands the queries of the last two."""
 
 
 class LuceneIndex:
@@ -146,12 +145,6 @@ class LuceneIndex:
         """The source that ranks by `QueryLikelihood`."""
         return QueryLikelihood(self, k=k, mu=mu)
 
-    def rm3(
-        self, k: int = 1000, *, fb_terms: int = 10, fb_docs: int = 10, original_query_weight: float = 0.5
-    ) -> RM3Search:
-        """The source that ranks by BM25 and `RM3Search`; ``bm25(...).rm3(...)`` sets parameters of BM25, too."""
-        return self.bm25(k).rm3(fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=original_query_weight)
-
     @calls_java
     def analyze(self, text: str) -> list[str]:
         """The index terms of `text`, in order, by Anserini's English analyzer or that of `from_searcher`."""
@@ -164,7 +157,7 @@ class LuceneIndex:
         return Statistics(
             documents=int(reader.numDocs()),
             tokens=int(terms.getSumTotalTermFreq()),
-            terms=transfers.count_terms(terms),
+            terms=bulk_calls.count_terms(terms),
             postings=int(terms.getSumDocFreq()),
         )
 
@@ -201,7 +194,7 @@ class LuceneIndex:
         reader, terms = calls_java(lambda: (self._reader(), self._terms("id")))()
         yield from docid_blocks(self.name, reader, terms)
 
-    def postings_blocks(self) -> Iterator[transfers.PostingsBlock]:
+    def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.
 
         Raises
@@ -210,7 +203,7 @@ class LuceneIndex:
             If the index has no positions or has deleted documents.
         """
         self.check_exportable()
-        blocks = transfers.postings_blocks(calls_java(self._terms)("contents"))
+        blocks = bulk_calls.postings_blocks(calls_java(self._terms)("contents"))
         while (block := calls_java(next)(blocks, None)) is not None:
             yield block
 
@@ -254,19 +247,24 @@ class _Retriever(Source, ABC):
 
     def __call__(self, query: Query, /) -> Ranking:
         """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
-        return self._search(query, None, self.k)
-
-    def rm3(self, *, fb_terms: int = 10, fb_docs: int = 10, original_query_weight: float = 0.5) -> RM3Search:
-        """The source that searches with this one, expands the query, and searches again: see `RM3Search`."""
-        return RM3Search(self, fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=original_query_weight)
+        return self.search(query)
 
     @calls_java
-    def _search(self, query: Query, weights: Mapping[str, float] | None, k: int) -> Ranking:
-        """The top `k` documents for the query's text or, if given, for weighted index terms."""
+    def search(self, query: Query, *, weights: Mapping[str, float] | None = None, k: int | None = None) -> Ranking:
+        """The top documents for the query's text or, if given, for weighted index terms in its place.
+
+        Parameters
+        ----------
+        query : Query
+        weights : mapping of str to float, optional
+            A document's score is the sum of the weights times the terms' scores.
+        k : int, optional
+            Number of documents; by default that of the source.
+        """
         self.index._reader()  # raises if the index was closed
         try:
-            words = self._bag_of_words(query.text) if weights is None else rm3.lucene_query(weights)
-            docids, scores = transfers.hits(self._searcher, words, k)
+            words = self._bag_of_words(query.text) if weights is None else _weighted_terms(weights)
+            docids, scores = bulk_calls.hits(self._searcher, words, self.k if k is None else k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.name}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
@@ -302,11 +300,6 @@ class BM25(_Retriever):
         Term frequency saturation.
     b : float in [0, 1], default 0.4
         Document length normalisation.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     k1: float = 0.9
@@ -338,11 +331,6 @@ class QueryLikelihood(_Retriever):
         Number of documents to retrieve.
     mu : float above 0, default 1000
         Smoothing parameter.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     mu: float = 1000.0
@@ -356,67 +344,17 @@ class QueryLikelihood(_Retriever):
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
 
 
-@dataclass(frozen=True)
-class RM3Search(Source):
-    """Expands the query by its top documents, and searches the whole index with it, as Anserini and Pyserini do.
-
-    A term's weight in the new query is w P(t|Q) + (1 - w) P(t|R): w is `original_query_weight`, P(t|Q) the share of t
-    among the query's terms, and P(t|R) the relevance model of the `fb_docs` documents that `first` ranks highest, cut
-    to `fb_terms` terms. The model weights documents by their scores, and counts only the `fb_terms` most frequent terms
-    of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the documents. A document's score is the
-    sum of the weights times the terms' scores by `first`.
-
-    The stage `greylag.RM3` reranks, by a model that is estimated differently. Documents' terms are read from the
-    `greylag.index.PositionalIndex`, which is exported if it was not before.
-
-    Parameters
-    ----------
-    first : BM25 or QueryLikelihood
-        The search; the result has its `k` documents.
-    fb_terms, fb_docs : int, at least 1, default 10
-        Number of terms and of documents.
-    original_query_weight : float in [0, 1], default 0.5
-        w.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
-
-    References
-    ----------
-    Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD, TREC 2004.
-    """
-
-    first: _Retriever
-    _: KW_ONLY
-    fb_terms: int = 10
-    fb_docs: int = 10
-    original_query_weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("fb_terms", "fb_docs"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        if not 0 <= self.original_query_weight <= 1:
-            raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
-
-    def __call__(self, query: Query, /) -> Ranking:
-        """The top documents for the expanded query; ties are broken by docid, ascending."""
-        return self.first._search(query, self.expand(query), self.first.k)
-
-    def expand(self, query: Query) -> dict[str, float]:
-        """The terms of the expanded query and their weights."""
-        top = self.first._search(query, None, self.fb_docs)
-        documents = rm3.frequent_terms(self._terms, top.docids, self.fb_terms)
-        model = rm3.relevance_model(documents, top.scores, self.fb_terms)
-        return rm3.interpolate(self.first.index.analyze(query.text), model, self.original_query_weight)
-
-    @cached_property
-    def _terms(self) -> rm3.Terms:
-        # By name, as the export is made from a LuceneIndex and comes after it in the order of imports.
-        terms: rm3.Terms = import_module("greylag.index").PositionalIndex.from_lucene(self.first.index)
-        return terms
+@calls_java
+def _weighted_terms(weights: Mapping[str, float]) -> Any:
+    """The Lucene query for documents with any of the terms, weighted."""
+    term, term_query, boost = [
+        java_class(f"org.apache.lucene.{name}") for name in ("index.Term", "search.TermQuery", "search.BoostQuery")
+    ]
+    builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+    should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
+    for text, weight in weights.items():
+        builder.add(boost(term_query(term("contents", text)), weight), should)
+    return builder.build()
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""What Pyserini has under a name: prebuilt indexes here, topics and judgements in `greylag.interop`.
+"""Prebuilt indexes by Pyserini's names; topics and judgements by name are in `greylag.interop`.
 
 Only parts of Pyserini are imported that do not need torch.
 """
@@ -19,15 +19,7 @@ _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
 def prebuilt_index(path: str | Path) -> Path:
-    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads.
-
-    Raises
-    ------
-    CollectionError
-        If Pyserini has such an index but cannot download it, or cannot tell without a network.
-    DependencyError
-        If `path` may be such a name but Pyserini is not usable.
-    """
+    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads."""
     if not may_be_name(path):
         return Path(path)
 
@@ -41,18 +33,12 @@ def prebuilt_index(path: str | Path) -> Path:
 
 def may_be_name(path: str | Path) -> bool:
     """Whether `path` may be a name of Pyserini: there is no such file, and it is without folder or known suffix."""
-    own = Path(path)
-    return own.name == str(path) and own.suffix not in _SUFFIXES and not own.exists()
+    file = Path(path)
+    return file.name == str(path) and file.suffix not in _SUFFIXES and not file.exists()
 
 
 def pyserini_module(name: str) -> Any:
-    """A module of Pyserini, on the JVM that `start_jvm` starts, and not on one of its own choice.
-
-    Raises
-    ------
-    DependencyError
-        If it cannot be imported.
-    """
+    """A module of Pyserini, on the JVM that `start_jvm` starts, and not on one of its choice."""
     start_jvm()
     try:
         return import_module(f"pyserini.{name}")
@@ -61,21 +47,10 @@ def pyserini_module(name: str) -> Any:
 
 
 def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:
-    """What Pyserini fetches; its messages go to standard error.
+    """Fetch something by Pyserini, such as the "index msmarco-v1-passage"; its messages go to standard error.
 
-    Parameters
-    ----------
-    fetch : callable
-        It imports what it needs of Pyserini, as newer versions need a network for this, too.
-    what : str
-        What it is, such as "index msmarco-v1-passage".
-    unknown : str, optional
-        A part of the message by which Pyserini says that it has nothing of this name; the result is None then.
-
-    Raises
-    ------
-    CollectionError
-        If anything else goes wrong, in one line.
+    `fetch` imports what it needs of Pyserini, as newer versions need a network for this, too. `unknown` is a part of
+    the message by which Pyserini says that it has nothing of this name; the result is None then.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -152,7 +152,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     method = f"org.apache.lucene.search.similarities.{name}"
     steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **stage.parameters}]
     if expansion:
-        steps[0]["expansion"] = "greylag.lucene.RM3Search"
+        steps[0]["expansion"] = "greylag.index.RM3Search"
     if system in findings.models:
         own = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
         steps.append({"name": system, "method": "greylag.MRFRanker", **own, "reranks": FIRST})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
+from greylag.index import RM3Search
 from tests.greylag.cli.conftest import DEMO, Command, Refused
 
 
@@ -40,7 +41,8 @@ def test_expanded_searches(
     topics, out = made / "topics.tsv", tmp_path / "out.run"
     words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
     assert command("search", *words, "--model", *options)[0] == 0
-    source = getattr(LuceneIndex(made / "index"), options[0].removesuffix("+rm3"))(7, **first).rm3(**feedback)
+    search = getattr(LuceneIndex(made / "index"), options[0].removesuffix("+rm3"))(7, **first)
+    source = RM3Search(search, **feedback)
     run = read_run(out)
     assert run.tag == options[0]
     assert [ranking.docids for ranking in run.rankings] == [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from greylag import LuceneIndex, PositionalIndex, Union
+from greylag.index import RM3Search
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.trec import read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused
@@ -105,7 +106,7 @@ def test_the_preset_stack(
     learned = LinearModel.load(model)
     assert command("rerank", *few[:4], "--model", model, "--out", out, "--tag", "x")[0] == 0
     lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")
-    candidates = Union((lucene.bm25(), lucene.bm25().rm3()), k=1000).run(topics)
+    candidates = Union((lucene.bm25(), RM3Search(lucene.bm25())), k=1000).run(topics)
     expected = MRFRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (

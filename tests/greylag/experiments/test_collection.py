@@ -12,7 +12,7 @@ import pytest
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.experiments.collection import CollectionSettings, FirstStage, Queries, open_collection, open_index
 from greylag.experiments.study import Context
-from greylag.index.analysis import QueryForm
+from greylag.index import QueryForm, RM3Search
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.pipeline import Source
@@ -54,11 +54,12 @@ def test_first_stages_by_name(docs: Path, tmp_path: Path, model: SearchModel) ->
     build_index(docs, tmp_path / "index")
     lucene = LuceneIndex(tmp_path / "index")
     stage = FirstStage(model=model, hits=2, k1=1.5, mu=7.0, fb_terms=3, fb_docs=1, original_query_weight=0.2)
-    expected: Source = lucene.bm25(2, k1=1.5) if "bm25" in model else lucene.ql(2, mu=7.0)
+    search = lucene.bm25(2, k1=1.5) if "bm25" in model else lucene.ql(2, mu=7.0)
+    expected: Source = search
     named: dict[str, float] = {"k1": 1.5, "b": 0.4} if "bm25" in model else {"mu": 7.0}
     if "rm3" in model:
         feedback: dict[str, Any] = {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.2}
-        expected, named = expected.rm3(**feedback), named | feedback  # type: ignore[attr-defined]
+        expected, named = RM3Search(search, **feedback), named | feedback
     assert (
         stage.source(lucene) == FirstStage(**(stage.model_dump() | {"model": "ql"})).source(lucene, model) == expected
     )

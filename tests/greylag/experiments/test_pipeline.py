@@ -12,6 +12,7 @@ from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
+from greylag.index import RM3Search
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.trec import read_run
@@ -54,7 +55,7 @@ def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenC
     (tmp_path / "index").symlink_to(folder / "index")
     finished = run_study(pipeline.STUDY, changed, tmp_path)
     assert list(finished.scores) == ["bm25", "ql", "bm25+rm3", "mrf"]
-    expected = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b).rm3().run(opened.topics)
+    expected = RM3Search(opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)).run(opened.topics)
     run = read_run(tmp_path / "bm25+rm3.run")
     assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
     assert "bm25+rm3" in finished.summary

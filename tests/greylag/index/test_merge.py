@@ -20,6 +20,7 @@ from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.index.arrays import offsets
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
+from greylag.index.rm3 import RM3Search
 from greylag.lucene import lucene_index
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
@@ -116,8 +117,8 @@ def sources(index: LuceneIndex) -> dict[str, Source]:
         "bm25": index.bm25(300),
         "other parameters": index.bm25(50, k1=2.0, b=1.0),
         "ql": index.ql(300),
-        "rm3": index.rm3(300),
-        "ql and rm3": index.ql(300).rm3(fb_docs=3, fb_terms=30, original_query_weight=0.1),
+        "rm3": RM3Search(index.bm25(300)),
+        "ql and rm3": RM3Search(index.ql(300), fb_docs=3, fb_terms=30, original_query_weight=0.1),
     }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from greylag.lucene.bulk_calls import directory
 from greylag.lucene.jvm import java_class
-from greylag.lucene.transfers import directory
 
 
 def reader(path: Path) -> Any:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from greylag.lucene.transfers import PostingsBlock
+from greylag.lucene.bulk_calls import PostingsBlock
 
 Postings = dict[str, dict[str, list[int]]]  # term, docid, positions
 WORDS = [f"w{number}" for number in range(40)]

@@ -16,7 +16,7 @@ import pytest
 
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
 from greylag.lucene.build import _run_in_background, build_index
-from greylag.lucene.documents import guess_collection, lay_out
+from greylag.lucene.documents import guess_collection, write_for_anserini
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
@@ -64,6 +64,7 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
         ({"t.trec.gz": gzip.compress(TREC.encode())}, "TrecCollection", ["T1", "T2"]),
         ({"t.tgz": tar({"x/t": TREC, "x/u": OTHER})}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
         ({"t.tar": tar({"x/t": TREC, "y/t": OTHER}, "w")}, "TrecCollection", ["T1", "T2", "U1", "U2"]),
+        ({"t.trec": "\ufeff" + TREC}, "TrecCollection", ["T1", "T2"]),
         ({"b.trec": BARE}, "TrecCollection", ["B1", "B2"]),
         ({"b.tar.gz": tar({"b.trec": BARE})}, "TrecCollection", ["B1", "B2"]),
         ({"h.html": HTML}, "HtmlCollection", ["h"]),
@@ -153,10 +154,11 @@ def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
     assert build(tmp_path, {"j.json": GOOD}, overwrite=True)[0] == 1
     assert build(tmp_path, docs, overwrite=True)[0] == 2
     assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
-    (out / "thesis.txt").write_text("x")
-    with pytest.raises(ParameterError, match=r"index is not overwritten: move 'thesis.txt', which is not of an index"):
-        build(tmp_path, docs, overwrite=True)
-    (out / "thesis.txt").rename(tmp_path / "thesis.txt")
+    for name in ("_notes.txt", "thesis.txt"):  # Lucene's files begin with an underscore, too
+        (out / name).write_text("x")
+        with pytest.raises(ParameterError, match=f"index is not overwritten: move '{name}', which is not of an index"):
+            build(tmp_path, docs, overwrite=True)
+        (out / name).rename(tmp_path / name)
     (tmp_path / "link").symlink_to(out)
     (out / MARK).rename(tmp_path / "mark")
     for name in ("index", "link", "thesis.txt"):
@@ -276,7 +278,9 @@ def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
 
 
 def test_documents_that_anserini_loses_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greylag.lucene.build.lay_out", lambda *arguments: (lay_out(*arguments)[0], 3))
+    monkeypatch.setattr(
+        "greylag.lucene.build.write_for_anserini", lambda *arguments: (write_for_anserini(*arguments)[0], 3)
+    )
     with pytest.raises(CollectionError, match=r"t.trec has 3 documents, but Anserini read 2: check their markup"):
         build(tmp_path, {"t.trec": TREC})
     assert not (tmp_path / "index").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.lucene import opening
+from greylag.lucene import open_index
 from greylag.lucene.doctor import diagnose
 from greylag.lucene.lucene_index import LuceneIndex
 from tests.greylag.lucene.javas import java_home
@@ -61,11 +61,11 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert "pip" not in failed[0].detail
 
 
-@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (opening.SMALL, "index")])
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (open_index.SMALL, "index")])
 def test_a_flipped_bit_is_found(
     small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
 ) -> None:
-    monkeypatch.setattr(opening, "SMALL", size)  # opening checks small indexes only
+    monkeypatch.setattr(open_index, "SMALL", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     postings = next(copy.glob("*.pos"))
     content = bytearray(postings.read_bytes())

@@ -150,6 +150,23 @@ def test_heap_is_checked(heap: str) -> None:
         jvm.start_jvm(heap)
 
 
+def test_too_little_address_space_is_one_error() -> None:
+    """Java itself would end the process."""
+    done = python("""
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        from greylag.errors import DependencyError
+        from greylag.lucene.jvm import start_jvm
+        try:
+            start_jvm()
+        except DependencyError as error:
+            print(error)
+    """)
+    assert "does not start within the limits of this process (Error occurred" in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
 def test_concurrent_starts() -> None:
     done = python("""
         from concurrent.futures import ThreadPoolExecutor

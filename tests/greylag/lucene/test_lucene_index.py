@@ -107,6 +107,12 @@ def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
+@pytest.mark.parametrize("first", ["\ufeff", "\ufffe"])
+def test_docids_that_begin_like_utf16_are_kept(tmp_path: Path, first: str) -> None:
+    build_index(write_json(tmp_path / "docs.jsonl", {f"{first}a": "red", "b": "blue"}), tmp_path / "index")
+    assert LuceneIndex(tmp_path / "index").bm25()(Query("1", "red")).docids == (f"{first}a",)
+
+
 def test_k_limits_the_ranking(small: LuceneIndex) -> None:
     query = Query("1", " ".join(WORDS))
     assert len(small.bm25(k=10**6)(query)) == 60

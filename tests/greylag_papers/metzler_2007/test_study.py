@@ -63,7 +63,7 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
             "bm25+rm3",
             "BM25Similarity",
             {"k1": 0.9, "b": 0.4, "fb_terms": 10, "fb_docs": 10, "original_query_weight": 0.5,
-             "expansion": "greylag.lucene.RM3Search"},
+             "expansion": "greylag.index.RM3Search"},
         ),
     ],
 )  # fmt: skip

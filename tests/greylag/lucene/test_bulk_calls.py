@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.lucene import transfers
+from greylag.lucene import bulk_calls
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
@@ -23,7 +23,7 @@ from tests.robustness.places import largest_file
 
 @pytest.mark.parametrize("limit", [1, 13, 100, 10**6])
 def test_blocks_have_whole_terms_and_bounded_size(small: LuceneIndex, limit: int) -> None:
-    blocks, whole = list(transfers.postings_blocks(small._terms("contents"), limit)), next(small.postings_blocks())
+    blocks, whole = list(bulk_calls.postings_blocks(small._terms("contents"), limit)), next(small.postings_blocks())
     assert all(len(block.terms) == 1 or len(block.positions) <= limit for block in blocks)
     assert [term for block in blocks for term in block.terms] == whole.terms
     for name in ("df", "docs", "tfs", "positions"):
@@ -31,8 +31,8 @@ def test_blocks_have_whole_terms_and_bounded_size(small: LuceneIndex, limit: int
 
 
 def test_blocks_are_as_large_as_possible() -> None:
-    assert list(transfers._runs(np.array([2, 2, 5, 1, 1, 1, 1]), 4)) == [(0, 2), (2, 3), (3, 7)]
-    assert list(transfers._runs(np.array([], dtype=np.int64), 4)) == []
+    assert list(bulk_calls._runs(np.array([2, 2, 5, 1, 1, 1, 1]), 4)) == [(0, 2), (2, 3), (3, 7)]
+    assert list(bulk_calls._runs(np.array([], dtype=np.int64), 4)) == []
 
 
 def test_postings_equal_lucenes(cacm: LuceneIndex) -> None:
@@ -86,13 +86,13 @@ def test_phrases_can_be_counted_from_positions(cacm: LuceneIndex) -> None:
 
 
 def test_a_failed_transfer_is_one_error(small: LuceneIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> transfers.Handle:
+    def fail() -> bulk_calls.Handle:
         return method("java.util.Iterator", "next", "java.lang.Object")
 
-    monkeypatch.setattr(transfers, "_dictionary_routine", fail)
-    monkeypatch.setattr(transfers, "run", lambda *_: run(fail(), java_class("java.util.ArrayList")().iterator()))
+    monkeypatch.setattr(bulk_calls, "_dictionary_routine", fail)
+    monkeypatch.setattr(bulk_calls, "run", lambda *_: run(fail(), java_class("java.util.ArrayList")().iterator()))
     with pytest.raises(CollectionError, match=r"is the disk full\? \(NoSuchElementException") as caught:
-        next(transfers.postings_blocks(small._terms("contents")))
+        next(bulk_calls.postings_blocks(small._terms("contents")))
     assert "\n" not in str(caught.value)
 
 
@@ -101,10 +101,10 @@ def test_a_full_folder_for_temporary_files_is_one_line_and_stays_empty(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     terms = small._terms("contents")
-    expected = next(transfers.postings_blocks(terms)).terms
+    expected = next(bulk_calls.postings_blocks(terms)).terms
     with largest_file(16), pytest.raises(CollectionError, match=r"is the disk full\? \(IOException") as caught:
-        next(transfers.postings_blocks(terms))
+        next(bulk_calls.postings_blocks(terms))
     assert f"written to {tmp_path}/" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not any(tmp_path.iterdir())
-    assert next(transfers.postings_blocks(terms)).terms == expected
+    assert next(bulk_calls.postings_blocks(terms)).terms == expected

@@ -15,14 +15,15 @@ import greylag
 from greylag.errors import ParameterError
 from greylag.fusion import Union
 from greylag.index import PositionalIndex
+from greylag.index.rm3 import RM3Search, frequent_terms, interpolate, relevance_model
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
-from greylag.lucene.rm3 import frequent_terms, interpolate, relevance_model
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from greylag.trec import read_topics
-from tests.greylag.lucene.document_vectors import with_document_vectors
+from tests.greylag.index.document_vectors import with_document_vectors
+from tests.greylag.lucene.samples import random_documents, write_json
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,18 @@ def collections(
     }
 
 
+@pytest.fixture(scope="module")
+def documents() -> dict[str, str]:
+    return random_documents(seed=7, count=60)
+
+
+@pytest.fixture(scope="module")
+def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
+    folder = tmp_path_factory.mktemp("small")
+    build_index(write_json(folder / "docs.jsonl", documents), folder / "index")
+    return LuceneIndex(folder / "index")
+
+
 @pytest.mark.parametrize("name", ["demo", "cacm"])
 @pytest.mark.parametrize(
     ("model", "fb_terms", "fb_docs", "weight"),
@@ -58,7 +71,7 @@ def test_rankings_equal_anserinis(
     searcher.set_bm25(0.9, 0.4) if model == "bm25" else searcher.set_qld(1000.0)
     searcher.set_rm3(fb_terms, fb_docs, weight)
     first: BM25 | QueryLikelihood = index.bm25(200) if model == "bm25" else index.ql(200)
-    source = first.rm3(fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=weight)
+    source = RM3Search(first, fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=weight)
     for qid, text in topics.items():
         ours, theirs = source(Query(qid, text)), searcher.search(text, 200)
         assert ours.docids == tuple(hit.docid for hit in theirs)
@@ -69,7 +82,7 @@ def test_rankings_equal_anserinis(
 def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[str, str]) -> None:
     """Terms of the 60 random documents are not rare, so the rule for common ones is seen at work, too."""
     first, query = small.bm25(k1=1.2, b=0.75), Query("1", "w1 w2")
-    source, top = first.rm3(fb_terms=4, fb_docs=3, original_query_weight=0.25), first(query).head(3)
+    source, top = RM3Search(first, fb_terms=4, fb_docs=3, original_query_weight=0.25), first(query).head(3)
     texts = {docid: text.split() for docid, text in documents.items()}
     model: dict[str, float] = {}
     for docid, score in zip(top.docids, top.scores, strict=True):
@@ -89,21 +102,21 @@ def test_other_documents_are_found_and_unions_take_them(
     collections: dict[str, tuple[LuceneIndex, dict[str, str]]],
 ) -> None:
     index, topics = collections["demo"]
-    first, expanded = (run_step(source, topics) for source in (index.bm25(10), index.rm3(10)))
+    first, expanded = (run_step(source, topics) for source in (index.bm25(10), RM3Search(index.bm25(10))))
     assert any(set(expanded[qid].docids) - set(first[qid].docids) for qid in topics)
-    union = run_step(Union((index.bm25(10), index.rm3(10))), topics)
+    union = run_step(Union((index.bm25(10), RM3Search(index.bm25(10)))), topics)
     for qid in topics:
         assert set(union[qid].docids) == {*first[qid].docids, *expanded[qid].docids}
 
 
 def test_results_do_not_depend_on_threads(collections: dict[str, tuple[LuceneIndex, dict[str, str]]]) -> None:
     index, topics = collections["cacm"]
-    assert run_step(index.rm3(50), topics, n_jobs=4) == run_step(index.rm3(50), topics)
+    assert run_step(RM3Search(index.bm25(50)), topics, n_jobs=4) == run_step(RM3Search(index.bm25(50)), topics)
 
 
 @pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
 def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
-    ranking = small.rm3()(Query("9", text))
+    ranking = RM3Search(small.bm25())(Query("9", text))
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
@@ -112,27 +125,27 @@ def test_feedback_documents_that_all_score_0(tmp_path: Path) -> None:
     lines = [f'{{"id": "{number}", "contents": "goose unique{number}"}}\n' for number in range(12)]
     (tmp_path / "docs.jsonl").write_text("".join(lines))
     build_index(tmp_path / "docs.jsonl", tmp_path / "index")
-    source, query = LuceneIndex(tmp_path / "index").ql().rm3(), Query("1", "goose")
+    source, query = RM3Search(LuceneIndex(tmp_path / "index").ql()), Query("1", "goose")
     assert not source.first(query).scores.any()
     assert source.expand(query) == {"goos": 0.5}
     assert source(query) == source.first(query)
 
 
 def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
-    assert small.rm3(5) == small.bm25(5).rm3() != small.bm25(5).rm3(fb_terms=3)
-    assert small.rm3(5) != small.ql(5).rm3()
-    assert len(small.rm3(5)(Query("1", "w1 w2"))) == 5
+    assert RM3Search(small.bm25(5)) == RM3Search(small.bm25(5)) != RM3Search(small.bm25(5), fb_terms=3)
+    assert RM3Search(small.bm25(5)) != RM3Search(small.ql(5))
+    assert len(RM3Search(small.bm25(5))(Query("1", "w1 w2"))) == 5
 
 
 def test_bad_parameters(small: LuceneIndex) -> None:
     with pytest.raises(ParameterError, match="fb_terms is 0: it must be at least 1"):
-        small.rm3(fb_terms=0)
+        RM3Search(small.bm25(), fb_terms=0)
     with pytest.raises(ParameterError, match="fb_docs is -1"):
-        small.rm3(fb_docs=-1)
+        RM3Search(small.bm25(), fb_docs=-1)
     with pytest.raises(ParameterError, match=r"original_query_weight is 1\.5: it must be between 0 and 1"):
-        small.rm3(original_query_weight=1.5)
+        RM3Search(small.bm25(), original_query_weight=1.5)
     with pytest.raises(ParameterError, match="original_query_weight is nan"):
-        small.rm3(original_query_weight=float("nan"))
+        RM3Search(small.bm25(), original_query_weight=float("nan"))
 
 
 def test_ties_are_broken_by_term() -> None:

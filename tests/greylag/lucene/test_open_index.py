@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.lucene import opening, transfers
+from greylag.lucene import bulk_calls, open_index
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
 
@@ -50,7 +50,7 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
     file.write_bytes(content)
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
         LuceneIndex(copy).bm25()(Query("1", "x"))
-    monkeypatch.setattr("greylag.lucene.opening.SMALL", 1)
+    monkeypatch.setattr("greylag.lucene.open_index.SMALL", 1)
     large = LuceneIndex(copy)
     assert large.statistics().documents == small.statistics().documents
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
@@ -83,7 +83,7 @@ def test_a_document_without_an_id_or_with_several(
     small: LuceneIndex, monkeypatch: pytest.MonkeyPatch, moved: int | None
 ) -> None:
     """As many ids as documents do not mean that each document has one."""
-    (block,) = transfers.postings_blocks(small._terms("id"))
+    (block,) = bulk_calls.postings_blocks(small._terms("id"))
     if moved is None:
         more = replace(
             block, terms=[*block.terms, b"more"], df=np.append(block.df, 1), docs=np.append(block.docs, block.docs[:1])
@@ -92,6 +92,6 @@ def test_a_document_without_an_id_or_with_several(
         docs = block.docs.copy()
         docs[moved] = docs[moved + 1]
         more = replace(block, docs=docs)
-    monkeypatch.setattr(opening, "postings_blocks", lambda _: iter([more]))
+    monkeypatch.setattr(open_index, "postings_blocks", lambda _: iter([more]))
     with pytest.raises(CollectionError, match="a document has no id, or several: build it"):
         small.docids()

@@ -74,10 +74,11 @@ def directory(folder: str | Path) -> Any:
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
     """The docids and scores of the top `k` documents; ties are broken by docid, ascending."""
     k = min(k, searcher.getIndexReader().maxDoc())
-    docids, scores = java_class("java.lang.StringBuilder")(), java_class("java.nio.FloatBuffer").allocate(k)
+    # The first line is empty: pyjnius decodes UTF-16, and would take U+FEFF in a first docid for a byte-order mark.
+    docids, scores = java_class("java.lang.StringBuilder")("\n"), java_class("java.nio.FloatBuffer").allocate(k)
     cells = java_class(_CELL)(), java_class(_CELL)(), java_class(_COUNTER)()
     run(_hits_routine(), searcher, query, k, _by_score_and_docid(), *cells, docids, scores)
-    return docids.toString().split("\n")[:-1], scores.array()[: scores.position()]
+    return docids.toString().split("\n")[1:-1], scores.array()[: scores.position()]
 
 
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:

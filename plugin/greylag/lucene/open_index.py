@@ -1,4 +1,4 @@
-"""Opening the files of a Lucene index, and what shows that they are whole and the expected ones."""
+"""Opening the files of a Lucene index, and checking that they are whole and the expected ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError, ParameterError
+from greylag.lucene.bulk_calls import directory, postings_blocks, repeated_term
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.lucene.prebuilt import prebuilt_index
-from greylag.lucene.transfers import directory, postings_blocks, repeated_term
 
 SMALL = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
@@ -34,36 +34,22 @@ class Statistics(NamedTuple):
 
 
 def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
-    """The folders of an index or of the shards of a collection, given by their paths or the names of prebuilt indexes.
-
-    Raises
-    ------
-    CollectionError
-        If a prebuilt index cannot be downloaded.
-    ParameterError
-        If there is no folder, or one is given twice.
-    """
-    found = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
-    if not found:
+    """The folders of an index or of the shards of a collection, given by paths or names of prebuilt indexes."""
+    paths = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
+    if not paths:
         raise ParameterError("no index is given: name at least one folder")
-    for given in found:
+    for given in paths:
         if "\0" in str(given):
             raise CollectionError(f"{str(given)!r} is not the name of a folder: it has a null character")
-    real = [os.path.realpath(folder) for folder in found] if len(found) > 1 else []  # which may be a loop of links
+    real = [os.path.realpath(given) for given in paths] if len(paths) > 1 else []  # a path may be a loop of links
     for place, folder in enumerate(real):
         if folder in real[:place]:
-            raise ParameterError(f"{found[place]} is given twice: name each index once")
-    return found
+            raise ParameterError(f"{paths[place]} is given twice: name each index once")
+    return paths
 
 
 def commit_fingerprint(*paths: Path) -> str:
-    """SHA-256 (hex) of the name and bytes of an index's newest commit file; of several indexes, that of all of these.
-
-    Raises
-    ------
-    CollectionError
-        If a folder contains no Lucene index.
-    """
+    """SHA-256 (hex) of the name and bytes of an index's newest commit; for several indexes, one digest over all."""
     if len(paths) > 1:
         return hashlib.sha256("".join(map(commit_fingerprint, paths)).encode()).hexdigest()
     (path,) = paths
@@ -76,14 +62,7 @@ def commit_fingerprint(*paths: Path) -> str:
 
 @calls_java
 def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
-    """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint.
-
-    Raises
-    ------
-    CollectionError
-        If an index cannot be opened, has another commit by now, or is small and damaged, or if a shard has
-        deleted documents.
-    """
+    """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint."""
     with ExitStack() as opened:  # which closes the readers if a check fails
         readers = [_open_folder(path, opened) for path in paths]
         if commit_fingerprint(*paths) != fingerprint:
@@ -121,13 +100,7 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
 
 @calls_java
 def check_docids(paths: Sequence[Path], reader: Any) -> bool:
-    """True if no two documents of an open collection have the same docid. Other threads may call Java meanwhile.
-
-    Raises
-    ------
-    CollectionError
-        If two have the same.
-    """
+    """True, or a `CollectionError` if two documents have the same docid. Other threads may call Java meanwhile."""
     terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(reader, "id")
     docid = None if terms is None else repeated_term(terms)
     if docid is None:
@@ -146,15 +119,15 @@ def _count(reader: Any, docid: str) -> int:
 
 def docid_blocks(name: str, reader: Any, terms: Any) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
     """The docids of an open index and their documents; see `LuceneIndex.docid_blocks`."""
-    found = np.zeros(calls_java(reader.maxDoc)(), dtype=np.int32)  # docids of each document
+    counts = np.zeros(calls_java(reader.maxDoc)(), dtype=np.int32)  # docids of each document
     blocks = postings_blocks(terms)
     while (block := calls_java(next)(blocks, None)) is not None:
         if (block.df != 1).any():
             at = int(np.argmax(block.df))
             raise CollectionError(f"{name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
-        np.add.at(found, block.docs, 1)
+        np.add.at(counts, block.docs, 1)
         yield block.terms, block.docs
-    if (found != 1).any():
+    if (counts != 1).any():
         raise CollectionError(f"{name}: a document has no id, or several: {BUILD}")
 
 
