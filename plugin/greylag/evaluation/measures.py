@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,8 @@ class Family:
     cut : str, optional
         The name at a cut-off, which replaces ``{}``; None if the measure takes no cut-off.
     from_grades : callable, optional
-        Computes a score from the grades of the ranked documents and the highest grade of the scale.
+        Computes a score from the grades of the ranked documents, those of the ideal ranking, and the highest grade of
+        the scale. Both rankings end at the cut-off.
     from_subtopics : callable, optional
         Computes a score from subtopic coverage; see `greylag.evaluation.diversity`.
     lower_is_better : bool, default False
@@ -47,7 +49,7 @@ class Family:
     name: str
     whole: str | None = None
     cut: str | None = None
-    from_grades: Callable[[ArrayLike, int], float] | None = None
+    from_grades: Callable[[Sequence[int], Sequence[int], int], float] | None = None
     from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None
     lower_is_better: bool = False
     from_ir_measures: bool = False
@@ -97,10 +99,28 @@ def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
     return float(np.sum(relevance * unsatisfied / np.arange(1, len(relevance) + 1)))
 
 
+def _err(grades: Sequence[int], _: Sequence[int], top_grade: int) -> float:
+    return expected_reciprocal_rank(grades, top_grade)
+
+
+def _ndcg(grades: Sequence[int], ideal: Sequence[int], _: int) -> float:
+    """trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
+    return _dcg(grades) / _dcg(ideal) if ideal else 0.0
+
+
+def _dcg(grades: Sequence[int]) -> float:
+    """The sum over ranks r of grade_r / log2(r + 1) over positive grades, in the order of ranks."""
+    total = 0.0
+    for rank, grade in enumerate(grades, 1):
+        if grade > 0:
+            total += grade / math.log2(rank + 1)
+    return total
+
+
 RECIPROCAL_RANK = Family("RR", "recip_rank", "RR@{}")
 FAMILIES = (
     Family("AP", "map", "map_cut_{}"),
-    Family("nDCG", "ndcg", "ndcg_cut_{}"),
+    Family("nDCG", "ndcg", "ndcg_cut_{}", from_grades=_ndcg),
     Family("P", None, "P_{}"),
     Family("R", None, "recall_{}"),
     RECIPROCAL_RANK,
@@ -111,7 +131,7 @@ FAMILIES = (
     Family("SetP", "set_P"),
     Family("SetR", "set_recall"),
     Family("SetF", "set_F"),
-    Family("ERR", "ERR", "ERR@{}", from_grades=expected_reciprocal_rank),
+    Family("ERR", "ERR", "ERR@{}", from_grades=_err),
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),
     Family("NRBP", "NRBP", from_subtopics=diversity.nrbp),

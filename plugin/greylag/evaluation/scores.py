@@ -19,6 +19,9 @@ from greylag.hints import check_qrels, remedy
 from greylag.ranking import BoolArray, FloatArray, Run
 from greylag.tables import html_table
 from greylag.trec import Qrels, SubtopicQrels
+from greylag.trec.qrels import GRADE_LIMIT
+
+NO_DOCUMENT = "-greylag-no-document-"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,11 +98,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
     foreign = [measure for measure in parsed if measure.family.from_ir_measures]
     others = [measure for measure in parsed if not (measure.family.from_grades or measure.family.from_ir_measures)]
     columns = _trec_eval_columns(run, qrels, others) | _ir_measures_columns(run, qrels, foreign)
-    top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
-    for measure in parsed:
-        if compute := measure.family.from_grades:
-            graded = ([qrels[qid].get(docid, 0) for docid in docids] for qid, docids in _ranked(run, qrels))
-            columns[measure] = np.array([compute(grades[: measure.cutoff], top_grade) for grades in graded])
+    columns |= _grade_columns(run, qrels, [measure for measure in parsed if measure.family.from_grades])
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
 
 
@@ -183,15 +182,33 @@ def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatAr
     return Scores(tuple(columns), qids, np.column_stack(list(columns.values())), missing, unjudged)
 
 
+def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
+    top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
+    columns = {measure: np.zeros(len(qrels)) for measure in measures}
+    for row, (qid, docids) in enumerate(_ranked(run, qrels) if measures else ()):
+        grades = [qrels[qid].get(docid, 0) for docid in docids]
+        ideal = sorted((grade for grade in qrels[qid].values() if grade > 0), reverse=True)
+        for measure in measures:
+            if compute := measure.family.from_grades:
+                columns[measure][row] = compute(grades[: measure.cutoff], ideal[: measure.cutoff], top_grade)
+    return columns
+
+
 def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
+    """The measures for which grades count only as relevant (1 or more), not relevant (0), or not judged (negative)."""
+    if not measures:
+        return {}
     import pytrec_eval
 
     names = [(Measure(m.family) if m.family is RECIPROCAL_RANK else m).trec_name for m in measures]
-    order = {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in _ranked(run, qrels)}
-    found = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(order)
+    binary = {
+        qid: {docid: 1 if grade > 0 else 0 if grade == 0 else -1 for docid, grade in grades.items()}
+        for qid, grades in _with_a_grade(qrels).items()
+    }
+    scores = pytrec_eval.RelevanceEvaluator(binary, names).evaluate(_as_scores(run, qrels))
     columns = {}
     for measure, name in zip(measures, names, strict=True):
-        column = np.array([found.get(qid, {}).get(name, 0.0) for qid in qrels])
+        column = np.array([scores.get(qid, {}).get(name, 0.0) for qid in qrels])
         if measure.family is RECIPROCAL_RANK and measure.cutoff is not None:
             column[column < 1 / measure.cutoff] = 0.0
         columns[measure] = column
@@ -203,19 +220,41 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
         return {}
     import ir_measures
 
+    names = ", ".join(map(str, measures))
+    for qid, judged in qrels.items():
+        if max(judged.values(), default=0) > GRADE_LIMIT:
+            raise ParameterError(f"query {qid} has a grade above {GRADE_LIMIT}, the limit of ir_measures for {names}")
     theirs = {measure: ir_measures.parse_measure(str(measure)) for measure in measures}
-    ranked = ((qid, docids) for qid, docids in _ranked(run, qrels) if docids)
-    order = {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in ranked}
-    try:
-        metrics = list(ir_measures.iter_calc([*theirs.values()], qrels, order))
-    except Exception as error:  # of any of the programs that ir_measures calls
-        names = ", ".join(map(str, measures))
-        raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error
-    found = {(metric.measure, metric.query_id): metric.value for metric in metrics}
-    return {
-        measure: np.array([found.get((own, qid), own.DEFAULT) for qid in qrels], dtype=np.float64)
-        for measure, own in theirs.items()
+    grades = {
+        qid: {docid: int(grade) for docid, grade in judged.items()} for qid, judged in _with_a_grade(qrels).items()
     }
+    order = {qid: scores for qid, scores in _as_scores(run, qrels).items() if scores}
+    try:
+        metrics = list(ir_measures.iter_calc([*theirs.values()], grades, order))
+    except Exception as error:  # of any of the programs that ir_measures calls
+        raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error
+    values = {(metric.measure, metric.query_id): metric.value for metric in metrics}
+    return {
+        measure: np.array([values.get((theirs[measure], qid), theirs[measure].DEFAULT) for qid in qrels], np.float64)
+        for measure in measures
+    }
+
+
+def _with_a_grade(qrels: Qrels) -> Qrels:
+    """The judgements, with a document that no run has in each query without a grade of 0 or more.
+
+    trec_eval writes outside its arrays for such a query.
+    """
+    return {
+        qid: grades if any(grade >= 0 for grade in grades.values()) else {NO_DOCUMENT: 0, **grades}
+        for qid, grades in qrels.items()
+    }
+
+
+def _as_scores(run: Run, qids: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Each query's documents with scores n, n - 1, ..., 1."""
+    ranked = _ranked(run, qids)
+    return {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in ranked}
 
 
 def _some(qids: Iterable[str]) -> str:

@@ -1,5 +1,7 @@
 """Scores of runs against trec_eval, and against judgements by subtopic."""
 
+import math
+
 import numpy as np
 import pytest
 import pytrec_eval
@@ -29,6 +31,74 @@ def test_figures_equal_trec_eval_on_the_order_of_the_ranking(seed):
     np.testing.assert_allclose(scores.means, means, rtol=1e-15)
     assert list(scores.by_measure) == list(map(str, scores.measures))
     assert list(scores.by_measure.values()) == scores.means.tolist()
+
+
+def slow_scores(docids, grades, k):
+    """The measures by their definitions. Negative grades mean not judged, to bpref and infAP, else not relevant."""
+    relevant = [grades.get(docid, 0) > 0 for docid in docids]
+    judged = [grades.get(docid) for docid in docids]
+    R, N = sum(grade > 0 for grade in grades.values()), sum(grade == 0 for grade in grades.values())
+    hits = [rank for rank, yes in enumerate(relevant, 1) if yes]
+    precisions = [sum(relevant[:rank]) / rank for rank in hits]
+
+    def dcg(gains):
+        return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1) if gain > 0)
+
+    def preferred(rank):
+        above = sum(grade == 0 for grade in judged[: rank - 1])
+        return 1 - min(above, R) / min(N, R) if above else 1.0
+
+    def expected_precision(rank):
+        above = [grade for grade in judged[: rank - 1] if grade is not None]
+        yes, no = sum(grade > 0 for grade in above), sum(grade == 0 for grade in above)
+        return (1 + len(above) * (yes + 1e-5) / (yes + no + 2e-5)) / rank
+
+    gains, ideal = [grades.get(docid, 0) for docid in docids], sorted(grades.values(), reverse=True)
+    precision, recall = (len(hits) / n if n else 0.0 for n in (len(docids), R))
+    return {
+        "AP": sum(precisions) / max(R, 1),
+        f"AP@{k}": sum(p for p, rank in zip(precisions, hits, strict=True) if rank <= k) / max(R, 1),
+        "nDCG": dcg(gains) / dcg(ideal) if R else 0.0,
+        f"nDCG@{k}": dcg(gains[:k]) / dcg(ideal[:k]) if R else 0.0,
+        f"P@{k}": sum(relevant[:k]) / k,
+        f"R@{k}": sum(relevant[:k]) / max(R, 1),
+        "RR": 1 / hits[0] if hits else 0.0,
+        "Rprec": sum(relevant[:R]) / max(R, 1),
+        "bpref": sum(map(preferred, hits)) / max(R, 1),
+        "infAP": sum(map(expected_precision, hits)) / max(R, 1),
+        f"Success@{k}": float(any(relevant[:k])),
+        "SetP": precision,
+        "SetR": recall,
+        "SetF": 2 * precision * recall / (precision + recall) if hits else 0.0,
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_odd_judgements(seed):
+    """trec_eval writes outside its memory for queries that have negative grades only, or none, or enormous ones."""
+    rng = np.random.default_rng(seed)
+    docids = [f"d{i}" for i in range(30)]
+    choices = ([-2], [-1], [-1, -2, -(10**12)], [], [0], [0, -2], [-2, -1, 0, 1, 2], [1, 10**9, 10**15, -(10**9)])
+    qrels = {
+        f"{q}": {d: np.int64(rng.choice(of)) for d in rng.choice(docids, 15, replace=False)} if of else {}
+        for q, of in enumerate(choices * 3)
+    }
+    lengths = rng.integers(0, 25, len(qrels))
+    rankings = [Ranking(q, "", rng.permutation(docids)[:n], np.zeros(n)) for q, n in zip(qrels, lengths, strict=True)]
+    expected = [slow_scores(r.docids, {d: int(g) for d, g in qrels[r.qid].items()}, 7) for r in rankings]
+    scores = evaluate(Run(tuple(rankings)), qrels, [*expected[0]])
+    np.testing.assert_allclose(scores.values, [[*row.values()] for row in expected], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["AP(rel=2)", "nDCG(dcg='exp-log2')@5", "Judged@5"])
+def test_odd_judgements_for_ir_measures(name):
+    pytest.importorskip("ir_measures", reason="needs ir_measures")
+    rankings = [Ranking(str(q), "", ("a", "b"), np.zeros(2)) for q in range(40)]
+    qrels = {str(q): {"a": -2, "c": -(10**9)} if q else {"a": np.int64(2)} for q in range(40)}
+    scores = evaluate(Run(tuple(rankings)), qrels, [name])
+    assert scores.values[1:].tolist() == [[0.5 if name == "Judged@5" else 0.0]] * 39
+    with pytest.raises(ParameterError, match="query 3 has a grade above 10000"):
+        evaluate(Run(tuple(rankings)), {**qrels, "3": {"a": 10**9}}, [name])
 
 
 @pytest.mark.parametrize("cutoff", [1, 2, 3, 7, 49])
