@@ -26,13 +26,7 @@ class Gain(Protocol):
 
 
 class ModularGain:
-    """Gains that do not depend on what is picked; equal gains keep the order of the candidates.
-
-    Parameters
-    ----------
-    worth : array, shape (n,)
-        The gain of each candidate.
-    """
+    """Gains that do not depend on what is picked: the `worth` of each candidate, shape (n,)."""
 
     def __init__(self, worth: FloatArray) -> None:
         self._worth = worth
@@ -58,17 +52,17 @@ def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
     gains = gain.gains()
     taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked, whose gain may not be a number
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
-    own = np.empty(len(picked))
+    gain_when_picked = np.empty(len(picked))
     for place in range(len(picked)):
         lowest, left = np.fmax(gains, taken).min(), np.fmin(gains, -taken)
         highest = left.max()
         tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
         picked[place] = best = int((left >= highest - tie).argmax())
-        own[place] = left[best]
+        gain_when_picked[place] = left[best]
         taken[best] = np.inf
         gain.add(best)
         gains = gain.gains() if place + 1 < len(picked) else gains
-    return picked, own
+    return picked, gain_when_picked
 
 
 def picked_first(picked: IntArray, n: int) -> IntArray:

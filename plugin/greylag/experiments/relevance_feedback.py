@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -30,8 +30,7 @@ from greylag.feedback import (
     RelevanceModelRanker,
     Rocchio,
     Session,
-    given_session,
-    interactive_session,
+    feedback_session,
     residual_qrels,
 )
 from greylag.index.positional import PositionalIndex
@@ -179,16 +178,21 @@ def choose(
     n_jobs: int | None,
 ) -> Chosen:
     """The sessions of one method; a fold's parameter has the highest mean over rounds of residual AP on other folds."""
-    options = {"rounds": settings.rounds, "per_round": settings.per_round, "n_jobs": n_jobs, "tag": _file_name(name)}
+    options: dict[str, Any] = {
+        "rounds": settings.rounds,
+        "per_round": settings.per_round,
+        "n_jobs": n_jobs,
+        "tag": _file_name(name),
+    }
 
-    def simulate(session: Callable[..., Session], values: Collection[float]) -> dict[float, Session]:
-        work = partial(_simulated, session=partial(session, **options))
+    def simulate(values: Collection[float], *, interactive: bool) -> dict[float, Session]:
+        work = partial(_simulated, session=partial(feedback_session, interactive=interactive, **options))
         found = parallel_map(
             work, [stages[value] for value in values], first, qrels, what=f"{name} by value", n_jobs=n_jobs, coarse=True
         )
         return dict(zip(values, found, strict=True))
 
-    sessions = simulate(given_session, stages)
+    sessions = simulate(stages, interactive=False)
     ap = {value: _ap_by_round(session, qrels) for value, session in sessions.items()}
     parameters = []
     for test in folds:
@@ -197,7 +201,7 @@ def choose(
             for value, by_round in ap.items()
         }
         parameters.append(max(on_others, key=on_others.__getitem__))
-    shown = simulate(interactive_session, dict.fromkeys(parameters))
+    shown = simulate(dict.fromkeys(parameters), interactive=True)
     by_query = {qid: value for value, test in zip(parameters, folds, strict=True) for qid in test}
     return Chosen(tuple(parameters), _assemble(sessions, by_query, first), _assemble(shown, by_query, first))
 

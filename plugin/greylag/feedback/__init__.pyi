@@ -5,7 +5,6 @@ from .relevance_model import RelevanceModelRanker as RelevanceModelRanker
 from .rocchio import Rocchio as Rocchio
 from .sessions import MakeStage as MakeStage
 from .sessions import Session as Session
-from .sessions import given_session as given_session
-from .sessions import interactive_session as interactive_session
+from .sessions import feedback_session as feedback_session
 from .sessions import residual_qrels as residual_qrels
 from .sessions import residual_run as residual_run

@@ -12,13 +12,7 @@ Feedback = Mapping[str, Mapping[str, int]]
 
 
 class Judged(NamedTuple):
-    """The judged documents of one query that are in the index, in ascending order of docids.
-
-    Parameters
-    ----------
-    relevant, others : tuple of str
-        Docids.
-    """
+    """Docids of the judged documents of one query that are in the index, in ascending order."""
 
     relevant: tuple[str, ...]
     others: tuple[str, ...]

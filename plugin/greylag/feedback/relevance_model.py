@@ -43,11 +43,6 @@ class RelevanceModelRanker(Stage):
         w.
     parameters : FeatureParameters
         `mu` of the language model, and `fb_terms`.
-
-    Raises
-    ------
-    ParameterError
-        If `query_weight` is not in [0, 1].
     """
 
     index: PositionalIndex

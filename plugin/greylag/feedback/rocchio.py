@@ -46,11 +46,6 @@ class Rocchio(Stage):
         Number of terms of the new query.
     parameters : FeatureParameters
         `k1`, `b` and `idf` of BM25.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain.
     """
 
     index: PositionalIndex

@@ -4,11 +4,11 @@ In each round a user sees documents that were not shown before and judges them; 
 the rest. Zhou et al. (2003, section 6) propose such "an iterative feedback framework" for manifold ranking. Two kinds
 of session answer two questions.
 
-- `given_session`: every method has the same judged documents, those that the first stage ranks highest. What was seen
-  is removed from the rankings and from the judgements (the residual collection), which are then the same for all
-  methods, so that their scores can be compared by paired tests.
-- `interactive_session`: every method shows its own documents. Residual collections then differ between methods, and
-  scores on them cannot be compared. The relevant documents found after the same number of judgements can.
+- By default, every method has the same judged documents, those that the first stage ranks highest. What was seen is
+  removed from the rankings and from the judgements (the residual collection), which are then the same for all methods,
+  so that their scores can be compared by paired tests.
+- In an interactive session, every method shows its own documents. Residual collections then differ between methods, and
+  scores on them cannot be compared. The number of relevant documents after the same number of judgements can.
 
 A shown document without a judgement counts as not relevant, as in evaluation.
 
@@ -83,85 +83,50 @@ def residual_qrels(qrels: Qrels, seen: Seen) -> dict[str, dict[str, int]]:
     return {qid: grades for qid, grades in rest.items() if any(grade > 0 for grade in grades.values())}
 
 
-def given_session(
+def feedback_session(
     make: MakeStage,
     first: Run,
     qrels: Qrels,
     *,
+    interactive: bool = False,
     rounds: int = 3,
     per_round: int = 10,
     n_jobs: int | None = None,
     tag: str,
 ) -> Session:
-    """A session in which the documents shown are those that the first stage ranks highest.
+    """Simulate rounds of showing documents, judging them, and reranking by all judgements so far.
 
     Parameters
     ----------
     make : callable
         From the judgements made so far to a stage, which reranks `first`.
     first : Run
-        The first stage. Its top `per_round` documents are shown in round 1, the next in round 2, and so on.
+        The first stage, whose top `per_round` documents are shown in round 1.
     qrels : mapping of qid to docid to grade
         How shown documents are judged.
+    interactive : bool, default False
+        Whether later rounds show the top of what is left of the last round's own ranking, or of `first`.
     rounds, per_round : int >= 1, default 3 and 10
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     tag : str
         The tag of the residual runs.
-
-    Raises
-    ------
-    ParameterError
-        If `rounds` or `per_round` is below 1.
     """
-    _check(rounds, per_round)
-    shown = tuple(
-        {r.qid: r.docids[number * per_round : (number + 1) * per_round] for r in first.rankings}
-        for number in range(rounds)
-    )
-    session = Session(shown, ())
-    return Session(
-        shown,
-        tuple(_after(make, first, qrels, session.seen(number), n_jobs, tag) for number in range(1, rounds + 1)),
-    )
-
-
-def interactive_session(
-    make: MakeStage,
-    first: Run,
-    qrels: Qrels,
-    *,
-    rounds: int = 3,
-    per_round: int = 10,
-    n_jobs: int | None = None,
-    tag: str,
-) -> Session:
-    """A session that shows the first stage's top documents in round 1, then the top of each round's own ranking.
-
-    Parameters and errors are those of `given_session`.
-    """
-    _check(rounds, per_round)
+    if rounds < 1 or per_round < 1:
+        raise ParameterError(f"rounds and per_round must be at least 1, not {rounds} and {per_round}")
     session = Session((), ())
     rest = first
     for _ in range(rounds):
         top = {ranking.qid: ranking.docids[:per_round] for ranking in rest.rankings}
         session = Session((*session.shown, top), session.residuals)
-        rest = _after(make, first, qrels, session.seen(len(session.shown)), n_jobs, tag)
-        session = Session(session.shown, (*session.residuals, rest))
+        seen = session.seen(len(session.shown))
+        feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
+        after = residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)
+        session = Session(session.shown, (*session.residuals, after))
+        rest = after if interactive else residual_run(first, seen)
     return session
-
-
-def _after(make: MakeStage, first: Run, qrels: Qrels, seen: Seen, n_jobs: int | None, tag: str) -> Run:
-    """The residual ranking after feedback on the documents seen."""
-    feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
-    return residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)
 
 
 def _residual(ranking: Ranking, seen: Collection[str]) -> Ranking:
     gone = set(seen)
     return ranking.select(np.array([docid not in gone for docid in ranking.docids], dtype=np.bool_))
-
-
-def _check(rounds: int, per_round: int) -> None:
-    if rounds < 1 or per_round < 1:
-        raise ParameterError(f"rounds and per_round must be at least 1, not {rounds} and {per_round}")

@@ -32,21 +32,11 @@ TIE_DECIMALS = 12
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """The occurrences of V words in N documents, and the classes of the documents.
+    """The occurrences of V words in N documents, and the classes of the documents."""
 
-    Parameters
-    ----------
-    X : csr_array of int64, shape (N, V)
-        1 where a word occurs; no explicit zeros.
-    classes : int array, shape (N,)
-        The class of each document, from 0.
-    class_sizes : int array, shape (n_classes,)
-        The number of documents in each class.
-    """
-
-    X: Any
-    classes: IntArray
-    class_sizes: IntArray
+    X: Any  # csr_array of int64, shape (N, V): 1 where a word occurs, no explicit zeros
+    classes: IntArray  # shape (N,), from 0
+    class_sizes: IntArray  # shape (n_classes,): the number of documents in each class
 
     def restrict(self, words: IntArray) -> Occurrences:
         """The same documents with only these words, in this order."""
@@ -82,22 +72,8 @@ def n_log_n(n: IntArray | np.int64) -> FloatArray:
 
 
 def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatArray:
-    """The information gain of events, from the number of documents of each class in which they hold.
-
-    Computed as H(e) - H(e|C), which equals H(C) - H(C|e), so that constant events get exactly 0.
-
-    Parameters
-    ----------
-    counts : iterable of int arrays
-        One array for each class, all of the same shape, with an element for each event.
-    class_sizes : int array, shape (n_classes,)
-        The number of documents in each class.
-
-    Returns
-    -------
-    array
-        Of the shape of the counts, in nats; between 0 and min(H(C), log 2).
-    """
+    """The information gain in nats of events, from an array for each class: in how many documents each event holds."""
+    # H(e) - H(e|C) equals H(C) - H(C|e), and gives constant events exactly 0.
     n = class_sizes.sum()
     total: IntArray = np.zeros((), dtype=np.int64)
     within: FloatArray = np.zeros(())
@@ -128,12 +104,6 @@ def information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
     array, shape (V,)
         In nats; 0 for constant columns.
 
-    Raises
-    ------
-    ParameterError
-        If X has missing, infinite or negative values, if y has a single class or continuous labels, or if their shapes
-        do not match.
-
     References
     ----------
     Lee and Lee, MMR-based feature selection for text categorization, HLT-NAACL 2004.
@@ -142,59 +112,13 @@ def information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
     return gain_of_events(occurrences.class_counts(), occurrences.class_sizes)
 
 
-def pairwise_information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
-    """The information gain of the co-occurrence of each pair of words about the class (Lee & Lee 2004).
-
-    IGpair(w_i; w_j | C) applies the formula of `information_gain` to the event that w_i and w_j both occur in a
-    document. The diagonal is IG(w_i; C). The computation needs about 60 V^2 bytes of memory.
-
-    Parameters
-    ----------
-    X, y : array-like
-        See `information_gain`.
-
-    Returns
-    -------
-    array, shape (V, V)
-        Symmetric, in nats.
-
-    Raises
-    ------
-    ParameterError
-        See `information_gain`.
-
-    References
-    ----------
-    Lee and Lee, MMR-based feature selection for text categorization, HLT-NAACL 2004.
-    """
-    occurrences = _occurrences(check_X_y, X, y)
-    return gain_of_events(occurrences.pair_class_counts(), occurrences.class_sizes)
-
-
 class OccurrenceSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of selectors, which define `_select`.
-
-    Parameters
-    ----------
-    n_features : int in [1, V]
-        Number of words to keep.
-    """
+    """Base class of selectors, which define `_select`."""
 
     n_features: int
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Select the words; returns the selector itself.
-
-        Parameters
-        ----------
-        X, y : array-like
-            See `information_gain`.
-
-        Raises
-        ------
-        ParameterError
-            If the input is invalid (see `information_gain`), or if a parameter is outside its domain.
-        """
+        """Select the words, from X and y as in `information_gain`; returns the selector itself."""
         occurrences = _occurrences(partial(validate_data, self), X, y)
         n_words = occurrences.X.shape[1]
         check_integer("n_features", self.n_features, 1, n_words, f"from 1 to {n_words}, the number of columns of X")

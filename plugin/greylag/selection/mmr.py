@@ -77,17 +77,7 @@ class MMRFeatureSelection(OccurrenceSelector):
 
 
 class MarginalInformation:
-    """The criterion of MMR as a `Gain` over words.
-
-    Parameters
-    ----------
-    words : Occurrences
-        The candidates, by decreasing information gain.
-    gain : array, shape (V,)
-        Their information gain.
-    relevance_weight : float in [0, 1]
-        lambda.
-    """
+    """The criterion of MMR as a `Gain` over words, given by decreasing information gain."""
 
     def __init__(self, words: Occurrences, gain: FloatArray, relevance_weight: float) -> None:
         self.words, self.gain, self.relevance_weight = words, gain, relevance_weight

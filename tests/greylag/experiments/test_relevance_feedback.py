@@ -11,7 +11,7 @@ import pytest
 from greylag.evaluation import evaluate
 from greylag.experiments import relevance_feedback
 from greylag.experiments.study import deviations, load
-from greylag.feedback import Feedback, given_session, residual_qrels
+from greylag.feedback import Feedback, feedback_session, residual_qrels
 from greylag.feedback.sessions import MakeStage
 from greylag.ranking import Ranking, Run
 from tests.greylag.experiments import samples
@@ -40,7 +40,7 @@ def test_each_fold_has_the_parameter_that_is_best_on_the_others() -> None:
     settings = relevance_feedback.Settings.model_construct(rounds=2, per_round=4)
     found = relevance_feedback.choose("moved", stages, first, qrels, folds, settings, 1)
     sessions = {
-        value: given_session(make, first, qrels, rounds=2, per_round=4, tag="x") for value, make in stages.items()
+        value: feedback_session(make, first, qrels, rounds=2, per_round=4, tag="x") for value, make in stages.items()
     }
 
     def training_ap(value: float, test: list[str]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
-from greylag.feedback import Feedback, given_session, interactive_session, residual_qrels, residual_run
+from greylag.feedback import Feedback, feedback_session, residual_qrels, residual_run
 from greylag.feedback.sessions import MakeStage
 from greylag.ranking import Ranking, Run
 
@@ -45,22 +46,23 @@ def collections(draw: st.DrawFn) -> tuple[Run, dict[str, dict[str, int]], int, i
     return Run(tuple(rankings), "first"), qrels, draw(st.integers(1, 4)), draw(st.integers(1, 5))
 
 
-@given(collections(), st.sampled_from([unchanged, by_likeness]), st.sampled_from([given_session, interactive_session]))
+@given(collections(), st.sampled_from([unchanged, by_likeness]), st.booleans())
 def test_rounds_show_new_documents_and_rank_the_rest(
-    collection: tuple[Run, Mapping[str, dict[str, int]], int, int], make: MakeStage, simulate: Callable[..., object]
+    collection: tuple[Run, Mapping[str, dict[str, int]], int, int], make: MakeStage, interactive: bool
 ) -> None:
     first, qrels, rounds, per_round = collection
-    session = simulate(make, first, qrels, rounds=rounds, per_round=per_round, tag="x")
-    assert len(session.shown) == len(session.residuals) == rounds  # type: ignore[attr-defined]
-    assert session == simulate(make, first, qrels, rounds=rounds, per_round=per_round, tag="x", n_jobs=3)
+    simulate = partial(feedback_session, make, first, qrels, interactive=interactive, rounds=rounds, tag="x")
+    session = simulate(per_round=per_round)
+    assert len(session.shown) == len(session.residuals) == rounds
+    assert session == simulate(per_round=per_round, n_jobs=3)
     for qid, ranking in first.items():
         for number in range(1, rounds + 1):
-            seen = session.seen(number)[qid]  # type: ignore[attr-defined]
-            rest = session.residuals[number - 1][qid].docids  # type: ignore[attr-defined]
+            seen = session.seen(number)[qid]
+            rest = session.residuals[number - 1][qid].docids
             assert len(set(seen)) == len(seen) == min(number * per_round, len(ranking))
             assert set(seen).isdisjoint(rest)
             assert set(seen) | set(rest) == set(ranking.docids)
-        assert session.shown[0][qid] == ranking.docids[:per_round]  # type: ignore[attr-defined]
+        assert session.shown[0][qid] == ranking.docids[:per_round]
 
 
 @given(collections())
@@ -69,8 +71,8 @@ def test_without_effect_both_sessions_read_down_the_first_stage(
 ) -> None:
     first, qrels, rounds, per_round = collection
     sessions = [
-        simulate(unchanged, first, qrels, rounds=rounds, per_round=per_round, tag="x")
-        for simulate in (given_session, interactive_session)
+        feedback_session(unchanged, first, qrels, interactive=own, rounds=rounds, per_round=per_round, tag="x")
+        for own in (False, True)
     ]
     assert sessions[0] == sessions[1]
     shown = sessions[0].shown_run(first, "y")
@@ -86,11 +88,12 @@ def test_a_round_uses_the_judgements_of_what_was_shown_and_no_others() -> None:
         asked.append(feedback)
         return by_likeness(feedback)
 
-    session = interactive_session(make, first, {"q": {"d1": 2, "d11": 1, "d0": -1}}, rounds=2, per_round=2, tag="x")
+    grades = {"q": {"d1": 2, "d11": 1, "d0": -1}}
+    session = feedback_session(make, first, grades, interactive=True, rounds=2, per_round=2, tag="x")
     assert asked[0] == {"q": {"d0": -1, "d1": 2}}
     assert asked[1] == {"q": {"d0": -1, "d1": 2, "d2": 0, "d3": 0}}
     assert session.shown == ({"q": ("d0", "d1")}, {"q": ("d2", "d3")})
-    given = given_session(make, first, {"q": {"d9": 1}}, rounds=1, per_round=10, tag="x")
+    given = feedback_session(make, first, {"q": {"d9": 1}}, rounds=1, per_round=10, tag="x")
     assert given.residuals[0]["q"].docids == ("d10", "d11")
 
 
@@ -106,7 +109,6 @@ def test_residual_judgements_lose_what_was_seen_and_queries_without_relevant_doc
 
 
 @pytest.mark.parametrize("wrong", [{"rounds": 0}, {"per_round": 0}])
-@pytest.mark.parametrize("simulate", [given_session, interactive_session])
-def test_domains(simulate: Callable[..., object], wrong: dict[str, int]) -> None:
+def test_domains(wrong: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match="at least 1"):
-        simulate(unchanged, Run(()), {}, tag="x", **wrong)
+        feedback_session(unchanged, Run(()), {}, tag="x", **wrong)

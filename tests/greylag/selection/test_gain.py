@@ -12,7 +12,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import mutual_info_classif
 
 from greylag.errors import ParameterError
-from greylag.selection import InformationGainSelection, information_gain, pairwise_information_gain
+from greylag.selection import InformationGainSelection, information_gain
+from greylag.selection.gain import Occurrences, gain_of_events
 from tests.greylag.selection.samples import gain_by_formula, newsgroups, random_words, words_of_equal_gain
 
 
@@ -29,18 +30,10 @@ def test_gain_is_the_papers_formula(seed, n_classes):
 def test_gain_of_pairs_is_the_papers_formula(seed, n_classes):
     X, y = random_words(seed, n_classes=n_classes)
     expected = [[gain_by_formula(one & other, y) for other in X.T] for one in X.T]
-    pairs = pairwise_information_gain(X, y)
+    words = Occurrences(sparse.csr_array(X.astype(np.int64)), y, np.bincount(y))
+    pairs = gain_of_events(words.pair_class_counts(), words.class_sizes)
     np.testing.assert_allclose(pairs, expected, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(pairs, pairs.T)
     np.testing.assert_array_equal(pairs.diagonal(), information_gain(X, y))
-
-
-def test_not_both_includes_documents_with_one_of_the_words():
-    # Both words are in every document of class 1 and one of them in each of class 0: neither word alone, but the pair,
-    # determines the class.
-    X, y = np.array([[1, 1], [1, 1], [1, 0], [0, 1]]), np.array([1, 1, 0, 0])
-    assert pairwise_information_gain(X, y)[0, 1] == pytest.approx(math.log(2), abs=1e-15)
-    assert information_gain(X, y).max() < 0.3
 
 
 def test_published_gains():
@@ -81,13 +74,11 @@ def test_gain_of_constant_and_of_determining_words():
     X = np.column_stack([np.zeros(4), np.ones(4), y == "yes", [1, 0, 1, 0]]).astype(int)
     np.testing.assert_array_equal(information_gain(X, y)[[0, 1, 3]], 0)
     assert information_gain(X, y)[2] == pytest.approx(math.log(2), abs=1e-15)
-    np.testing.assert_array_equal(pairwise_information_gain(X, y)[0], 0)
-    np.testing.assert_array_equal(pairwise_information_gain(X, y)[1], information_gain(X, y))
 
 
 def test_matrices_in_any_form_give_the_same_and_stay_as_they_are():
     X, y = random_words(0)
-    gain, pairs = information_gain(X, y), pairwise_information_gain(X, y)
+    gain = information_gain(X, y)
     dense = X.astype(float)
     csr = sparse.csr_array(dense)
     stored_zero = sparse.csr_array((np.r_[csr.data, 0.0], np.r_[csr.indices, 0], np.r_[csr.indptr[:-1], csr.nnz + 1]))
@@ -98,7 +89,6 @@ def test_matrices_in_any_form_give_the_same_and_stay_as_they_are():
         array.flags.writeable = False
     for matrix in (dense.tolist(), csr, csr.astype(bool), csr.tocsc(), csr.tocoo(), stored_zero, twice, unsorted):
         np.testing.assert_array_equal(information_gain(matrix, y), gain)
-        np.testing.assert_array_equal(pairwise_information_gain(matrix, y), pairs)
 
 
 def test_counts_are_binarised_with_a_warning():
@@ -114,7 +104,6 @@ def test_counts_are_binarised_with_a_warning():
         information_gain(X.astype(float), y)
 
 
-@pytest.mark.parametrize("function", [information_gain, pairwise_information_gain])
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -129,9 +118,9 @@ def test_counts_are_binarised_with_a_warning():
         (np.ones((0, 2)), [], "0 sample"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(function, X, y, message):
+def test_bad_input_is_refused_in_one_line(X, y, message):
     with pytest.raises(ParameterError, match=message) as error:
-        function(X, y)
+        information_gain(X, y)
     assert "\n" not in str(error.value)
 
 
