@@ -47,7 +47,7 @@ from .index import PositionalIndex as PositionalIndex
 from .interop import RankedPassage as RankedPassage
 from .interop import rerank as rerank
 from .ltr import RM3 as RM3
-from .ltr import BaselineTuning as BaselineTuning
+from .ltr import BaselineRecipe as BaselineRecipe
 from .ltr import CoordinateAscent as CoordinateAscent
 from .ltr import CrossValidation as CrossValidation
 from .ltr import EstimatorRanker as EstimatorRanker
@@ -56,6 +56,7 @@ from .ltr import GreedySelection as GreedySelection
 from .ltr import LinearModel as LinearModel
 from .ltr import MMRPreselection as MMRPreselection
 from .ltr import MRFRanker as MRFRanker
+from .ltr import MRFRecipe as MRFRecipe
 from .ltr import Objective as Objective
 from .ltr import RankingData as RankingData
 from .ltr import StackRecipe as StackRecipe
@@ -64,7 +65,7 @@ from .ltr import cross_validate as cross_validate
 from .ltr import explain as explain
 from .ltr import read_features as read_features
 from .ltr import train as train
-from .ltr import train_stack as train_stack
+from .ltr import train_on_data as train_on_data
 from .ltr import training_data as training_data
 from .ltr import write_features as write_features
 from .lucene import LuceneIndex as LuceneIndex

@@ -17,7 +17,7 @@ from scipy import stats
 from greylag.experiments import Context, load, open_index, run_study
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
-from greylag.ltr import Baseline, CountedRankings, RankingData, baselines, parameter_grid
+from greylag.ltr import Baseline, CountedRankings, baselines, parameter_grid, training_data
 from greylag.lucene import LuceneIndex
 from greylag.ranking import Query
 from greylag.trec import read_qrels, read_topics
@@ -92,7 +92,7 @@ def grid_rows(lucene: LuceneIndex) -> Iterator[Row]:
     for model in (baselines.LM, baselines.BM25, baselines.MRF_LM, baselines.MRF_BM25):
         grid = parameter_grid(Grid().model_dump(), model.tuned, base)
         extractor = FeatureExtractor(index, model.features, base)
-        single = seconds(lambda: RankingData.from_rankings(run.rankings, qrels, extractor), 3)  # noqa: B023
+        single = seconds(lambda: training_data(run.rankings, qrels, extractor), 3)  # noqa: B023
 
         def all_of_grid(model: Baseline = model, grid: list[FeatureParameters] = grid) -> None:
             counted = CountedRankings(run.rankings, qrels, index, model.features)

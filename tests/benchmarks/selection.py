@@ -15,10 +15,10 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import distinct_features
+from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.selection import MMRFeatureSelection, information_gain

@@ -14,8 +14,8 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
-from greylag.ltr.cross_validation import split_folds
-from greylag.ltr.training import training_data
+from greylag.ltr.data import split_folds
+from greylag.ltr.extraction import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex

@@ -13,7 +13,7 @@ from greylag import MMR, LinearModel, MRFRanker, PositionalIndex, evaluate
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.hints import remedy, shown
-from greylag.ltr import RankingData, training_data
+from greylag.ltr import training_data
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking, Run
 
@@ -70,7 +70,7 @@ class IrQuery(NamedTuple):
         (lambda: training_data(Frame(), {}, EXTRACTOR), "cannot train on Frame.*: read frames with"),
         (lambda: training_data(RUN, {"1": {"a": "1"}}, EXTRACTOR), "query 1 judges document str 'a' as str '1'"),
         (lambda: training_data(RUN, Frame(), EXTRACTOR), "judgements are a Frame: read frames with"),
-        (lambda: RankingData.from_rankings(RUN, {1: {}}, EXTRACTOR), "have the query int 1: .*qrels_from_pyserini"),
+        (lambda: training_data(RUN, {1: {}}, EXTRACTOR), "have the query int 1: .*qrels_from_pyserini"),
         (lambda: evaluate(RUN, {"1": ["a"]}, ["AP"]), r"what is judged for query 1 is list \['a'\]"),
     ],
 )

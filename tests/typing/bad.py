@@ -25,7 +25,7 @@ from greylag import (
     read_qrels,
     read_run,
     read_topics,
-    train,
+    train_on_data,
     training_data,
     write_run,
 )
@@ -71,8 +71,8 @@ evaluate(qrels, run, ["AP"])  # arg-type reportArgumentType
 evaluate(run, qrels, 10)  # arg-type reportArgumentType
 compare({"a": run, "b": run}, "a")  # dict-item reportArgumentType
 compare({"a": evaluate(run, qrels, ["AP"])}, "a", test="sign")  # arg-type reportArgumentType
-train(extractor, GreedySelection("AP"))  # arg-type reportArgumentType
-train(data)  # call-arg reportCallIssue
+train_on_data(extractor, GreedySelection("AP"))  # arg-type reportArgumentType
+train_on_data(data)  # call-arg reportCallIssue
 write_run("mmr.run", run)  # arg-type reportArgumentType
 read_qrels()  # call-arg reportCallIssue
 diversity.weights = ()  # misc reportAttributeAccessIssue

@@ -5,7 +5,7 @@ from pathlib import Path
 from greylag import (
     CSSVM,
     MMR,
-    BaselineTuning,
+    BaselineRecipe,
     CandidateMaker,
     CoordinateAscent,
     Coulomb,
@@ -19,6 +19,7 @@ from greylag import (
     LuceneIndex,
     ManifoldRanker,
     MRFRanker,
+    MRFRecipe,
     Objective,
     Pipeline,
     PositionalIndex,
@@ -26,6 +27,7 @@ from greylag import (
     Ranking,
     RankingData,
     Run,
+    StackRecipe,
     SVMDiv,
     baselines,
     build_index,
@@ -38,6 +40,7 @@ from greylag import (
     read_subtopic_qrels,
     read_topics,
     train,
+    train_on_data,
     training_data,
     training_examples,
     write_run,
@@ -65,9 +68,11 @@ write_run(run, "mmr.run")
 qrels = read_qrels("qrels.txt")
 extractor = FeatureExtractor(index, candidate_pool(["SD"]))
 data: RankingData = training_data(run.rankings, qrels, extractor)
-model: LinearModel = train(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
-held_out: Run = cross_validate(run, qrels, extractor, CoordinateAscent(Objective.parse("AP"), restarts=5)).run
-bm25: LinearModel = BaselineTuning(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
+model: LinearModel = train_on_data(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
+score: float = train(StackRecipe(), run, qrels, index, folds=5).scores["held out"].means[0]
+recipe = MRFRecipe(candidate_pool("sd"), CoordinateAscent(Objective.parse("AP"), restarts=5))
+held_out: Run = cross_validate(recipe, run, qrels, index).run
+bm25: LinearModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
 model.save("model.json")
 reranked: Run = MRFRanker(model, index, transfer=True).run(run)
 scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from greylag.cli.outputs import check_output
+from greylag.cli.outputs import check_output, tell
+from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, evaluate, table
+from greylag.evaluation import compare, table
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.training import Recipe, train
 from greylag.ranking import Run
-from greylag.trec import Qrels
+from greylag.trec import Qrels, write_run
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,15 @@ class HeldOut:
             check_output(self.out_run, [path for path in others if path is not None])
 
 
-def validated(first: Run, held_out: Run, qrels: Qrels, measure: str, folds: int) -> dict[str, Any]:
-    """Show the scores of the first stage and of held-out rankings, and return the latter for a model's provenance."""
-    runs = {"first stage": first, "held out": held_out}
-    scores = {name: evaluate(own, qrels, [measure]) for name, own in runs.items()}
-    typer.echo(f"\n{table(scores, compare(scores, 'first stage'))}")
-    return {"held_out": {"folds": folds, **scores["held out"].by_measure}}
+def train_recipe(
+    recipe: Recipe, rankings: Run, qrels: Qrels, index: PositionalIndex, held_out: HeldOut, step: str, jobs: int
+) -> LinearModel:
+    """Train a model, and write the held-out run and show its scores, if they are asked for."""
+    tag = next_tag(rankings.tag, step)
+    model, validated, scores = train(
+        recipe, rankings, qrels, index, folds=held_out.folds, n_jobs=jobs, tag=tag, progress=tell
+    )
+    if validated is not None and held_out.out_run is not None:
+        write_run(validated.run, held_out.out_run)
+        typer.echo(f"\n{table(scores, compare(scores, 'first stage'))}")
+    return model

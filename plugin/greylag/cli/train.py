@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from greylag.cli.first_stage import first_stage
 from greylag.cli.groups import OnlyFor, given
-from greylag.cli.held_out import HeldOut, validated
+from greylag.cli.held_out import HeldOut, train_recipe
 from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
-from greylag.cli.outputs import tell
 from greylag.cli.running import Resumable
-from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import training
 from greylag.ltr.coordinate_ascent import CoordinateAscent
-from greylag.ltr.cross_validation import cross_validate
-from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.stack import StackRecipe, train_stack
-from greylag.ranking import Run
-from greylag.runtime.progress import FEATURES, LEARNING, SEARCH, Steps
-from greylag.trec import Qrels, write_run
+from greylag.ltr.stack import StackRecipe
+from greylag.ltr.training import MRFRecipe, Recipe
+from greylag.runtime.progress import LEARNING, SEARCH, Steps
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
 
@@ -106,83 +98,28 @@ def train(
     that was trained on the other folds, and those rankings are scored against the run that they rerank.
     """
     held_out.check([out, topics, qrels, run, *index])
-    if preset is not None:
-        if preselect is not None or held_out.folds is not None:
-            raise ParameterError("--preset stack takes neither --preselect nor --folds: it cross-validates by itself")
-        train_preset(learning.make_recipe(options), index, topics, qrels, run, out, reading, running.jobs)
-        return
-    preselection = None if preselect is None else MMRPreselection.parse(preselect)
-    learner = learning.make()
-    check_features(out, options.specs)
-    with Steps(
-        search=SEARCH * (run is None),
-        features=FEATURES,
-        cross_validation=LEARNING * (held_out.folds or 1) - LEARNING,
-        training=LEARNING,
-    ) as steps:
-        steps.begin("search")
-        rankings = first_stage(run, index, topics, reading, running.jobs)
-        judgements = reading.qrels(qrels, rankings)
-        steps.begin("features")
-        extractor = FeatureExtractor(PositionalIndex.from_lucene(index), options.specs, options.parameters)
-        data = training.training_data(rankings.rankings, judgements, extractor, n_jobs=running.jobs)
-        steps.begin("cross_validation")
-        provenance = held_out_scores(
-            held_out, rankings, judgements, extractor, learner, preselection, data, running.jobs
+    if preset is None:
+        check_features(out, options.specs)
+        recipe: Recipe = MRFRecipe(
+            options.specs,
+            learning.make(),
+            parameters=options.parameters,
+            preselection=None if preselect is None else MMRPreselection.parse(preselect),
         )
+    elif preselect is not None:
+        raise ParameterError("--preset stack takes no --preselect")
+    else:
+        recipe = learning.make_recipe(options)
+        check_features(out, recipe.more)
+    with Steps(search=SEARCH * (run is None), training=LEARNING * (1 + (held_out.folds or 0))) as steps:
+        steps.begin("search")
+        rankings = first_stage(run, index, topics, reading, running.jobs, stack=preset is not None)
+        judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
         steps.begin("training")
-        if preselection is not None:
-            provenance |= {"pool": len(data.specs), "preselect": str(preselection)}
-            data = preselection.select(data)
-        model = training.train(data, learner, n_jobs=running.jobs, provenance=provenance)
+        model = train_recipe(recipe, rankings, judgements, positions, held_out, "held-out", running.jobs)
+    if preset is not None:  # so that rerank knows whether to search in the same way
+        model = replace(model, provenance={**model.provenance, "searched": run is None})
     save(model, out)
-
-
-def held_out_scores(
-    held_out: HeldOut,
-    rankings: Run,
-    judgements: Qrels,
-    extractor: FeatureExtractor,
-    learner: Learner,
-    preselection: MMRPreselection | None,
-    data: RankingData,
-    jobs: int,
-) -> dict[str, Any]:
-    """Cross-validate, if that is asked for, write the held-out rankings, and return their scores for the model."""
-    if held_out.folds is None or held_out.out_run is None:
-        return {}
-    found = cross_validate(
-        rankings,
-        judgements,
-        extractor,
-        learner,
-        preselection=preselection,
-        folds=held_out.folds,
-        n_jobs=jobs,
-        tag=next_tag(rankings.tag, "held-out"),
-        data=data,
-        progress=tell,
-    ).run
-    write_run(found, held_out.out_run)
-    return validated(rankings, found, judgements, str(Objective.parse(learner.objective)), held_out.folds)
-
-
-def train_preset(
-    recipe: StackRecipe,
-    index: Sequence[Path],
-    topics: Path,
-    qrels: Path,
-    run: Path | None,
-    out: Path,
-    reading: Reading,
-    jobs: int,
-) -> None:
-    """Train a stack, and note whether it reranks what `search_first` finds."""
-    check_features(out, recipe.more)
-    rankings = first_stage(run, index, topics, reading, jobs, stack=True)
-    judgements = reading.qrels(qrels, rankings)
-    model = train_stack(recipe, rankings.rankings, judgements, PositionalIndex.from_lucene(index), n_jobs=jobs)
-    save(replace(model, provenance={**model.provenance, "searched": run is None}), out)
 
 
 def save(model: LinearModel, out: Path) -> None:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from greylag.cli.first_stage import first_stage
-from greylag.cli.held_out import HeldOut, validated
+from greylag.cli.held_out import HeldOut, train_recipe
 from greylag.cli.options import Index, Reading, Topics
-from greylag.cli.outputs import tell
 from greylag.cli.running import Resumable
-from greylag.cli.training_topics import next_tag
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
-from greylag.ltr.baselines import Baseline
-from greylag.ltr.tuned_baselines import GRID, BaselineTuning
+from greylag.ltr.baselines import GRID, Baseline, BaselineRecipe
+from greylag.ltr.training import training_line
 from greylag.runtime.progress import LEARNING, SEARCH, Steps
-from greylag.trec import write_run
 
 MODELS: dict[str, tuple[Baseline, ...]] = {
     "bm25": (baselines.BM25,),
@@ -62,26 +58,16 @@ def tune(
     held_out.check([out, topics, qrels, run, *index])
     *before, baseline = MODELS[model]
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
-    tuning = BaselineTuning(baseline, objective=measure, grid=values, before=tuple(before))
-    folds = LEARNING * (held_out.folds or 0)
-    with Steps(search=SEARCH * (run is None), cross_validation=folds, tuning=LEARNING) as steps:
+    recipe = BaselineRecipe(baseline, objective=measure, grid=values, before=tuple(before))
+    with Steps(search=SEARCH * (run is None), tuning=LEARNING * (1 + (held_out.folds or 0))) as steps:
         steps.begin("search")
         rankings = first_stage(run, index, topics, reading, running.jobs)
         judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
-        steps.begin("cross_validation")
-        scores: dict[str, Any] = {}
-        if held_out.folds is not None and held_out.out_run is not None:
-            tag = next_tag(rankings.tag, f"tuned-{model}")
-            found = tuning.cross_validate(
-                rankings, judgements, positions, folds=held_out.folds, n_jobs=running.jobs, tag=tag, progress=tell
-            ).run
-            scores = validated(rankings, found, judgements, str(tuning.objective), held_out.folds)
-            write_run(found, held_out.out_run)
         steps.begin("tuning")
-        tuned = tuning.fit(rankings, judgements, positions, n_jobs=running.jobs)
-    replace(tuned, provenance={**tuned.provenance, **scores}).save(out)
-    typer.echo(tuning.summary(tuned))
-    for name in tuning.at_ends(tuned):
+        tuned = train_recipe(recipe, rankings, judgements, positions, held_out, f"tuned-{model}", running.jobs)
+    tuned.save(out)
+    typer.echo(training_line(tuned))
+    for name in recipe.at_ends(tuned):
         typer.echo(
             f"{name} is at an end of its values, {min(values[name])} to {max(values[name])}: try more with --grid"
         )

@@ -16,13 +16,13 @@ from greylag.experiments.collection import CollectionSettings, OpenCollection, o
 from greylag.experiments.pipeline_report import sections
 from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import means, merge_scores
-from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters, Profile
-from greylag.index.positional import PositionalIndex
-from greylag.ltr import cross_validation
-from greylag.ltr.cross_validation import CrossValidation, split_folds
+from greylag.ltr import training
+from greylag.ltr.data import split_folds
 from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.preselect import MMRPreselection
+from greylag.ltr.training import CrossValidation, MRFRecipe
 from greylag.lucene.lucene_index import SearchModel
 from greylag.ranking import Run
 from greylag.runtime.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps
@@ -56,9 +56,10 @@ class Features(config.Settings):
     profile: Profile = "indri"
     max_clique: int = 3
 
-    def extractor(self, index: PositionalIndex) -> FeatureExtractor:
-        """The extractor of these features."""
-        return FeatureExtractor(index, named_pool(self.pool), FeatureParameters(**self.model_dump(exclude={"pool"})))
+    def recipe(self, learner: GreedySelection, preselection: MMRPreselection | None = None) -> MRFRecipe:
+        """The recipe of a model of these features."""
+        parameters = FeatureParameters(**self.model_dump(exclude={"pool"}))
+        return MRFRecipe(named_pool(self.pool), learner, parameters=parameters, preselection=preselection)
 
 
 class Training(config.Settings):
@@ -209,14 +210,14 @@ def steps(order: Sequence[str], scores: Mapping[str, Mapping[str, Scores]]) -> I
 
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidation:
     """Train a model for each fold on the queries of the other folds, and rerank the first stage."""
-    training = settings.training
-    return cross_validation.cross_validate(
+    option = settings.training
+    return training.cross_validate(
+        settings.features.recipe(option.learner),
         opened.first,
         opened.qrels,
-        settings.features.extractor(opened.index),
-        training.learner,
-        folds=training.folds,
-        seed=training.seed,
+        opened.index,
+        folds=option.folds,
+        seed=option.seed,
         n_jobs=context.n_jobs,
         tag="mrf",
         provenance={"experiment": settings.name},

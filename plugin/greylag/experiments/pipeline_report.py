@@ -10,8 +10,8 @@ from greylag.experiments.collection import OpenCollection
 from greylag.experiments.queries import QueryChanges, query_changes, reasons
 from greylag.experiments.report import Section
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.ltr.cross_validation import CrossValidation
 from greylag.ltr.linear import LinearModel
+from greylag.ltr.training import CrossValidation
 
 SHOWN = 10  # documents of a ranking
 

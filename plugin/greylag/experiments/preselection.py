@@ -6,6 +6,7 @@ The cross-validation of the main study, once with the whole pool and once with e
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -17,11 +18,10 @@ from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.ltr.cross_validation import CrossValidation, cross_validate
 from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import training_data
+from greylag.ltr.training import CrossValidation, PreparedFeatures, cross_validate
 from greylag.runtime.progress import FEATURES, LEARNING, Steps
 
 WHOLE = "whole pool"
@@ -63,28 +63,28 @@ class Settings(CollectionSettings):
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Train with each preselection, and compare scores and times with those of the whole pool."""
     training, first = settings.training, opened.first
-    extractor = settings.features.extractor(opened.index)
     tried = (None, *map(MMRPreselection.parse, settings.preselect))
     trials: dict[str, CrossValidation] = {}
     with Steps(features=FEATURES, trials=LEARNING * training.folds * len(tried)) as steps:
         steps.begin("features")
-        data = training_data(first.rankings, opened.qrels, extractor, n_jobs=context.n_jobs)
+        whole = settings.features.recipe(training.learner)
+        data = whole.prepare(first, opened.qrels, opened.index, n_jobs=context.n_jobs).data
         warm_up(data)
         steps.begin("trials")
         for preselection in Steps.each(tried, "preselections"):
             name = WHOLE if preselection is None else str(preselection)
+            recipe = replace(whole, preselection=preselection)
             trials[name] = cross_validate(
+                recipe,
                 first,
                 opened.qrels,
-                extractor,
-                training.learner,
-                preselection=preselection,
+                opened.index,
                 folds=training.folds,
                 seed=training.seed,
                 n_jobs=context.n_jobs,
-                data=data,
+                prepared=PreparedFeatures(recipe, data),
             )
-            context.progress(f"{name}: {training.folds} models in {sum(seconds(trials[name]).values()):.1f} s")
+            context.progress(f"{name}: {training.folds} models in {sum(trials[name].seconds):.1f} s")
     runs = {first.tag: first, **{name: trial.run for name, trial in trials.items()}}
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)
@@ -93,7 +93,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         means_table("Means over queries", means(scores)),
         comparison_table(f"Differences from the {WHOLE}", significance),
     ]
-    times = {name: seconds(trial) for name, trial in trials.items()}
+    times = {name: sum(trial.seconds) for name, trial in trials.items()}
     return Outcome(
         scores=means(scores),
         results={"features": chosen, **to_dict(scores, significance)},
@@ -115,17 +115,11 @@ def warm_up(data: RankingData) -> None:
     GreedySelection("AP", max_features=1).fit(narrowed)
 
 
-def seconds(trial: CrossValidation) -> dict[str, float]:
-    """Seconds of preselection and of training, over all folds."""
-    return {"preselection": sum(trial.selecting), "training": sum(trial.training)}
-
-
-def time_table(times: Mapping[str, Mapping[str, float]]) -> Table:
-    """Seconds over all folds, and the speedup of each preselection over the whole pool."""
-    totals = {name: sum(steps.values()) for name, steps in times.items()}
-    rows = [(name, *steps.values(), totals[name], totals[WHOLE] / totals[name]) for name, steps in times.items()]
-    header = ("", "preselection, s", "training, s", "both, s", "speedup")
-    return Table("Seconds for the models of all folds, from computed features", header, rows, decimals=2)
+def time_table(times: Mapping[str, float]) -> Table:
+    """Seconds of preselection and training over all folds, and the speedup over the whole pool."""
+    rows = [(name, spent, times[WHOLE] / spent) for name, spent in times.items()]
+    caption = "Seconds for the models of all folds, from computed features"
+    return Table(caption, ("", "seconds", "speedup"), rows, decimals=2)
 
 
 def feature_table(chosen: Mapping[str, list[list[str]]]) -> Table:

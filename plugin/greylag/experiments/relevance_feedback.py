@@ -34,7 +34,7 @@ from greylag.feedback import (
     residual_qrels,
 )
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.data import split_folds
 from greylag.manifold import Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run

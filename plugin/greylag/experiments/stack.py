@@ -36,7 +36,7 @@ from greylag.experiments.tables import Table, means, means_table, merge_scores
 from greylag.features.spec import Pool, parse_feature, place_files
 from greylag.fusion import GivenRun, Union
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.data import split_folds
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import GRID, StackCandidates, StackRecipe
 from greylag.lucene.lucene_index import SearchModel

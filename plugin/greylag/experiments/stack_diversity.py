@@ -24,7 +24,7 @@ from greylag.evaluation import Scores, evaluate_by_subtopic
 from greylag.experiments import config
 from greylag.experiments.stack_systems import STACK, Fold
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.cross_validation import split_folds
+from greylag.ltr.data import split_folds
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels

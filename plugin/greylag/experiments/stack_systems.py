@@ -16,7 +16,7 @@ from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.stack import StackCandidates, Tuned, fit_stack
+from greylag.ltr.stack import StackCandidates, Tuned
 from greylag.ltr.training import useful_features
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import FloatArray, Ranking, Run
@@ -81,7 +81,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     recipe, tuned = candidates.recipe, candidates.tune(training)
     data, rows = candidates.data(tuned), candidates.training(tuned, training)
     groups = {name: list(map(str, part)) for name, part in recipe.features(tuned).items()}
-    fold = Fold(tuned, fit_stack(recipe, tuned, rows, {}, n_jobs=n_jobs))
+    fold = Fold(tuned, candidates.fit_tuned(tuned, rows, n_jobs=n_jobs))
     rule = GreedySelection(recipe.measure, max_features=FIVE)
     ascent = CoordinateAscent(recipe.measure, restarts=shared.restarts, seed=recipe.seed)
     columns = [data.names.index(str(feature)) for feature in fold.model.features]

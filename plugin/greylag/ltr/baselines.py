@@ -1,19 +1,45 @@
-"""Baselines: models with a fixed set of features, computed and trained by the same code as learned models.
+"""Baselines, which learned models have to beat: fixed features, with parameters tuned over a grid.
 
 Sources: Metzler & Croft, A Markov random field model for term dependencies, SIGIR 2005 (SDM and MRF-LM); Metzler 2007,
-section 5 (MRF-LM and MRF-BM25); `greylag.features.expansion` (RM3). `greylag.ltr.tune` chooses their parameters.
+section 5 (MRF-LM and MRF-BM25); `greylag.features.expansion` (RM3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
+from greylag import __version__
+from greylag.errors import ParameterError
 from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
 from greylag.ltr.coordinate_ascent import coordinate_ascent
-from greylag.ltr.data import RankingData, linear_scores
+from greylag.ltr.data import Qrels, RankingData, linear_scores
+from greylag.ltr.extraction import CountedRankings
+from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
+from greylag.ltr.training import Recipe
+from greylag.ranking import Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import Steps
+
+Grid = Mapping[str, Sequence[Any]]
+"""The values to try for each feature parameter, by its name in `FeatureParameters`."""
+GRID: Grid = {
+    "k1": (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0),
+    "b": (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0),
+    "mu": (50, 100, 250, 500, 1000, 2000, 4000),
+    "fb_docs": (5, 10, 20),
+    "fb_terms": (10, 30, 100),
+}
+_LIMITS = ("b", 0.0), ("b", 1.0), ("k1", 0.0)  # ends of the domain, beyond which there is nothing to try
+SDM_WEIGHTS = (0.85, 0.10, 0.05)
 
 
 @dataclass(frozen=True)
@@ -52,8 +78,6 @@ def _features(text: str) -> tuple[FeatureSpec, ...]:
     return tuple(FeatureSpec.parse(part) for part in text.split())
 
 
-SDM_WEIGHTS = (0.85, 0.10, 0.05)
-
 LM = Baseline("LM", _features("FI/term/LM"), (1.0,), ("mu",))
 """Query likelihood with Dirichlet smoothing."""
 BM25 = Baseline("BM25", _features("FI/term/BM25"), (1.0,), ("k1", "b"))
@@ -74,3 +98,155 @@ MRF_BM25 = Baseline(
 """The full dependence model with BM25 weighting and learned weights."""
 RM3 = Baseline("RM3", _features("FI/term/BM25 FI/expansion/BM25"), (1.0, 1.0), ("fb_docs", "fb_terms"), trained=True)
 """BM25 interpolated with BM25 of a relevance model, with learned weights."""
+
+
+def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
+    """Every combination of the grid's values of `names`, the last varying fastest, and otherwise `base`."""
+    for name in names:
+        if name not in grid:
+            raise ParameterError(f"the grid has no values for {name}: it has {', '.join(grid) or 'none'}")
+    values = product(*(grid[name] for name in names))
+    return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The parameters and weights of a tuned baseline, and the mean of the objective on the training queries."""
+
+    parameters: FeatureParameters
+    weights: tuple[float, ...]
+    training_score: float
+
+
+def tune_on_data(
+    baseline: Baseline,
+    settings: Sequence[FeatureParameters],
+    extract: Callable[[FeatureParameters], RankingData],
+    qids: Sequence[str],
+    objective: Objective,
+    *,
+    n_jobs: int | None = None,
+) -> Tuned:
+    """Tune a baseline on data that is extracted elsewhere, for instance cached across folds.
+
+    Parameters
+    ----------
+    baseline : Baseline
+    settings : sequence of FeatureParameters
+        The parameters to try; the first of the best ones is chosen.
+    extract : callable
+        Maps parameters to the data of the baseline's features, for the training queries and possibly others.
+    qids : sequence of str
+        The training queries.
+    objective : Objective
+    n_jobs : int, optional
+        Number of workers, each trying other parameters; the result does not depend on it.
+    """
+    attempt = partial(_attempt, baseline=baseline, extract=extract, qids=tuple(qids), objective=objective)
+    tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
+    return max(tried, key=lambda tuned: tuned.training_score)
+
+
+def _attempt(
+    parameters: FeatureParameters,
+    *,
+    baseline: Baseline,
+    extract: Callable[[FeatureParameters], RankingData],
+    qids: Sequence[str],
+    objective: Objective,
+) -> Tuned:
+    return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
+
+
+@dataclass(frozen=True)
+class BaselineRecipe(Recipe):
+    """A baseline with the values of a grid that are best on training queries, and weights if it learns any.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        Such as `greylag.ltr.baselines.BM25`.
+    objective : Objective or str, default "AP"
+        The measure to maximise.
+    grid : mapping of str to sequence, default `greylag.ltr.baselines.GRID`
+        The values to try for each of the parameters ``baseline.tuned``; others are ignored.
+    base : FeatureParameters, default ``FeatureParameters()``
+        The parameters that are not tuned.
+    before : tuple of Baseline, default ()
+        Baselines that are tuned before, one after the other. Each takes the parameters of the one before, so that
+        ``BaselineRecipe(baselines.RM3, before=(baselines.BM25,))`` is RM3 with the k1 and b of tuned BM25.
+
+    Examples
+    --------
+    >>> recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).save("bm25.json")  # doctest: +SKIP
+    >>> held_out = cross_validate(recipe, bm25_run, qrels, index, folds=5).run  # doctest: +SKIP
+    """
+
+    baseline: Baseline
+    _: KW_ONLY
+    objective: Objective | str = "AP"
+    grid: Grid = field(default_factory=lambda: GRID)
+    base: FeatureParameters = FeatureParameters()
+    before: tuple[Baseline, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        for step in self.steps:
+            parameter_grid(self.grid, step.tuned, self.base)  # checks the values
+
+    @property
+    def measure(self) -> Objective:
+        """The objective."""
+        return Objective.parse(self.objective)
+
+    @property
+    def steps(self) -> tuple[Baseline, ...]:
+        """The baselines to tune, one after the other."""
+        return (*self.before, self.baseline)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedBaseline:
+        """Count windows when they are first needed, once for all folds and values."""
+        counted = [CountedRankings(rankings.rankings, qrels, index, step.features) for step in self.steps]
+        return PreparedBaseline(self, counted)
+
+    def at_ends(self, model: LinearModel) -> list[str]:
+        """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
+        values = {name: self.grid[name] for step in self.steps for name in step.tuned}
+        chosen = {name: getattr(model.parameters, name) for name in values}
+        return [
+            name
+            for name, tried in values.items()
+            if len(tried) > 1 and chosen[name] in (min(tried), max(tried)) and (name, chosen[name]) not in _LIMITS
+        ]
+
+
+@dataclass(frozen=True)
+class PreparedBaseline:
+    """A `BaselineRecipe` and the rankings of each of its steps."""
+
+    recipe: BaselineRecipe
+    counted: Sequence[CountedRankings]
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
+        """The model for these training queries; of equally good values, the first."""
+        recipe, parameters = self.recipe, self.recipe.base
+        for step, rankings in Steps.each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
+            settings = parameter_grid(recipe.grid, step.tuned, parameters)
+            best = tune_on_data(step, settings, rankings.data, qids, recipe.measure, n_jobs=n_jobs)
+            parameters = best.parameters
+        last = self.counted[-1]
+        judged = {ranking.qid for ranking in last.rankings}
+        made = {
+            "greylag": __version__,
+            "baseline": recipe.baseline.name,
+            "tuned": [name for step in recipe.steps for name in step.tuned],
+            "trained": recipe.baseline.trained,
+            "training_score": best.training_score,
+            "queries": [qid for qid in qids if qid in judged],
+        }
+        return LinearModel(
+            recipe.baseline.features, best.weights, parameters, objective=str(recipe.measure), provenance=made
+        ).for_collection(last.index)

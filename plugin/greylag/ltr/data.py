@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.features.extract import FeatureExtractor, Origin
-from greylag.features.feature import Feature
-from greylag.hints import check_qrels, remedy, shown
-from greylag.ranking import FloatArray, IntArray, Ranking, Run
-from greylag.runtime.parallel import parallel_map
+from greylag.ranking import FloatArray, IntArray
+
+if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
+    from greylag.features.extract import Origin
+    from greylag.features.feature import Feature
 
 Qrels = Mapping[str, Mapping[str, int]]
 LARGEST = 1e100  # feature, whose square and products are far from overflow
@@ -41,11 +41,6 @@ class RankingData:
         The positive grades of all judged documents of each query, retrieved or not.
     origin : Origin, optional
         The feature parameters and the collection. Models can be trained only on data with an origin.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not match or a feature is outside its domain.
     """
 
     specs: tuple[Feature | str, ...]
@@ -69,38 +64,6 @@ class RankingData:
                 f"features must be finite, and at most {LARGEST:g} in magnitude"
             )
 
-    @classmethod
-    def from_rankings(
-        cls, rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
-    ) -> RankingData:
-        """Extract the features of the rankings whose query has a relevant document; other queries are left out.
-
-        So are documents outside the index, which a ranker puts last. Relevant ones count as not retrieved.
-
-        Raises
-        ------
-        ParameterError
-            If no query is left.
-        """
-        used = judged_rankings(rankings, qrels, extractor)
-        features = np.concatenate(list(parallel_map(extractor, used, what="features", n_jobs=n_jobs)))
-        return replace(cls.of_rankings(used, qrels), specs=extractor.specs, features=features, origin=extractor.origin)
-
-    @classmethod
-    def of_rankings(cls, rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
-        """The data of judged rankings, without features."""
-        docids = tuple(docid for ranking in rankings for docid in ranking.docids)
-        grades = [qrels[ranking.qid].get(docid, 0) for ranking in rankings for docid in ranking.docids]
-        return cls(
-            specs=(),
-            qids=tuple(ranking.qid for ranking in rankings),
-            offsets=np.cumsum([0, *map(len, rankings)]),
-            docids=docids,
-            features=np.empty((len(docids), 0)),
-            grades=np.array(grades, dtype=np.int64),
-            relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in rankings),
-        )
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the features, in the order of columns."""
@@ -112,13 +75,7 @@ class RankingData:
         return np.ascontiguousarray(self.features.T)
 
     def select_queries(self, qids: Sequence[str]) -> RankingData:
-        """The data of `qids`, in their order, without those that the data lacks.
-
-        Raises
-        ------
-        ParameterError
-            If no query is left.
-        """
+        """The data of `qids`, in their order, without those that the data lacks; an error if none is left."""
         known = {qid: place for place, qid in enumerate(self.qids)}
         places = [known[qid] for qid in qids if qid in known]
         if not places:
@@ -140,36 +97,6 @@ class RankingData:
         return replace(
             self, specs=tuple(self.specs[column] for column in columns), features=self.features[:, list(columns)]
         )
-
-
-def judged_rankings(rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
-    """The rankings whose query has a relevant document, without documents that are unknown to the extractor.
-
-    Raises
-    ------
-    ParameterError
-        If `rankings` or `qrels` are something else, or no query is left.
-    """
-    check_qrels(qrels)
-    used = tuple(
-        ranking.select(extractor.knows(ranking.docids))
-        for ranking in _only_rankings(rankings)
-        if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
-    )
-    if not used:
-        raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
-    return used
-
-
-def _only_rankings(given: Any) -> tuple[Ranking, ...]:
-    if isinstance(given, Run):
-        return given.rankings
-    many = isinstance(given, Iterable) and not isinstance(given, Mapping | str) and not hasattr(given, "columns")
-    items = tuple(given) if many else (given,)
-    for item in items:
-        if not isinstance(item, Ranking):
-            raise ParameterError(f"cannot train on {shown(item)}: {remedy(item) or 'pass a Run or rankings'}")
-    return items
 
 
 def positive_grades(judgements: Mapping[str, int]) -> IntArray:
@@ -226,3 +153,11 @@ def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
         else:
             dropped[column] = f"{name} ranks as {data.specs[twin]} does"
     return kept, dropped
+
+
+def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
+    """Split queries at random into `n_folds` parts whose sizes differ by at most one, each in the given order."""
+    if not 2 <= n_folds <= len(qids):
+        raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
+    fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
+    return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]

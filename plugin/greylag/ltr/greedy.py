@@ -1,23 +1,24 @@
-"""Greedy feature selection by the measure itself (Metzler 2007, Algorithm 1)."""
+"""Greedy feature selection by the measure itself (Metzler 2007, Algorithm 1), its length, and committees of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from greylag.errors import ParameterError
 from greylag.ltr.coordinate_ascent import coordinate_ascent
-from greylag.ltr.data import RankingData, linear_scores
+from greylag.ltr.data import RankingData, centred, linear_scores, split_folds, weighted_sum
 from greylag.ltr.kernels import EQUAL
-from greylag.ltr.learner import Selection
+from greylag.ltr.learner import Selection, after_each_round
 from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
-from greylag.runtime.parallel import thread_count
-from greylag.runtime.progress import reached
+from greylag.runtime.parallel import parallel_map, thread_count
+from greylag.runtime.progress import Steps, reached
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,160 @@ def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
     """`line_search` from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
     down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
     return up if up.value > down.value + EQUAL else down
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The learner that is best on held-out training queries.
+
+    Parameters
+    ----------
+    learner : GreedySelection
+        With `max_features` set to the best number of features.
+    held_out : tuple of tuples of float
+        For each learner, the mean of the measure over the held-out queries after 1, 2, ... features.
+    """
+
+    learner: GreedySelection
+    held_out: tuple[tuple[float, ...], ...]
+
+
+def choose_learner(
+    data: RankingData,
+    learners: Sequence[GreedySelection],
+    measure: Objective,
+    *,
+    folds: int,
+    seed: int,
+    n_jobs: int | None = None,
+) -> Choice:
+    """Choose a learner and its number of features by cross-validation on training data.
+
+    In each fold, features are selected on the queries of the other folds up to the learner's `max_features`, and the
+    queries of the fold are scored after each round. A selection that stops earlier keeps its last score.
+
+    Parameters
+    ----------
+    data : RankingData
+    learners : sequence of GreedySelection
+        The learners to choose from, such as the same one with the objective at different cut-offs. The first learner,
+        and then the lowest number of features, wins ties.
+    measure : Objective
+        The measure of held-out queries.
+    folds, seed : int
+        See `split_folds`.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    """
+    means = [
+        held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs)
+        for learner in Steps.each(learners, "learners")
+    ]
+    best = max(range(len(learners)), key=lambda i: max(means[i]))
+    chosen = replace(learners[best], max_features=1 + int(np.argmax(means[best])))
+    return Choice(chosen, tuple(tuple(curve.tolist()) for curve in means))
+
+
+def held_out_means(
+    data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
+) -> FloatArray:
+    """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
+    work = partial(_held_out_sums, learner=learner, measure=measure, n_jobs=n_jobs)
+    parts = split_folds(data.qids, folds, seed)
+    totals = np.zeros(learner.max_features)
+    for sums in parallel_map(work, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
+        totals += np.append(sums, np.full(learner.max_features - len(sums), sums[-1]))
+    return totals / len(data.qids)
+
+
+def _held_out_sums(
+    held_out: Sequence[str], data: RankingData, *, learner: GreedySelection, measure: Objective, n_jobs: int | None
+) -> FloatArray:
+    """The sum of the measure over held-out queries after each round, shape (rounds,)."""
+    training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+    values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
+    sums: FloatArray = values.sum(axis=1)
+    return sums
+
+
+@dataclass(frozen=True)
+class GreedyCommittee:
+    """The mean of greedy selections that each leave out one fold of the queries.
+
+    Each member is a `GreedySelection` on the queries of all folds but one. Its weights are divided by the standard
+    deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what
+    one member selects by chance has a small weight. A feature that is trusted beforehand, such as a tuned ranker's
+    score, may have as much weight as all members together.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure to maximise.
+    max_features : int >= 1, default 5
+        The maximum number of features of a member.
+    folds : int >= 2, default 5
+        The number of members, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
+    prior : str, default ""
+        The name of the feature that is trusted beforehand; none if empty.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its domain.
+
+    References
+    ----------
+    Parmanto, Munro and Doyle, Reducing variance of committee prediction with resampling techniques, Connection Science
+    8, 1996 (cross-validated committees).
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    max_features: int = 5
+    folds: int = 5
+    seed: int = 0
+    prior: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", self.member.objective)
+        if self.folds < 2:
+            raise ParameterError(f"folds is {self.folds}; it must be at least 2")
+
+    @property
+    def member(self) -> GreedySelection:
+        """The learner of a member."""
+        return GreedySelection(self.objective, max_features=self.max_features)
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Learn the members on `data`, and their mean; the result does not depend on `n_jobs`.
+
+        The features are in the order of the spread that they give the scores, largest first.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer queries than folds, no feature raises the objective of a member above 0, or the data
+            lacks the feature `prior`.
+        """
+        measure = Objective.parse(self.objective)
+        columns, weights = centred(data), np.zeros(len(data.specs))
+        for fold in Steps.each(split_folds(data.qids, self.folds, self.seed), "members"):
+            own = [qid for qid in data.qids if qid not in fold]
+            found = self.member.fit(data.select_queries(own), n_jobs=n_jobs)
+            rows = np.repeat(np.isin(data.qids, own), np.diff(data.offsets))
+            scores = weighted_sum(columns[list(found.columns)].T[rows], np.array(found.weights))
+            weights[list(found.columns)] += np.array(found.weights) / (scores.std() or 1.0)
+        if self.prior:
+            weights[self._column(data)] += self.folds / (columns[self._column(data)].std() or 1.0)
+        ordered = np.argsort(-np.abs(weights) * columns.std(axis=1), kind="stable")
+        chosen = [int(column) for column in ordered if weights[column]]
+        value = float(measure.evaluate(data, linear_scores(data, chosen, weights[chosen])).mean())
+        return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
+
+    def _column(self, data: RankingData) -> int:
+        """The column of the prior."""
+        if self.prior not in data.names:
+            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        return data.names.index(self.prior)

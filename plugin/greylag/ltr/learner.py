@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
+import numpy as np
+
 from greylag.errors import ParameterError
-from greylag.ltr.data import RankingData
+from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.objectives import Objective
+from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,13 @@ class Learner(Protocol):
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn from `data`; the result must not depend on the number of threads `n_jobs`."""
+
+
+def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
+    """The measure of each query of `data` after each round of a selection, shape (rounds, queries)."""
+    return np.stack(
+        [
+            measure.evaluate(data, linear_scores(data, selection.columns[: len(weights)], np.array(weights)))
+            for weights in selection.history
+        ]
+    )

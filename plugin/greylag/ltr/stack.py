@@ -1,12 +1,12 @@
 """The stack: RM3 tuned on training queries, and a linear model of it, of MRF features and of manifold ranking after it.
 
-Everything is chosen on the queries that are given, so that `train_stack` within each fold is nested cross-validation.
-The model is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
+Everything is chosen on the training queries, so that `greylag.cross_validate` of a `StackRecipe` is nested. The model
+is an ordinary `LinearModel`: one file, for `MRFRanker` and ``greylag rerank``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeVar, cast
@@ -20,29 +20,21 @@ from greylag.features.spec import EXPANSION, Pool, named_pool, parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
-from greylag.ltr.baselines import Baseline
-from greylag.ltr.committee import GreedyCommittee
-from greylag.ltr.counted import CountedRankings
+from greylag.ltr.baselines import Baseline, Grid, parameter_grid, tune_on_data
 from greylag.ltr.data import Qrels, RankingData
+from greylag.ltr.extraction import CountedRankings, training_data
+from greylag.ltr.greedy import GreedyCommittee
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
-from greylag.ltr.rm3 import PARTS, RM3
-from greylag.ltr.training import selected_model, useful_features
-from greylag.ltr.tuning import Grid, parameter_grid, tune_on_data
-from greylag.ranking import FloatArray, Ranking
+from greylag.ltr.rankers import RM3, RM3_PARTS
+from greylag.ltr.training import Recipe, train_on_data
+from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import rebuilt
-from greylag.runtime.progress import FEATURES, LEARNING, Steps
+from greylag.runtime.progress import Steps
 
 T = TypeVar("T")
 
-GRID: Mapping[str, Sequence[Any]] = {
-    "k1": (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0),
-    "b": (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0),
-    "mu": (50, 100, 250, 500, 1000, 2000, 4000),
-    "fb_docs": (5, 10, 20),
-    "fb_terms": (10, 30, 100),
-    "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-}
+GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
 """The values to try for BM25, RM3, and query likelihood."""
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
@@ -79,8 +71,8 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class StackRecipe:
-    """How a stack is made.
+class StackRecipe(Recipe):
+    """How a stack is made from the candidates of a union, such as that of BM25 and query likelihood.
 
     Parameters
     ----------
@@ -97,11 +89,6 @@ class StackRecipe:
         All documents are ranked.
     max_features, inner_folds, seed : int, default 5, 5 and 0
         The parameters of the `GreedyCommittee` that learns.
-
-    Raises
-    ------
-    ParameterError
-        If a number is outside its domain.
     """
 
     objective: Objective | str = "AP"
@@ -125,6 +112,15 @@ class StackRecipe:
     def measure(self) -> Objective:
         """The objective."""
         return Objective.parse(self.objective)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> StackCandidates:
+        """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        judged = [
+            ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
+        ]
+        return StackCandidates(self, judged, qrels, index, n_jobs)
 
     def learner(self, prior: str) -> GreedyCommittee:
         """The learner of the stack, for candidates with this feature as its prior."""
@@ -169,6 +165,16 @@ class StackCandidates:
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt(self)
 
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
+        """The stack for these training queries."""
+        tuned = self.tune(qids)
+        return self.fit_tuned(tuned, self.training(tuned, qids), n_jobs=n_jobs)
+
+    def fit_tuned(self, tuned: Tuned, training: RankingData, *, n_jobs: int | None = None) -> LinearModel:
+        """The model that the recipe's committee makes of `training`."""
+        learner = self.recipe.learner(f"stage:{tuned.rm3}")
+        return train_on_data(training, learner, n_jobs=n_jobs, provenance={"preset": "stack"})
+
     def tune(self, qids: Sequence[str]) -> Tuned:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
         grid, base = self.recipe.grid, FeatureParameters()
@@ -197,9 +203,8 @@ class StackCandidates:
         pool = self._counted(named_pool(self.recipe.pool)).data(tuned.parameters)
         features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
         others = tuple(feature for feature in features if feature not in pool.specs)
-        data = RankingData.from_rankings(
-            self.rankings, self.qrels, FeatureExtractor(self.index, others, tuned.parameters), n_jobs=self.n_jobs
-        )
+        extractor = FeatureExtractor(self.index, others, tuned.parameters)
+        data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)
         joined = replace(
             data, specs=(*pool.specs, *others), features=np.concatenate([pool.features, data.features], axis=1)
         )
@@ -222,7 +227,7 @@ class StackCandidates:
         first = self._once(
             ("BM25", own.k1, own.b),
             lambda: CountedRankings(
-                tuple(stage.run(self.rankings, n_jobs=self.n_jobs).rankings), self.qrels, self.index, PARTS
+                tuple(stage.run(self.rankings, n_jobs=self.n_jobs).rankings), self.qrels, self.index, RM3_PARTS
             ),
         )
         return self._once(("RM3", own), lambda: self._shares(first.data(own)))
@@ -265,49 +270,3 @@ def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
         features=data.features[rows],
         grades=data.grades[rows],
     )
-
-
-def fit_stack(
-    recipe: StackRecipe,
-    tuned: Tuned,
-    training: RankingData,
-    provenance: Mapping[str, Any],
-    *,
-    n_jobs: int | None = None,
-) -> LinearModel:
-    """The model of the recipe's committee."""
-    useful, set_aside = useful_features(training)
-    learner = recipe.learner(f"stage:{tuned.rm3}")
-    return selected_model(learner.fit(useful, n_jobs=n_jobs), useful, learner, {"set_aside": set_aside, **provenance})
-
-
-def train_stack(
-    recipe: StackRecipe, rankings: Sequence[Ranking], qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
-) -> LinearModel:
-    """Train a stack on all of the rankings' queries.
-
-    Parameters
-    ----------
-    recipe : StackRecipe
-    rankings : sequence of Ranking
-        The candidates, such as those of a `greylag.Union` of BM25 and query likelihood.
-    qrels : mapping of qid to docid to grade
-    index : PositionalIndex
-    n_jobs : int, optional
-        Number of workers; the model does not depend on it.
-
-    Raises
-    ------
-    ParameterError
-        If no query has a relevant document, or there are fewer queries with one than inner folds.
-    """
-    judged = [ranking for ranking in rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())]
-    candidates = StackCandidates(recipe, judged, qrels, index, n_jobs)
-    qids = [ranking.qid for ranking in judged]
-    with Steps(tuning=LEARNING, features=FEATURES, training=LEARNING) as steps:
-        steps.begin("tuning")
-        tuned = candidates.tune(qids)
-        steps.begin("features")
-        training = candidates.training(tuned, qids)
-        steps.begin("training")
-        return fit_stack(recipe, tuned, training, {"preset": "stack"}, n_jobs=n_jobs)

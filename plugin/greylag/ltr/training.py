@@ -1,57 +1,150 @@
-"""Training: from rankings and judgements to a linear model."""
+"""Training: recipes that make linear models from judged rankings, and their cross-validation over queries."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, cast
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
 
 from greylag import __version__
 from greylag.errors import ParameterError
+from greylag.evaluation import Scores, evaluate
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
-from greylag.ltr.data import Qrels, RankingData, distinct_features
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.data import Qrels, RankingData, distinct_features, split_folds
+from greylag.ltr.extraction import checked_rankings, training_data
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel
+from greylag.ltr.objectives import Objective
+from greylag.ltr.preselect import MMRPreselection
+from greylag.ltr.rankers import MRFRanker
+from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import FEATURES, LEARNING, RANKING, Steps
 
-_log = logging.getLogger("greylag")
-
-
-def training_data(
-    rankings: Run | Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
-) -> RankingData:
-    """Extract training data with a progress bar; see `RankingData.from_rankings`."""
-    used = rankings.rankings if isinstance(rankings, Run) else rankings
-    data = RankingData.from_rankings(used, qrels, extractor, n_jobs=n_jobs)
-    limited = sum(extractor.limits(ranking.query) for ranking in used)
-    if limited:
-        largest = extractor.parameters.max_clique
-        _log.info("cliques of FD are limited to %d terms; queries with more terms: %d", largest, limited)
-    return data
+Rankings = Run | Iterable[Ranking]
 
 
-def train(
+class Prepared(Protocol):
+    """A recipe with everything that it computes from all queries alike, such as features."""
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
+        """The model for these training queries, whatever the others are; those without judgements are left out."""
+
+
+class Recipe(ABC):
+    """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `StackRecipe`.
+
+    A subclass is a frozen dataclass with a `measure` and a method `prepare`. `train` and `cross_validate` do the rest.
+    """
+
+    @property
+    @abstractmethod
+    def measure(self) -> Objective:
+        """The measure that is maximised."""
+
+    @abstractmethod
+    def prepare(self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None) -> Prepared:
+        """Compute what does not depend on which queries are trained on, once for all folds."""
+
+    def fit(
+        self, rankings: Rankings, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> LinearModel:
+        """Make a model from all queries that have a relevant document.
+
+        Parameters
+        ----------
+        rankings : Run or iterable of Ranking
+            The first stage, which the model reranks.
+        qrels : mapping of qid to docid to grade
+        index : PositionalIndex
+        n_jobs : int, optional
+            Number of workers; the model does not depend on it.
+
+        Raises
+        ------
+        ParameterError
+            If no query has a relevant document.
+        """
+        return train(self, rankings, qrels, index, n_jobs=n_jobs).model
+
+
+@dataclass(frozen=True)
+class MRFRecipe(Recipe):
+    """A model that a learner makes of some features.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        The candidates, such as ``candidate_pool("sd")``.
+    learner : Learner
+        Such as `GreedySelection` or `CoordinateAscent`.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+    preselection : MMRPreselection, optional
+        Narrows the candidates on the training queries.
+
+    Examples
+    --------
+    >>> recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("nDCG@10"))  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).save("mrf.json")  # doctest: +SKIP
+    """
+
+    features: Sequence[Feature]
+    learner: Learner
+    _: KW_ONLY
+    parameters: FeatureParameters = FeatureParameters()
+    preselection: MMRPreselection | None = None
+
+    @property
+    def measure(self) -> Objective:
+        """The learner's objective."""
+        return Objective.parse(self.learner.objective)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedFeatures:
+        """Extract the features of all queries."""
+        extractor = FeatureExtractor(index, tuple(self.features), self.parameters)
+        return PreparedFeatures(self, training_data(rankings, qrels, extractor, n_jobs=n_jobs))
+
+
+@dataclass(frozen=True)
+class PreparedFeatures:
+    """An `MRFRecipe` and the extracted features of all queries."""
+
+    recipe: MRFRecipe
+    data: RankingData
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
+        """The model for these training queries."""
+        data, made, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
+        if preselection is not None:
+            made = {"pool": len(data.specs), "preselect": str(preselection)}
+            data = preselection.select(data)
+        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=made)
+
+
+def train_on_data(
     data: RankingData, learner: Learner, *, n_jobs: int | None = None, provenance: Mapping[str, Any] | None = None
 ) -> LinearModel:
-    """Train a linear model, leaving out trivial and duplicate features.
+    """Train a linear model on extracted features, leaving out trivial and duplicate ones.
 
     Parameters
     ----------
     data : RankingData
-        Extracted by a `FeatureExtractor`, for instance by `training_data`.
+        Extracted by `training_data`; a model cannot compute features that come from a file.
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
     n_jobs : int, optional
         Number of workers; the model does not depend on it.
     provenance : mapping, optional
         Entries to add to the model's provenance. Serialisable as JSON.
-
-    Raises
-    ------
-    ParameterError
-        If the data was not extracted by a `FeatureExtractor`, or every feature is trivial.
     """
     candidates, set_aside = useful_features(data)
     selection = learner.fit(candidates, n_jobs=n_jobs)
@@ -59,13 +152,7 @@ def train(
 
 
 def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
-    """The data without features that are trivial or duplicates by value, and the reasons for dropping them.
-
-    Raises
-    ------
-    ParameterError
-        If no feature is left.
-    """
+    """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
     kept, dropped = distinct_features(data)
     if not kept:
         raise ParameterError("every feature is constant within every training query: there is nothing to select")
@@ -75,13 +162,7 @@ def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
 def selected_model(
     selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> LinearModel:
-    """The model of a learner's selection from `data`.
-
-    Raises
-    ------
-    ParameterError
-        If the data has no origin.
-    """
+    """The model of a learner's selection from `data`."""
     if data.origin is None:
         raise ParameterError(
             "these features come from a file, so a model could not compute them: train on data from a FeatureExtractor"
@@ -104,3 +185,218 @@ def selected_model(
             **provenance,
         },
     )
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The result of a cross-validation.
+
+    Parameters
+    ----------
+    run : Run
+        Every query, in the order of the first stage, reranked by the model of its fold.
+    models : tuple of LinearModel
+        One for each fold, trained on the queries of the other folds.
+    folds : tuple of tuples of str
+        The test queries of each fold.
+    seconds : tuple of float
+        The time that training took in each fold. Ignored by comparisons.
+    """
+
+    run: Run
+    models: tuple[LinearModel, ...]
+    folds: tuple[tuple[str, ...], ...]
+    seconds: tuple[float, ...] = field(compare=False)
+
+
+class TrainingResult(NamedTuple):
+    """A model, and what cross-validation says of the recipe that made it.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Trained on all queries; with folds, its provenance has the held-out score.
+    held_out : CrossValidation or None
+        None without folds.
+    scores : mapping of str to Scores
+        The recipe's measure of the "first stage" and of the "held out" rankings; empty without folds.
+    """
+
+    model: LinearModel
+    held_out: CrossValidation | None
+    scores: Mapping[str, Scores]
+
+
+def train(
+    recipe: Recipe,
+    rankings: Rankings,
+    qrels: Qrels,
+    index: PositionalIndex,
+    *,
+    folds: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tag: str = "held-out",
+    progress: Callable[[str], None] | None = None,
+) -> TrainingResult:
+    """Make a model by a recipe and, with `folds`, score the recipe by cross-validation.
+
+    The scores on training queries say nothing about other queries, so with `folds` each query is also ranked by a model
+    of the other folds, and these rankings are scored.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    rankings : Run or iterable of Ranking
+        The first stage, which the model reranks.
+    qrels : mapping of qid to docid to grade
+        Only queries with a relevant document are trained on.
+    index : PositionalIndex
+    folds : int >= 2, optional
+        The number of folds of cross-validation; none by default.
+    seed : int, default 0
+        The seed of the split into folds.
+    n_jobs : int, optional
+        Number of workers; results do not depend on it.
+    tag : str, default "held-out"
+        The tag of the held-out run.
+    progress : callable, optional
+        Called with a message after each fold.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer queries than folds, or no query has a relevant document.
+    """
+    first = _as_run(rankings)
+    if folds is not None:
+        split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
+    with Steps(features=FEATURES, cross_validation=LEARNING * (folds or 0), training=LEARNING) as steps:
+        steps.begin("features")
+        prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+        held_out, scores, validated = None, {}, {}
+        if folds is not None:
+            steps.begin("cross_validation")
+            held_out = cross_validate(
+                recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
+                prepared=prepared,
+            )  # fmt: skip
+            runs, judged = {"first stage": first, "held out": held_out.run}, {q: dict(qrels[q]) for q in qrels}
+            scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
+            validated = {"held_out": {"folds": folds, **scores["held out"].by_measure}}
+        steps.begin("training")
+        model = prepared.fit(list(first), n_jobs=n_jobs)
+    return TrainingResult(_noted(model, validated), held_out, scores)
+
+
+def cross_validate(
+    recipe: Recipe,
+    rankings: Rankings,
+    qrels: Qrels,
+    index: PositionalIndex,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tag: str = "held-out",
+    provenance: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+    prepared: Prepared | None = None,
+) -> CrossValidation:
+    """Rerank each query by a model that the recipe makes from the other folds.
+
+    Everything that a recipe learns, tunes or selects depends on the training queries of a fold alone.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    rankings : Run or iterable of Ranking
+        The first stage. Queries without a relevant document are reranked, but not trained on.
+    qrels, index, folds, seed, n_jobs, tag, progress
+        As in `train`. All recipes have the same folds for the same queries and seed.
+    provenance : mapping, optional
+        Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
+    prepared : Prepared, optional
+        The result of ``recipe.prepare`` for these rankings, if it was computed before.
+    """
+    first = _as_run(rankings)
+    parts = split_folds(list(first), folds, seed)
+    models: list[LinearModel] = []
+    seconds: list[float] = []
+    work = partial(_train_fold, qids=tuple(first), n_jobs=n_jobs)
+    with Steps(features=FEATURES * (prepared is None), folds=LEARNING * (folds - 1), ranking=RANKING) as steps:
+        steps.begin("features")
+        if prepared is None:
+            prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+        steps.begin("folds")
+        for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
+            fold = {"fold": len(models) + 1, "folds": folds, "seed": seed}
+            models.append(_noted(model, {**(provenance or {}), **fold}))
+            seconds.append(spent)
+            if progress is not None:
+                progress(f"fold {len(models)}: {training_line(model)}")
+        steps.begin("ranking")
+        run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
+    return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(seconds))
+
+
+def training_line(model: LinearModel) -> str:
+    """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
+    made = model.provenance
+    if "baseline" in made:
+        score, chosen = (
+            made["training_score"],
+            [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]],
+        )
+    else:
+        score, chosen = model.training_scores[-1], list(map(str, model.features))
+    return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
+
+
+def _as_run(rankings: Rankings) -> Run:
+    return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))
+
+
+def _train_fold(
+    test: Collection[str], prepared: Prepared, *, qids: Sequence[str], n_jobs: int | None
+) -> tuple[LinearModel, float]:
+    """The model of all queries but those of a fold, and the seconds that it took."""
+    start = time.perf_counter()
+    model = prepared.fit([qid for qid in qids if qid not in test], n_jobs=n_jobs)
+    return model, time.perf_counter() - start
+
+
+def _noted(model: LinearModel, more: Mapping[str, Any]) -> LinearModel:
+    return replace(model, provenance={**model.provenance, **more})
+
+
+def rerank_by_fold(
+    stages: Sequence[Callable[[Ranking], Ranking]],
+    folds: Sequence[Collection[str]],
+    first: Run,
+    *,
+    n_jobs: int | None = None,
+    tag: str = "greylag",
+) -> Run:
+    """Rerank the queries of each fold by the stage of that fold.
+
+    Parameters
+    ----------
+    stages : sequence of stages
+        One for each fold, such as ``[MRFRanker(model, index) for model in models]``.
+    folds : sequence of collections of str
+        The test queries of each fold. Queries in no fold are left out.
+    first : Run
+        The first stage; its order of queries is kept.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    tag : str, default "greylag"
+        The tag of the resulting run.
+    """
+    stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
+    tested = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of))
+    return run_step(partial(_rerank, stage_of=stage_of), tested, n_jobs=n_jobs, tag=tag)
+
+
+def _rerank(ranking: Ranking, *, stage_of: Mapping[str, Callable[[Ranking], Ranking]]) -> Ranking:
+    return stage_of[ranking.qid](ranking)

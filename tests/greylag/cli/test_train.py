@@ -94,11 +94,14 @@ def test_the_preset_stack(
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
     words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--preset", "stack"]
     options = ["--max-features", 2, "--features", "score@z"]
-    code, told, err = command("train", *words, *options)
+    folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]
+    code, told, err = command("train", *words, *options, *folds)
     assert (code, err) == (0, "")
     learned = LinearModel.load(model)
     assert learned.provenance["preset"] == "stack"
-    assert told.count("\n") == len(learned.features) <= 5 * 2 + 1
+    assert learned.provenance["held_out"]["folds"] == 4
+    assert len(read_run(tmp_path / "held-out.run")) == 8
+    assert len(re.findall(r"^AP 0\.\d+  [+-]", told, re.MULTILINE)) == len(learned.features) <= 5 * 2 + 1
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
@@ -110,7 +113,7 @@ def test_the_preset_stack(
     expected = MRFRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
-        (["--preselect", "mmr:4"], "takes neither --preselect nor --folds"),
+        (["--preselect", "mmr:4"], "--preset stack takes no --preselect"),
         (["--mu", "20"], "chooses the features' parameters itself"),
         (["--retrain"], "only --max-features can be given"),
     ):

@@ -21,7 +21,9 @@ def test_a_tuned_baseline_and_its_held_out_rankings(
     words = [*ranked, "--qrels", qrels, *SMALL, "--folds", "4", "--out-run", held_out]
     code, told, err = command("tune", *words, "--out", model)
     assert (code, err) == (0, "")
-    assert len(re.findall(r"^fold \d: AP 0\.\d{4} on training queries with k1 \S+, b 0\.\d$", told, re.MULTILINE)) == 4
+    assert (
+        len(re.findall(r"^fold \d: AP 0\.\d{4} on 18 training queries with k1 \S+, b 0\.\d$", told, re.MULTILINE)) == 4
+    )
     run = read_run(held_out)
     score = evaluate(run, read_qrels(qrels), ["AP"]).by_measure["AP"]
     assert f"held out     {score:.4f}" in told
@@ -44,7 +46,7 @@ def test_a_tuned_baseline_reranks_to_its_training_score(
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out))[0] == 0
     score = evaluate(read_run(out), read_qrels(qrels), ["nDCG@10"]).by_measure["nDCG@10"]
     assert json.loads(model.read_text())["provenance"]["training_score"] == pytest.approx(score, abs=1e-12)
-    assert told.startswith(f"nDCG@10 {score:.4f} on training queries with k1 ")
+    assert told.startswith(f"nDCG@10 {score:.4f} on 24 training queries with k1 ")
 
 
 def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: list[object], tmp_path: Path) -> None:

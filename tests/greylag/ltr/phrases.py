@@ -7,9 +7,10 @@ import numpy as np
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool, parse_features
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.training import train, training_data
+from greylag.ltr.training import train_on_data
 from greylag.ranking import Ranking
 
 WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]
@@ -34,4 +35,4 @@ def trained(index: PositionalIndex, n_jobs: int = 1, retrain: bool = False) -> L
     ranked, qrels = rankings(index)
     extractor = FeatureExtractor(index, candidate_pool(("SD",)))
     learner = GreedySelection("AP", max_features=3, retrain=retrain)
-    return train(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})
+    return train_on_data(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})

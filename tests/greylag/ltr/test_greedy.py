@@ -1,4 +1,4 @@
-"""Greedy selection."""
+"""Greedy selection, the choice of its length, and committees of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.ltr.data import RankingData, linear_scores
-from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.data import RankingData, linear_scores, split_folds
+from greylag.ltr.greedy import GreedyCommittee, GreedySelection, choose_learner, held_out_means
+from greylag.ltr.learner import Selection, after_each_round
 from greylag.ltr.line_search import line_search, prepare
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
@@ -97,3 +98,130 @@ def test_no_useful_feature() -> None:
 def test_bad_options(options: dict[str, float], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         GreedySelection(AP, **options)  # type: ignore[arg-type]
+
+
+def test_values_after_each_round_are_those_of_shorter_selections() -> None:
+    data, other = random_data(3, queries=10, documents=30, features=6), random_data(4, queries=7, features=6)
+    for retrain in (False, True):
+        learner = GreedySelection(AP, max_features=4, retrain=retrain)
+        found = after_each_round(learner.fit(data), other, AP)
+        for rounds, values in enumerate(found, 1):
+            short = replace(learner, max_features=rounds).fit(data)
+            assert short == learner.fit(data).head(rounds)
+            expected = AP.evaluate(other, linear_scores(other, list(short.columns), np.array(short.weights)))
+            np.testing.assert_array_equal(values, expected)
+
+
+def explicit(data: RankingData, learner: GreedySelection, measure: Objective, folds: int, seed: int) -> list[float]:
+    """Cross-validated means by number of features."""
+    means = []
+    for features in range(1, learner.max_features + 1):
+        values = {}
+        for part in split_folds(data.qids, folds, seed):
+            selection = replace(learner, max_features=features).fit(
+                data.select_queries([qid for qid in data.qids if qid not in part])
+            )
+            own = data.select_queries(part)
+            scores = linear_scores(own, list(selection.columns), np.array(selection.weights))
+            values.update(zip(own.qids, measure.evaluate(own, scores), strict=True))
+        means.append(float(np.mean(list(values.values()))))
+    return means
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])  # with the second, selection stops before max_features
+def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
+    data = random_data(21, queries=15, documents=25, features=5)
+    measure = Objective("nDCG", 10)
+    learners = [GreedySelection(Objective("nDCG", k), max_features=4, epsilon=epsilon) for k in (3, 10, 20)]
+    expected = [explicit(data, learner, measure, 3, 7) for learner in learners]
+    choice = choose_learner(data, learners, measure, folds=3, seed=7)
+    np.testing.assert_allclose(choice.held_out, expected, rtol=1e-12)
+    flat = [value for own in expected for value in own]
+    best, features = divmod(int(np.argmax(flat)), 4)
+    assert choice.learner == replace(learners[best], max_features=features + 1)
+    alone = held_out_means(data, learners[1], measure, folds=3, seed=7, n_jobs=2)
+    np.testing.assert_array_equal(alone, choice.held_out[1])
+
+
+def within(data: RankingData, scores: np.ndarray) -> list[np.ndarray]:
+    """The scores of each query less their mean."""
+    parts = np.split(scores, data.offsets[1:-1])
+    return [part - part.mean() for part in parts]
+
+
+@pytest.mark.parametrize("measure", ["AP", "nDCG@10"])
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_are_the_sum_of_the_members_standard_scores(seed: int, measure: str) -> None:
+    data = random_data(seed, queries=9, documents=25, features=6)
+    found = GreedyCommittee(measure, max_features=3, folds=4, seed=seed).fit(data)
+    expected = [np.zeros(end - first) for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
+    for fold in split_folds(data.qids, 4, seed):
+        own = data.select_queries([qid for qid in data.qids if qid not in fold])
+        member = GreedySelection(measure, max_features=3).fit(own)
+        trained = own.features[:, list(member.columns)] @ np.array(member.weights)
+        deviation = np.concatenate(within(own, trained)).std()
+        ranked = within(data, data.features[:, list(member.columns)] @ np.array(member.weights) / deviation)
+        expected = [total + part for total, part in zip(expected, ranked, strict=True)]
+    scores = linear_scores(data, found.columns, np.array(found.weights))
+    for part, total in zip(within(data, scores), expected, strict=True):
+        np.testing.assert_allclose(part, total, atol=1e-9)
+    assert found.training_scores == (pytest.approx(Objective.parse(measure).evaluate(data, scores).mean()),)
+
+
+def test_a_prior_counts_as_much_as_all_members() -> None:
+    data = random_data(7, queries=9, documents=25, features=6)
+    free, trusting = (GreedyCommittee("AP", max_features=2, folds=4, prior=prior).fit(data) for prior in ("", "f3"))
+    plain, told = (dict(zip(found.columns, found.weights, strict=True)) for found in (free, trusting))
+    deviation = np.concatenate(within(data, data.features[:, 3])).std()
+    assert told.keys() == plain.keys() | {3}
+    for column, weight in told.items():
+        assert weight == pytest.approx(plain.get(column, 0.0) + (4 / deviation if column == 3 else 0.0))
+    with pytest.raises(ParameterError, match="the data has no feature f9"):
+        GreedyCommittee("AP", prior="f9").fit(data)
+
+
+def test_features_are_in_the_order_of_their_effect() -> None:
+    data = random_data(2, queries=12, documents=30, features=8)
+    found = GreedyCommittee("AP", max_features=4, folds=3).fit(data)
+    effects = [
+        abs(weight) * np.concatenate(within(data, data.features[:, column])).std()
+        for column, weight in zip(found.columns, found.weights, strict=True)
+    ]
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_a_member_that_ranks_by_a_constant_has_no_part() -> None:
+    """Its training queries say nothing, so that its weights have no scale."""
+    data = random_data(2, queries=2, documents=12, features=1)
+    features = data.features.copy()
+    features[: data.offsets[1]] = 1.0  # the member trained on this query alone has one value
+    flat = RankingData(data.specs, data.qids, data.offsets, data.docids, features, data.grades, data.relevant_grades)
+    found = GreedyCommittee("AP", folds=2).fit(flat)
+    assert np.isfinite(found.weights).all()
+
+
+def test_bad_committees() -> None:
+    with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
+        GreedyCommittee("AP", folds=1)
+    with pytest.raises(ParameterError, match="max_features is 0; it must be at least 1"):
+        GreedyCommittee("AP", max_features=0)
+    with pytest.raises(ParameterError, match="3 queries cannot be split into 5 folds"):
+        GreedyCommittee("AP").fit(random_data(1, queries=3))
+
+
+ROUNDS = Selection((4, 1, 2), ((1.0,), (0.9, 0.1), (0.8, 0.1, 0.1)), (0.3, 0.4, 0.5))
+AT_ONCE = Selection((0, 1, 2), ((0.2, 0.3, 0.5),), (0.6,))
+
+
+def test_head_is_the_selection_after_fewer_rounds() -> None:
+    assert ROUNDS.head(2) == Selection((4, 1), ((1.0,), (0.9, 0.1)), (0.3, 0.4))
+    assert ROUNDS.head(9) == ROUNDS
+    assert AT_ONCE.head(1) == AT_ONCE.head(2) == AT_ONCE
+    assert len(AT_ONCE.head(2).weights) == len(AT_ONCE.head(2).columns)
+    with pytest.raises(ParameterError, match="rounds is 0"):
+        ROUNDS.head(0)
+
+
+def test_scores_by_feature() -> None:
+    assert ROUNDS.entry_scores == (0.3, 0.4, 0.5)
+    assert AT_ONCE.entry_scores == (0.6, 0.6, 0.6)

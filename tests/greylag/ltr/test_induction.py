@@ -12,13 +12,13 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import RankingData
 from greylag.ltr.explanation import explain
+from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.induction import add_products
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
-from greylag.ltr.training import train
+from greylag.ltr.training import train_on_data
 from greylag.ranking import Ranking
 
 WORDS = "cat dog pig cow hen".split()
@@ -35,7 +35,7 @@ def ranking(qid: str) -> Ranking:
 
 RANKINGS = [ranking(str(number)) for number in range(8)]
 QRELS = {r.qid: dict.fromkeys(r.docids[:: 3 + int(r.qid) % 3], 1) for r in RANKINGS}
-DATA = RankingData.from_rankings(RANKINGS, QRELS, FeatureExtractor(INDEX, SPECS))
+DATA = training_data(RANKINGS, QRELS, FeatureExtractor(INDEX, SPECS))
 
 
 def test_columns_are_those_that_the_extractor_computes() -> None:
@@ -46,7 +46,7 @@ def test_columns_are_those_that_the_extractor_computes() -> None:
         "product:(FI/term/BM25@minmax*SD/unordered/LM-U-4@minmax)",
         "product:(SD/ordered/BM25-O-2@minmax*SD/unordered/LM-U-4@minmax)",
     )
-    again = RankingData.from_rankings(RANKINGS, QRELS, FeatureExtractor(INDEX, found.specs))  # type: ignore[arg-type]
+    again = training_data(RANKINGS, QRELS, FeatureExtractor(INDEX, found.specs))  # type: ignore[arg-type]
     assert found.features.tolist() == again.features.tolist()
     assert found.features[:, : len(SPECS)].tolist() == DATA.features.tolist()
 
@@ -73,7 +73,7 @@ def test_finds_a_conjunction() -> None:
 def test_models_of_products_rank_and_explain(tmp_path: Path) -> None:
     data = add_products(DATA, (0, 1, 2, 3))
     chosen = data.select_features([0, *range(len(SPECS), len(data.specs))])
-    train(chosen, GreedySelection("AP", max_features=3)).save(tmp_path / "model.json")
+    train_on_data(chosen, GreedySelection("AP", max_features=3)).save(tmp_path / "model.json")
     model = LinearModel.load(tmp_path / "model.json")
     assert any(str(feature).startswith("product:") for feature in model.features)
     columns = [data.specs.index(feature) for feature in model.features]

@@ -16,7 +16,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import letor
-from greylag.ltr.data import RankingData
+from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.letor import read_features, write_features
 from greylag.ranking import Ranking
@@ -36,7 +36,7 @@ def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool
     names = [str(spec) for spec in extract.specs]
     write_features(tmp_path / name, names, ((ranking, extract(ranking)) for ranking in rankings), qrels)
     data = read_features(tmp_path / name, qrels if with_qrels else None)
-    expected = RankingData.from_rankings(rankings, qrels, extract)
+    expected = training_data(rankings, qrels, extract)
     assert (data.names, data.qids, data.docids) == (expected.names, expected.qids, expected.docids)
     for found, own in zip(
         (data.features, data.grades, data.offsets), (expected.features, expected.grades, expected.offsets), strict=True

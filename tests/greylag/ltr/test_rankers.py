@@ -7,15 +7,17 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-from greylag.errors import ModelError
+from greylag.errors import ModelError, ParameterError
+from greylag.features import relevance_model
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import RankingData
+from greylag.ltr.extraction import training_data
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.rankers import EstimatorRanker, MRFRanker
+from greylag.ltr.rankers import RM3, EstimatorRanker, MRFRanker
 from greylag.ranking import FloatArray, Query, Ranking
+from tests.greylag.diversity import samples
 from tests.greylag.ltr.phrases import collection, rankings, trained
 
 RNG = np.random.default_rng(4)
@@ -31,7 +33,7 @@ QRELS = {f"q{i}": {f"d{d}": int(RNG.integers(3)) for d in range(40)} for i in ra
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), DecisionTreeRegressor(max_depth=4, random_state=0)])
 def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
-    data = RankingData.from_rankings(RANKINGS, QRELS, EXTRACTOR)
+    data = training_data(RANKINGS, QRELS, EXTRACTOR)
     stage = EstimatorRanker(estimator.fit(data.features, data.grades), EXTRACTOR)
     for ranking in RANKINGS:
         predicted = dict(zip(ranking.docids, estimator.predict(EXTRACTOR(ranking)), strict=True))
@@ -41,7 +43,7 @@ def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
 
 
 def test_a_linear_estimator_is_a_linear_model() -> None:
-    data = RankingData.from_rankings(RANKINGS, QRELS, EXTRACTOR)
+    data = training_data(RANKINGS, QRELS, EXTRACTOR)
     estimator = LinearRegression(fit_intercept=False).fit(data.features, data.grades)
     model = LinearModel(EXTRACTOR.specs, tuple(estimator.coef_.tolist()))
     for ranking in RANKINGS:
@@ -93,3 +95,39 @@ def test_a_model_of_another_collection_needs_transfer() -> None:
     with pytest.raises(ModelError, match="trained on another collection"):
         MRFRanker(model, other)
     assert len(MRFRanker(model, other, transfer=True)(rankings(other)[0][0])) == 40
+
+
+SAMPLE = samples.index(1, 15)
+RANKED = samples.ranking(2, 15)
+
+
+def test_scores_are_those_of_the_expanded_query() -> None:
+    parameters = FeatureParameters(k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
+    stage = RM3(SAMPLE, original_weight=0.3, k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
+    terms, probabilities = relevance_model(SAMPLE, RANKED, parameters)
+    model = dict.fromkeys(SAMPLE.query_terms(RANKED.query).tolist(), 0.0)
+    for term in SAMPLE.query_terms(RANKED.query).tolist():
+        model[term] += 0.3 / len(SAMPLE.query_terms(RANKED.query))
+    for term, probability in zip(terms.tolist(), probabilities.tolist(), strict=True):
+        model[term] = model.get(term, 0.0) + 0.7 * probability
+    scores = np.zeros(len(RANKED))
+    for term, weight in model.items():
+        if term >= 0:
+            one = Ranking("q", SAMPLE.term(term), RANKED.docids, RANKED.scores)
+            scores += weight * FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"), parameters)(one)[:, 0]
+    ranked = stage(RANKED)
+    found = dict(zip(ranked.docids, ranked.scores.tolist(), strict=True))
+    assert [found[docid] for docid in RANKED.docids] == pytest.approx(scores.tolist())
+
+
+def test_the_query_alone_is_bm25() -> None:
+    bm25 = FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"))(RANKED)[:, 0]
+    assert RM3(SAMPLE, original_weight=1.0)(RANKED).docids == RANKED.rescore(bm25).docids
+    assert RM3(SAMPLE, original_weight=0.0)(RANKED).docids != RANKED.rescore(bm25).docids
+
+
+def test_bad_options() -> None:
+    with pytest.raises(ParameterError, match=r"original_weight must be in \[0, 1\], not 2"):
+        RM3(SAMPLE, original_weight=2)
+    with pytest.raises(ParameterError, match="fb_docs"):
+        RM3(SAMPLE, fb_docs=0)

@@ -10,8 +10,8 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import RM3, LinearModel, MRFRanker, Objective, RankingData, baselines
-from greylag.ltr.stack import StackCandidates, StackRecipe, Tuned, top_rows, train_stack
+from greylag.ltr import RM3, LinearModel, MRFRanker, Objective, RankingData, baselines, training_data
+from greylag.ltr.stack import StackCandidates, StackRecipe, Tuned, top_rows
 from greylag.ranking import Ranking, Run
 
 RNG = np.random.default_rng(3)
@@ -86,15 +86,15 @@ def test_the_features_are_those_of_an_extractor() -> None:
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
     extractor = FeatureExtractor(INDEX, data.specs, tuned.parameters)  # type: ignore[arg-type]
-    expected = RankingData.from_rankings(RANKINGS[:8], QRELS, extractor)
+    expected = training_data(RANKINGS[:8], QRELS, extractor)
     np.testing.assert_array_equal(data.features, expected.features)
     assert (data.specs, data.docids, data.origin) == (expected.specs, expected.docids, expected.origin)
 
 
 def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
-    model = train_stack(RECIPE, RANKINGS, QRELS, INDEX)
+    model = RECIPE.fit(RANKINGS, QRELS, INDEX)
     assert 1 <= len(model.features) <= 2 * 3
-    assert model == train_stack(RECIPE, RANKINGS, QRELS, INDEX, n_jobs=2)
+    assert model == RECIPE.fit(RANKINGS, QRELS, INDEX, n_jobs=2)
     model.save(tmp_path / "stack.json")
     ranked = MRFRanker(LinearModel.load(tmp_path / "stack.json"), INDEX).run(RANKINGS)
     data = CANDIDATES.data(CANDIDATES.tune(QIDS))
