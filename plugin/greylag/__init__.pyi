@@ -26,11 +26,11 @@ from .features import FeatureParameters as FeatureParameters
 from .features import FeatureSpec as FeatureSpec
 from .features import Normalised as Normalised
 from .features import Prior as Prior
+from .features import PythonFeature as PythonFeature
 from .features import ReciprocalRank as ReciprocalRank
 from .features import RunScore as RunScore
 from .features import Score as Score
 from .features import StageScore as StageScore
-from .features import Supplied as Supplied
 from .features import VectorCosine as VectorCosine
 from .features import candidate_pool as candidate_pool
 from .features import parse_features as parse_features

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any, Generic, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -70,7 +70,15 @@ class Source(Composable[Query]):
 
 
 class Stage(Composable[Ranking]):
-    """A step that reranks: from a `Ranking` to a `Ranking`."""
+    """A step that reranks: from a `Ranking` to a `Ranking`.
+
+    Attributes
+    ----------
+    readers : mapping of str to callable
+        The parameters that are files where the stage is spelt, as in ``mrf(model=FILE)``, and how they are read.
+    """
+
+    readers: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True)

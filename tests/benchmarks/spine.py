@@ -11,7 +11,8 @@ import numpy as np
 
 from greylag.diversity import MMR
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import candidate_pool, parse_features
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
 from greylag.ltr.data import split_folds

@@ -15,7 +15,7 @@ import pytest
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import FormatError, GreylagError, ModelError
-from greylag.features.prior import Prior
+from greylag.features.evidence import Prior
 from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex, QueryForm
 from greylag.ltr.letor import read_features

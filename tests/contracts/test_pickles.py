@@ -29,7 +29,7 @@ from greylag.diversity import (
     XQuAD,
 )
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.fusion import GivenRun, Union
 from greylag.index import PositionalIndex, RM3Search

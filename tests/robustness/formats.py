@@ -24,7 +24,7 @@ import yaml
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.experiments.config import read_yaml
-from greylag.features.prior import Prior
+from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel

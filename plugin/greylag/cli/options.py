@@ -11,8 +11,9 @@ import typer
 
 from greylag.cli.outputs import check_output
 from greylag.errors import FormatError
-from greylag.features.feature import Feature
-from greylag.features.spec import Pool, feature_files, named_pool, parse_features, unique_features
+from greylag.features.feature import Feature, unique_features
+from greylag.features.spec import Pool, named_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ranking import Run
 from greylag.trec import Qrels, RunFile, open_run, read_qrels, read_run, read_topics
@@ -97,7 +98,7 @@ class Reading:
 
 def check_features(out: Path, features: Iterable[Feature]) -> None:
     """`check_output` for the files that features are read from."""
-    check_output(out, feature_files(features))
+    check_output(out, [file for feature in features for file in feature.files()])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from greylag.cli.held_out import HeldOut, train_recipe
 from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
 from greylag.cli.running import Resumable
 from greylag.errors import ParameterError
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.coordinate_ascent import CoordinateAscent

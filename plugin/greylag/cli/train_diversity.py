@@ -16,7 +16,7 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.structured.assignment import Assignment
 from greylag.structured.coulomb import Coulomb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.trec import read_aspects
 
 Aspects = Mapping[str, Sequence[str]]
 """The texts of a query's aspects, by qid."""
@@ -28,6 +30,8 @@ class AspectStage(GreedyStage):
     aspects : mapping of qid to sequence of str
         The texts of the aspects, as `greylag.trec.read_aspects` reads them.
     """
+
+    readers: ClassVar = {"aspects": read_aspects}
 
     index: PositionalIndex
     aspects: Aspects

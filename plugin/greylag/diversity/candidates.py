@@ -10,9 +10,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
+from greylag.features.evidence import ReciprocalRank
 from greylag.features.extract import FeatureExtractor
-from greylag.features.ranked import ReciprocalRank
-from greylag.features.spec import parse_feature
+from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range

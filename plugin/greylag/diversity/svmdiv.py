@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,11 +19,14 @@ from greylag.index.positional import PositionalIndex
 from greylag.missing_documents import rerank_known
 from greylag.ranking import BoolArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
+from greylag.trec import read_titles
 
 
 @dataclass(frozen=True)
 class _LearnedStage(DiversityStage):
     """A stage with a trained model, and the maker of the model's input."""
+
+    readers: ClassVar = {"model": DiversityModel.load, "titles": read_titles}
 
     model: DiversityModel
     index: PositionalIndex

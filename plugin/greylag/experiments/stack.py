@@ -33,7 +33,8 @@ from greylag.experiments.stack_tables import (
 )
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, means, means_table, merge_scores
-from greylag.features.spec import Pool, parse_feature, place_files
+from greylag.features.spec import Pool
+from greylag.features.spelling import parse_feature
 from greylag.fusion import GivenRun, Union
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import split_folds
@@ -124,7 +125,7 @@ class Settings(CollectionSettings):
     def recipe(self) -> StackRecipe:
         """The recipe of the stack."""
         own = self.training
-        placed = [place_files(parse_feature(text), lambda file: str(self.path(file))) for text in own.features]
+        placed = [parse_feature(text).place_files(lambda file: str(self.path(file))) for text in own.features]
         return StackRecipe(
             own.objective, pool=own.pool, more=tuple(placed), depth=own.depth,
             grid=dict([*GRID.items(), *own.grid.items()]), max_features=own.max_features,

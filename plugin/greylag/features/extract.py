@@ -18,10 +18,10 @@ from greylag import missing_documents
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.counts import FeatureCounts, GroupCounts
 from greylag.features.derived import derive, plain_features
-from greylag.features.feature import Evidence, Feature, Values
+from greylag.features.evidence import Prior
+from greylag.features.feature import Evidence, Feature, Values, unique_features
 from greylag.features.gains import add_gains, set_absent
-from greylag.features.prior import Prior
-from greylag.features.spec import FeatureSpec, Window, unique_features
+from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import term_occurrences

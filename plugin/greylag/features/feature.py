@@ -1,17 +1,18 @@
-"""What all features share, the operator ``**`` that puts them side by side, and features given by Python code."""
+"""What all features share, the operator ``**`` that puts them side by side, and features computed by Python code."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.ranking import FloatArray, Ranking
 
 if TYPE_CHECKING:
@@ -29,21 +30,48 @@ class Function(Protocol):
 
 
 class Feature:
-    """A feature of a ranked document. ``str`` of it is its one spelling, which `parse_feature` reads.
+    """A feature of a ranked document: a frozen dataclass. ``str`` gives its only spelling, which `parse_feature` reads.
 
     ``a ** b`` puts features side by side. The other operand may be a stage or a function, too, which becomes a
-    `Supplied` feature of its own name.
+    `PythonFeature` of its own name.
 
     Attributes
     ----------
+    form : str
+        The spelling, with the names of its parts in braces.
+    file_fields : tuple of str
+        The fields that are names of files.
     uses_ranking : bool
         Whether its values depend on the ranking as well as on query and document.
     needs_index : bool
         Whether only documents of the index have values.
     """
 
+    form: ClassVar[str]
+    file_fields: ClassVar[tuple[str, ...]] = ()
     uses_ranking: ClassVar[bool] = True
     needs_index: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return self.form.format_map(vars(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a text of the class's form; the inverse of ``str``."""
+        match = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(cls.form)), text)
+        if match is None:
+            form = re.sub(r"{(\w+)}", lambda part: part[1].upper(), cls.form)
+            raise ParameterError(f"feature {text!r:.200} is not of the form {form}")
+        return cls(**match.groupdict())
+
+    def files(self) -> list[str]:
+        """The names of the files that it is read from."""
+        return [getattr(self, name) for name in self.file_fields]
+
+    def place_files(self, place: Callable[[str], str]) -> Self:
+        """The feature with ``place(file)`` in place of each of its files."""
+        places = {name: place(getattr(self, name)) for name in self.file_fields}
+        return replace(self, **places) if places else self  # type: ignore[type-var]
 
     def __pow__(self, other: Any) -> FeatureUnion:
         return _union(self, other)
@@ -86,7 +114,7 @@ class Evidence(Feature, ABC):
 
 
 @dataclass(frozen=True)
-class Supplied(Evidence):
+class PythonFeature(Evidence):
     """A feature that a Python function or a stage computes, spelt ``python:NAME``.
 
     A model file has only the name. Before the model is used, `LinearModel.supply` gives it the function again:
@@ -100,17 +128,13 @@ class Supplied(Evidence):
         From a `Ranking` to a value for each of its documents (NaN for none), or a stage, whose scores are the values.
         Not part of comparisons.
 
-    Raises
-    ------
-    ParameterError
-        If the name has other characters, as that of a lambda has.
-
     Examples
     --------
-    >>> str(Supplied("words", lambda ranking: [len(docid) for docid in ranking.docids]))
+    >>> str(PythonFeature("words", lambda ranking: [len(docid) for docid in ranking.docids]))
     'python:words'
     """
 
+    form: ClassVar[str] = "python:{name}"
     needs_index: ClassVar[bool] = False
 
     name: str
@@ -119,41 +143,28 @@ class Supplied(Evidence):
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.-]+", self.name, re.ASCII):
             raise ParameterError(
-                f"{self.name!r} cannot name a feature: use letters, digits, _, - and ., as in Supplied('bert', score)"
+                f"{self.name!r} cannot name a feature: use letters, digits, _, - and ., as in "
+                "PythonFeature('bert', score)"
             )
 
-    def __str__(self) -> str:
-        return f"python:{self.name}"
-
-    @classmethod
-    def parse(cls, text: str) -> Supplied:
-        """Parse ``python:NAME``; the inverse of ``str``, without the function."""
-        return cls(text.removeprefix("python:"))
-
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The function, whose results are checked.
-
-        Raises
-        ------
-        ParameterError
-            If the function is not given; when called, if it does not give a finite number or NaN for each document.
-        """
+        """The function, with a check of its results."""
         if self.function is None:
             raise ParameterError(
                 f"feature {self} is computed by a Python function, which is not given: use "
-                f"model.supply({{{self.name!r}: function}}), or Supplied({self.name!r}, function)"
+                f"model.supply({{{self.name!r}: function}}), or PythonFeature({self.name!r}, function)"
             )
         function = self.function
 
         def values(ranking: Ranking) -> FloatArray:
             result = function(ranking)
-            found = scores_of(result, ranking.docids) if isinstance(result, Ranking) else self._numbers(result)
-            if found.shape != (len(ranking),) or np.isinf(found).any():
+            numbers = scores_of(result, ranking.docids) if isinstance(result, Ranking) else self._numbers(result)
+            if numbers.shape != (len(ranking),) or np.isinf(numbers).any():
                 raise ParameterError(
-                    f"feature {self} gave an array of shape {found.shape} for query {ranking.qid}: it must give a "
+                    f"feature {self} gave an array of shape {numbers.shape} for query {ranking.qid}: it must give a "
                     f"finite number, or NaN, for each of the {len(ranking)} documents"
                 )
-            return found
+            return numbers
 
         return values
 
@@ -163,6 +174,20 @@ class Supplied(Evidence):
         except (TypeError, ValueError):
             kind = type(result).__name__
             raise ParameterError(f"feature {self} gave a {kind}: it must give numbers or a Ranking") from None
+
+
+def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
+    """Return `features` as a tuple; `ParameterError` if it is empty or has a duplicate or anything else."""
+    if not features:
+        raise ParameterError("no features are given")
+    for feature in features:
+        if not isinstance(feature, Feature):
+            how = "read texts with parse_features('FI/term/LM,SD/ordered/LM-O-4')"
+            raise ParameterError(f"{shown(feature)} is not a feature: {how}")
+    if len(set(features)) < len(features):
+        twice = next(feature for feature in features if list(features).count(feature) > 1)
+        raise ParameterError(f"feature {twice} is given twice")
+    return tuple(features)
 
 
 def scores_of(ranking: Ranking, docids: tuple[str, ...]) -> FloatArray:
@@ -191,5 +216,5 @@ def _features(operand: Any) -> tuple[Feature, ...] | None:
     if isinstance(operand, Feature):
         return (operand,)
     if callable(operand):
-        return (Supplied(getattr(operand, "__name__", type(operand).__name__), operand),)
+        return (PythonFeature(getattr(operand, "__name__", type(operand).__name__), operand),)
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, GreylagError
-from greylag.features.spec import feature_files, parse_features
+from greylag.features.spelling import parse_features
 from greylag.runtime.files import read_blocks, read_bytes
 from greylag.runtime.json_files import parse_json
 
@@ -43,7 +43,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _files_of_features(text: str) -> list[str]:
     """The files that features are read from, such as that of ``run:FILE``; none if the text is not of features."""
     try:
-        return feature_files(parse_features(text))
+        return [file for feature in parse_features(text) for file in feature.files()]
     except GreylagError:
         return []
 

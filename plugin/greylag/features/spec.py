@@ -1,23 +1,16 @@
-"""Feature specifications: the 3-tuples of Metzler (2007), their spelling, and the candidate pool."""
+"""The features of Metzler (2007), 3-tuples of dependence model, clique set and weighting, and the candidate pool."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import product
-from typing import Literal, NamedTuple, cast, get_args
+from typing import ClassVar, Literal, NamedTuple, cast, get_args
 
 from greylag.errors import ParameterError
-from greylag.features.derived import PREFIX, Product, plain_features, rebuild, split_factors
-from greylag.features.feature import Feature, Supplied
-from greylag.features.normalisation import Normalisation, Normalised, split_method
-from greylag.features.prior import Prior
-from greylag.features.ranked import ReciprocalRank, RunScore, Score
-from greylag.features.similarity import VectorCosine
-from greylag.features.stages import StageScore, StageStep
+from greylag.features.feature import Feature
 from greylag.features.weighting import WEIGHTINGS
-from greylag.hints import shown
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
@@ -85,11 +78,6 @@ class FeatureSpec(Feature):
         "LM" or "BM25". Clique sets of several terms need a window after it: "-O-M" for ``#M``, or "-U-N" for
         ``#uw``, where N is a number or "unlimited" (see `Window`).
 
-    Raises
-    ------
-    ParameterError
-        If a part is unknown, or the parts do not go together.
-
     Examples
     --------
     >>> str(FeatureSpec("SD", "ordered", "LM-O-4"))
@@ -97,6 +85,8 @@ class FeatureSpec(Feature):
     >>> FeatureSpec.parse("FI/term/BM25").function
     'BM25'
     """
+
+    form: ClassVar[str] = "{dependence}/{cliques}/{weighting}"
 
     dependence: Dependence
     cliques: CliqueSet
@@ -124,19 +114,6 @@ class FeatureSpec(Feature):
         if self.dependence != "FI" and self.expands:
             raise ParameterError(f"feature {self}: expansion terms are independent of each other; use FI")
 
-    def __str__(self) -> str:
-        return f"{self.dependence}/{self.cliques}/{self.weighting}"
-
-    @classmethod
-    def parse(cls, text: str) -> FeatureSpec:
-        """Parse ``dependence/cliques/weighting``; the inverse of ``str``."""
-        parts = text.strip().split("/")
-        if len(parts) != 3:
-            raise ParameterError(
-                f"feature {text!r} is not of the form dependence/cliques/weighting (SD/ordered/LM-O-4)"
-            )
-        return cls(cast(Dependence, parts[0]), cast(CliqueSet, parts[1]), parts[2])
-
     @property
     def function(self) -> str:
         """The name of the weighting function, "LM" or "BM25"."""
@@ -158,89 +135,6 @@ class FeatureSpec(Feature):
         return self.expands
 
 
-KINDS: Mapping[str, Callable[[str], Feature]] = {
-    "score": lambda text: Score(),
-    "reciprocal-rank": lambda text: ReciprocalRank(),
-    "prior:": Prior.parse,
-    "run:": RunScore.parse,
-    "stage:": StageScore.parse,
-    "vectors:": VectorCosine.parse,
-    "python:": Supplied.parse,
-    PREFIX: lambda text: Product(tuple(map(parse_feature, split_factors(text)))),
-}
-"""The kinds of features other than `FeatureSpec`: a name or, with a colon, the beginning of a spelling."""
-
-
-def parse_feature(text: str) -> Feature:
-    """Parse a feature of any kind; the inverse of ``str``.
-
-    ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``,
-    ``vectors:(documents=FILE,queries=FILE)``, ``python:NAME`` or ``product:(FEATURE*FEATURE)``, followed by
-    ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
-
-    Raises
-    ------
-    ParameterError
-        If it has none of these forms, or a part is unknown.
-    """
-    base, method = split_method(text.strip())
-    if method is not None:
-        return Normalised(parse_feature(base), cast(Normalisation, method))
-    kind = base[: base.find(":") + 1] or base
-    return KINDS.get(kind, FeatureSpec.parse)(base)
-
-
-def parse_features(text: str) -> tuple[Feature, ...]:
-    """Parse comma-separated features; raises `ParameterError` if one is given twice."""
-    outside_parentheses = re.split(r",(?![^()]*\))", text)
-    return unique_features([parse_feature(part) for part in outside_parentheses])
-
-
-def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Return `features` as a tuple; raises `ParameterError` if it is empty or has a duplicate or anything else."""
-    if not features:
-        raise ParameterError("no features are given")
-    for feature in features:
-        if not isinstance(feature, Feature):
-            how = "read texts with parse_features('FI/term/LM,SD/ordered/LM-O-4')"
-            raise ParameterError(f"{shown(feature)} is not a feature: {how}")
-    if len(set(features)) < len(features):
-        twice = next(feature for feature in features if list(features).count(feature) > 1)
-        raise ParameterError(f"feature {twice} is given twice")
-    return tuple(features)
-
-
-def feature_files(features: Iterable[Feature]) -> list[str]:
-    """The names of the files that features are read from."""
-    bases = [base for feature in features for base in plain_features(feature)]
-    return [
-        *(base.file for base in bases if isinstance(base, Prior | RunScore)),
-        *(model for base in bases if isinstance(base, StageScore) for model in base.models),
-        *(file for base in bases if isinstance(base, VectorCosine) for file in (base.documents, base.queries)),
-    ]
-
-
-def place_files(feature: Feature, place: Callable[[str], str]) -> Feature:
-    """The feature with ``place(file)`` in place of the name of the file that it is read from, if any."""
-
-    def placed(plain: Feature) -> Feature:
-        if isinstance(plain, Prior | RunScore):
-            return replace(plain, file=place(plain.file))
-        if isinstance(plain, VectorCosine):
-            return VectorCosine(place(plain.documents), place(plain.queries))
-        if isinstance(plain, StageScore):
-            return StageScore(tuple(_placed(step, place) for step in plain.steps))
-        return plain
-
-    return rebuild(feature, placed)
-
-
-def _placed(step: StageStep, place: Callable[[str], str]) -> StageStep:
-    if step.model is None:
-        return step
-    return replace(step, options=tuple({**dict(step.options), "model": place(step.model)}.items()))
-
-
 EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCTIONS)
 """The expansion features, one for each weighting."""
 
@@ -254,11 +148,6 @@ def candidate_pool(dependences: Pool | Iterable[Literal["SD", "FD"]] = "full") -
     ----------
     dependences : "sd", "fd", "full" or iterable of "SD" and "FD", default "full"
         Dependence models of the clique sets of several terms; "full" is both. One gives 28 features, both give 54.
-
-    Raises
-    ------
-    ParameterError
-        If there is no pool of this name.
     """
     if isinstance(dependences, str):
         return named_pool(dependences)

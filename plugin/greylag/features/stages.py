@@ -1,13 +1,18 @@
-"""Features that are the scores of a stage: ``stage:manifold(alpha=0.8)``."""
+"""Stages by name, as in ``mmr(k=20)``, and features that are their scores: ``stage:manifold(alpha=0.8)``.
+
+Stages are registered as entry points of the group ``greylag.stages``, by which other packages may add theirs.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,56 +23,47 @@ from greylag.ranking import FloatArray, Ranking
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-STAGES: Mapping[str, str] = {
-    "coverage": "greylag.diversity:Coverage",
-    "essential-pages": "greylag.diversity:EssentialPages",
-    "manifold": "greylag.manifold:ManifoldRanker",
-    "mmr": "greylag.diversity:MMR",
-    "mrf": "greylag.ltr:MRFRanker",
-    "rm3": "greylag.ltr:RM3",
-    "svmdiv": "greylag.diversity:SVMDiv",
-}
-"""The stages by name, as public names, which are imported when they are first used."""
-MODELS: Mapping[str, str] = {"mrf": "greylag.ltr:LinearModel", "svmdiv": "greylag.diversity:DiversityModel"}
-"""The models of those stages that have one."""
-
+GROUP = "greylag.stages"
 _STEP = re.compile(r"(?P<name>[a-z0-9-]+)(?:\((?P<options>[^()]*)\))?")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
 
 Option = bool | int | float | str
 
 
+@cache
+def registered_stages() -> Mapping[str, EntryPoint]:
+    """The stages of all installed packages by name; each is a dataclass, and is imported when it is first used."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
 @dataclass(frozen=True)
 class StageStep:
-    """A stage of a `StageScore`, spelt ``NAME(OPTION=VALUE,...)``.
+    """A stage with its options, spelt ``NAME(OPTION=VALUE,...)``.
 
     Parameters
     ----------
     name : str
-        A key of `STAGES`.
+        One of `registered_stages`.
     options : tuple of pairs of str and value, default ()
-        Numbers, ``true``, ``false`` or words, kept in the order of their names: the parameters of the stage, and for
-        ``mrf`` and ``svmdiv`` the file of the ``model`` and, if it is an ensemble, the number of a ``member`` from 1.
-
-    Raises
-    ------
-    ParameterError
-        If there is no stage of this name, or an option is given twice or cannot be spelt.
+        Parameters of the stage: numbers, ``true``, ``false`` or words, kept in the order of their names. For those in
+        `Stage.readers`, the name of a file. ``member`` is the number, from 1, of one model of an ensemble.
     """
 
     name: str
     options: tuple[tuple[str, Option], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.name not in STAGES:
-            raise ParameterError(f"unknown stage {self.name!r:.60} in a feature: use {', '.join(STAGES)}")
+        if self.name not in registered_stages():
+            known = ", ".join(registered_stages()) or "(none: install greylag, whose metadata names them)"
+            raise ParameterError(f"unknown stage {self.name!r:.60}: use {known}")
         names = [name for name, _ in self.options]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ParameterError(f"stage {self.name} of a feature has the option {twice} twice: keep one")
+            raise ParameterError(f"stage {self.name} has the option {twice} twice: keep one")
         for name, value in self.options:
-            if not name.isidentifier() or _read(_spell(value)) != value or re.search(r"[(),=>\s]", _spell(value)):
-                raise ParameterError(f"stage {self.name} of a feature: {name}={value!r} cannot be spelt")
+            text = _spell(value)
+            if not (text and name.isidentifier() and _read(text.strip()) == value) or re.search(r"[(),=>\r\n]", text):
+                raise ParameterError(f"stage {self.name}: {name}={value!r} cannot be spelt")
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
     def __str__(self) -> str:
@@ -80,36 +76,46 @@ class StageStep:
         match = _STEP.fullmatch(text.strip())
         pairs = [part.partition("=") for part in ((match and match["options"]) or "").split(",") if part]
         if match is None or not all(name and value for name, _, value in pairs):
-            raise ParameterError(f"{text!r:.100} in a feature is not of the form NAME(OPTION=VALUE,...)")
+            raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...)")
         return cls(match["name"], tuple((name.strip(), _read(value.strip())) for name, _, value in pairs))
 
     @property
-    def model(self) -> str | None:
-        """The file of the stage's model, if it has one."""
-        return next((str(value) for name, value in self.options if name == "model"), None)
+    def stage(self) -> type:
+        """The class of the stage."""
+        kind: type = registered_stages()[self.name].load()
+        return kind
 
-    def make(self, index: PositionalIndex) -> Any:
-        """The stage; `StageScore.bind` lists the errors."""
-        options: dict[str, Any] = dict(self.options)
+    @property
+    def needs_index(self) -> bool:
+        """Whether the stage has an index."""
+        return "index" in {field.name for field in fields(self.stage)}
+
+    def files(self) -> list[str]:
+        """The names of the files among the options."""
+        return [_spell(value) for name, value in self.options if name in _readers(self.stage)]
+
+    def place_files(self, place: Callable[[str], str]) -> StageStep:
+        """The stage with ``place(file)`` in place of each of its files."""
+        files = _readers(self.stage)
+        return StageStep(self.name, tuple((n, _read(place(_spell(v))) if n in files else v) for n, v in self.options))
+
+    def make(self, index: PositionalIndex | None) -> Any:
+        """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
+        kind, options = self.stage, dict[str, Any](self.options)
+        member = options.pop("member", None)
         try:
-            if self.name in MODELS:
-                options["model"] = self._load(options.pop("member", None))
-            stage = _public(STAGES[self.name])
-            _check_types(stage, options)
-            return stage(index=index, **options)
-        except (ParameterError, TypeError) as error:
-            raise ParameterError(f"feature stage:{self}: {error}") from None
+            _check_options(kind, options)
+            options |= {name: read(_spell(options[name])) for name, read in _readers(kind).items() if name in options}
+            if member is not None:
+                options["model"] = _member(options.get("model"), member)
+            return kind(**options, **({"index": index} if self.needs_index else {}))
+        except ParameterError as error:
+            raise ParameterError(f"stage {self}: {error}") from None
 
-    def _load(self, member: Option | None) -> Any:
-        if self.model is None:
-            raise ParameterError(f"stage {self.name} needs a model=FILE")
-        model = _public(MODELS[self.name]).load(self.model)
-        if member is None:
-            return model
-        members = getattr(model, "members", ())
-        if member not in range(1, len(members) + 1):
-            raise ParameterError(f"{self.model} has {len(members)} members, and no member {member}")
-        return members[int(member) - 1]
+
+def parse_stages(text: str) -> tuple[StageStep, ...]:
+    """Parse a stage or, as in ``rm3>>manifold(alpha=0.8)``, stages one after another."""
+    return tuple(map(StageStep.parse, text.split(">>")))
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class StageScore(Evidence):
     It is spelt ``stage:NAME(OPTION=VALUE,...)``, and with several stages ``stage:rm3>>manifold(alpha=0.8)``.
 
     Documents beyond a stage's depth have no value. A last stage that picks documents greedily (``mmr``, ``coverage``,
-    ``essential-pages``, ``svmdiv``) gives each document the marginal gain that it was picked with.
+    ``essential-pages``, ``svmdiv``, ``xquad``, ``pm2``) gives each document the marginal gain that it was picked with.
 
     Parameters
     ----------
@@ -132,6 +138,8 @@ class StageScore(Evidence):
     'stage:rm3>>manifold(alpha=0.8,graph=knn)'
     """
 
+    form: ClassVar[str] = "stage:NAME(OPTION=VALUE,...)"
+
     steps: tuple[StageStep, ...]
 
     def __str__(self) -> str:
@@ -140,23 +148,18 @@ class StageScore(Evidence):
     @classmethod
     def parse(cls, text: str) -> StageScore:
         """Parse ``stage:STAGE`` or ``stage:STAGE>>STAGE...``; the inverse of ``str``."""
-        return cls(tuple(map(StageStep.parse, text.removeprefix("stage:").split(">>"))))
+        return cls(parse_stages(text.removeprefix("stage:")))
 
-    @property
-    def models(self) -> list[str]:
-        """The files of the stages' models."""
-        return [step.model for step in self.steps if step.model is not None]
+    def files(self) -> list[str]:
+        """Those of the stages."""
+        return [file for step in self.steps for file in step.files()]
+
+    def place_files(self, place: Callable[[str], str]) -> StageScore:
+        """The score by the placed stages."""
+        return StageScore(tuple(step.place_files(place) for step in self.steps))
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """Make the stages; features with the same first stages share them.
-
-        Raises
-        ------
-        ParameterError
-            If a stage lacks one of the options, needs another, or a value is outside its domain.
-        ModelError
-            If the file of a model is not such a model, or the model is of another collection.
-        """
+        """Make the stages; features with the same first stages share them."""
         before: Callable[[Ranking], Ranking] = _unchanged
         for place, step in enumerate(self.steps[:-1], 1):
             key = ">>".join(map(str, self.steps[:place]))
@@ -191,18 +194,56 @@ class _Remembering:
         return result
 
 
-def _public(name: str) -> Any:
-    module, _, own = name.partition(":")
-    return getattr(import_module(module), own)
+def _readers(stage: type) -> Mapping[str, Callable[[str], Any]]:
+    """See `Stage.readers`."""
+    return getattr(stage, "readers", {})
 
 
-def _check_types(stage: type, options: Mapping[str, Any]) -> None:
-    """Check the numbers among the options of a stage, which is a dataclass."""
-    types = {field.name: field.type for field in fields(stage)}
+def _check_options(stage: type, options: Mapping[str, Any]) -> None:
+    """Check that options are parameters of a stage, of their types, and that none is missing."""
+    types, readers = get_type_hints(stage), _readers(stage)
+    parameters = {field.name: field for field in fields(stage) if field.init and field.name != "index"}
     for name, value in options.items():
-        for kind, allowed, what in (("int", int, "an integer"), ("float", int | float, "a number")):
-            if types.get(name) == kind and (isinstance(value, bool) or not isinstance(value, allowed)):
-                raise ParameterError(f"{name} is {value!r}: it must be {what}")
+        if name not in parameters:
+            raise ParameterError(f"there is no option {name}; use {', '.join(parameters) or 'none'}")
+        if name not in readers and not _accepts(types[name], value):
+            raise ParameterError(f"{name} is {value!r:.60}: it must be {_domain(types[name])}")
+    for name, field in parameters.items():
+        if field.default is field.default_factory is MISSING and name not in options:
+            raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """The types of a union."""
+    return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
+
+
+def _accepts(annotation: Any, value: Option) -> bool:
+    """Whether a value is of a type; integers are numbers."""
+    for kind in _alternatives(annotation):
+        if get_origin(kind) is Literal:
+            if value in get_args(kind):
+                return True
+        elif type(value) is kind or (kind is float and type(value) is int):
+            return True
+    return False
+
+
+def _domain(annotation: Any) -> str:
+    """The values that an option can have where a stage is spelt, for errors."""
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a word"}
+    kinds = _alternatives(annotation)
+    known = [names[kind] for kind in kinds if kind in names]
+    known += [", ".join(map(str, get_args(kind))) for kind in kinds if get_origin(kind) is Literal]
+    return " or ".join(known) or "left out: it can be given in Python only"
+
+
+def _member(model: Any, number: Option) -> Any:
+    """A model of an ensemble, numbered from 1."""
+    members = getattr(model, "members", ())
+    if number not in range(1, len(members) + 1):
+        raise ParameterError(f"the model has {len(members)} members, and no member {number}")
+    return members[int(number) - 1]
 
 
 def _spell(value: Option) -> str:

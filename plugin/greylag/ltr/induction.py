@@ -14,9 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.features.derived import Product
+from greylag.features.derived import Normalised, Product, normalise
 from greylag.features.feature import Feature
-from greylag.features.normalisation import Normalised, normalise
 from greylag.ltr.data import RankingData
 from greylag.ranking import FloatArray
 

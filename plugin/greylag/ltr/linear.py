@@ -12,7 +12,7 @@ import numpy as np
 from greylag.errors import ModelError, ParameterError
 from greylag.features.derived import supply
 from greylag.features.feature import Feature, Function
-from greylag.features.spec import feature_files, parse_feature, place_files
+from greylag.features.spelling import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -107,7 +107,7 @@ class LinearModel:
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
 
     def supply(self, functions: Mapping[str, Function]) -> LinearModel:
-        """The same model with the functions of its `Supplied` features, by name, which a model file does not have.
+        """The same model with the functions of its `PythonFeature` features, by name, which a model file does not have.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class LinearModel:
         ParameterError
             If no file of the model, or more than one, has one of the names, or two names are of one file.
         """
-        known = list(dict.fromkeys(map(Path, feature_files(self.features))))
+        known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
         places: dict[Path, str] = {}
         for name, file in files.items():
             found = [own for own in known if own == Path(name)] or [own for own in known if own.name == name]
@@ -141,7 +141,7 @@ class LinearModel:
             if own in places:
                 raise ParameterError(f"the model's file {own} is to be {places[own]} and {file}: keep one")
             places[own] = file
-        features = tuple(place_files(feature, lambda own: places.get(Path(own), own)) for feature in self.features)
+        features = tuple(feature.place_files(lambda file: places.get(Path(file), file)) for feature in self.features)
         return replace(self, features=features)
 
     def save(self, path: str | Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class MRFRanker(Stage):
     ModelError
         If the model was trained on another collection and `transfer` is false.
     """
+
+    readers: ClassVar = {"model": LinearModel.load}
 
     model: LinearModel
     index: PositionalIndex

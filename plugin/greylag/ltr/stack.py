@@ -16,7 +16,8 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
-from greylag.features.spec import EXPANSION, Pool, named_pool, parse_feature
+from greylag.features.spec import EXPANSION, Pool, named_pool
+from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines

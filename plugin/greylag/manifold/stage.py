@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.sparse import issparse, vstack
@@ -17,6 +17,7 @@ from greylag.manifold.ranking import manifold_ranking, solve
 from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.trec import read_qrels
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
@@ -68,6 +69,8 @@ class ManifoldRanker(Stage):
     feedback : mapping of qid to docid to grade, optional
         Relevance feedback. Evaluating on the same judgements gives an oracle's scores.
     """
+
+    readers: ClassVar = {"feedback": read_qrels}
 
     index: PositionalIndex | None = None
     _: KW_ONLY

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greylag import LinearModel
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.experiments.samples import Page
 

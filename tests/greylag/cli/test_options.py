@@ -6,7 +6,8 @@ import pytest
 
 from greylag.cli.options import FeatureOptions, Reading
 from greylag.errors import FormatError, ParameterError
-from greylag.features.spec import candidate_pool, parse_features
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from tests.greylag.cli.conftest import Refused
 

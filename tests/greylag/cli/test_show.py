@@ -7,7 +7,7 @@ import pytest
 
 from greylag import LinearModel
 from greylag.diversity import PRESETS, DiversityModel
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from tests.greylag.cli.conftest import Command, Refused
 
 

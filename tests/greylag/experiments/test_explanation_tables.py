@@ -7,7 +7,7 @@ import json
 import pytest
 
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
-from greylag.features.spec import parse_feature
+from greylag.features.spelling import parse_feature
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
 
 

@@ -16,7 +16,7 @@ from greylag.errors import DependencyError, ParameterError
 from greylag.experiments import runner
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context
-from greylag.features.spec import parse_feature
+from greylag.features.spelling import parse_feature
 from greylag.ltr.linear import LinearModel
 from greylag.trec import read_run
 from tests.greylag.experiments import samples

@@ -17,8 +17,8 @@ from greylag.features.cliques import (
     query_cliques,
     redundant_features,
 )
+from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.prior import Prior
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from greylag.features.counts import FeatureCounts
+from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.prior import Prior
-from greylag.features.spec import EXPANSION, candidate_pool, parse_features
+from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features.derived import Product, plain_features, supply
+from greylag.features.derived import Normalised, Product, plain_features, supply
+from greylag.features.evidence import RunScore, Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Supplied
-from greylag.features.normalisation import Normalised
-from greylag.features.ranked import RunScore, Score
-from greylag.features.spec import feature_files, parse_feature, parse_features, place_files
+from greylag.features.feature import PythonFeature
+from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
@@ -49,7 +48,7 @@ def test_the_order_of_factors_and_brackets_does_not_matter() -> None:
         ("product:(score)", "at least two"),
         ("product:(score*product:(score*score))", "as a factor: give its factors"),
         ("product:(score*FI/what/LM)", "unknown clique set"),
-        ("product:(*)", "dependence/cliques/weighting"),
+        ("product:(*)", "DEPENDENCE/CLIQUES/WEIGHTING"),
     ],
 )
 def test_other_spellings_are_refused(text: str, reason: str) -> None:
@@ -78,7 +77,7 @@ def test_values_are_products_of_the_factors(method: str) -> None:
 
 def test_factors_without_a_value_count_as_their_least_one(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    known = Supplied("known", lambda ranking: [np.nan if d == "d5" else float(d[1:]) for d in ranking.docids])
+    known = PythonFeature("known", lambda ranking: [np.nan if d == "d5" else float(d[1:]) for d in ranking.docids])
     (values,) = FeatureExtractor(INDEX, (Product((known, Score())),))(RANKING).T
     assert values.tolist() == [3 * 6, 1 * 5, 2 * 4, 7 * 3, 1 * 2, 8 * 1]
 
@@ -94,8 +93,8 @@ def test_unknown_documents_leave_the_values_of_the_others() -> None:
 def test_what_products_are_made_from(tmp_path: Path) -> None:
     feature = parse_feature(f"product:(run:x.run@z*{TERM})@minmax")
     assert [*map(str, plain_features(feature))] == [TERM, "run:x.run"]
-    assert feature_files([feature]) == ["x.run"]
-    assert str(place_files(feature, lambda file: f"{tmp_path}/{file}")) == (
+    assert feature.files() == ["x.run"]
+    assert str(feature.place_files(lambda file: f"{tmp_path}/{file}")) == (
         f"product:({TERM}*run:{tmp_path}/x.run@z)@minmax"
     )
     product = parse_feature(f"product:({TERM}*{PAIR})")

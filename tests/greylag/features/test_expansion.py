@@ -10,7 +10,8 @@ import pytest
 
 from greylag.features.expansion import relevance_model
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, candidate_pool, parse_features
+from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel

@@ -11,7 +11,8 @@ import pytest
 
 from greylag.features.cliques import cliques
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec, candidate_pool, parse_features
+from greylag.features.spec import FeatureSpec, candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking

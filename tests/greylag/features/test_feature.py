@@ -7,10 +7,11 @@ import pytest
 
 from greylag.diversity import MMR
 from greylag.errors import ParameterError
+from greylag.features.evidence import Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import FeatureUnion, Supplied
-from greylag.features.ranked import Score
-from greylag.features.spec import FeatureSpec, parse_feature
+from greylag.features.feature import FeatureUnion, PythonFeature
+from greylag.features.spec import FeatureSpec
+from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
@@ -47,7 +48,7 @@ def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least() -> None
     def best_two(ranking: Ranking) -> Ranking:
         return ranking.rescore([1.0, 5.0, 3.0]).head(2)
 
-    extractor = FeatureExtractor(INDEX, (Supplied("best-two", best_two),))
+    extractor = FeatureExtractor(INDEX, (PythonFeature("best-two", best_two),))
     assert extractor(RANKING)[:, 0].tolist() == [3.0, 5.0, 3.0]
 
 
@@ -61,17 +62,17 @@ def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least() -> None
     ],
 )
 def test_functions_that_do_not_give_a_number_for_each_document(result: object, reason: str) -> None:
-    extractor = FeatureExtractor(INDEX, (Supplied("odd", lambda ranking: result),))  # type: ignore[arg-type,return-value]
+    extractor = FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))  # type: ignore[arg-type,return-value]
     with pytest.raises(ParameterError, match=f"feature python:odd gave .*{reason}"):
         extractor(RANKING)
 
 
 def test_a_missing_function_is_named() -> None:
     with pytest.raises(ParameterError, match=r"feature python:bert .* model\.supply\(\{'bert': function\}\)"):
-        FeatureExtractor(INDEX, (Supplied("bert"),))(RANKING)
-    assert Supplied("bert") == Supplied("bert", lengths)
+        FeatureExtractor(INDEX, (PythonFeature("bert"),))(RANKING)
+    assert PythonFeature("bert") == PythonFeature("bert", lengths)
 
 
 def test_no_value_at_all_is_0() -> None:
-    extractor = FeatureExtractor(INDEX, (Supplied("none", lambda ranking: [np.nan] * 3),))
+    extractor = FeatureExtractor(INDEX, (PythonFeature("none", lambda ranking: [np.nan] * 3),))
     assert extractor(RANKING)[:, 0].tolist() == [0.0, 0.0, 0.0]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greylag.features.named_files import followed, named_files
-from greylag.features.spec import parse_feature
+from greylag.features.spelling import parse_feature
 from greylag.ltr.linear import LinearModel
 
 NAMES = st.text("abc.:/*", max_size=8)

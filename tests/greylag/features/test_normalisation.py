@@ -12,11 +12,11 @@ from scipy.stats import zscore
 from sklearn.preprocessing import minmax_scale
 
 from greylag.errors import ParameterError
+from greylag.features.derived import NORMALISATIONS, Normalised, normalise
+from greylag.features.evidence import Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Supplied
-from greylag.features.normalisation import NORMALISATIONS, Normalised, normalise
-from greylag.features.ranked import Score
-from greylag.features.spec import parse_feature
+from greylag.features.feature import PythonFeature
+from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
@@ -68,7 +68,7 @@ def test_what_is_normalised_in_several_ways_is_computed_once() -> None:
         calls.append(ranking.qid)
         return list(range(len(ranking)))
 
-    base = Supplied("record", record)
+    base = PythonFeature("record", record)
     extractor = FeatureExtractor(INDEX, (Normalised(base, "z"), base, Normalised(base, "rank")))
     values = extractor(Ranking("q", "cat", ("d1", "d2"), np.zeros(2)))
     assert calls == ["q"]

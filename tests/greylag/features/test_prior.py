@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import FormatError, ParameterError
+from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.prior import Prior
-from greylag.features.spec import parse_feature, parse_features
+from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 

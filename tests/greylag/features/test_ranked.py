@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import FormatError, ParameterError
+from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
-from greylag.features.ranked import RunScore
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.ranking import Ranking, Run

@@ -10,7 +10,6 @@ import pytest
 
 from greylag.errors import FormatError, ParameterError
 from greylag.features import FeatureExtractor, VectorCosine, parse_feature, parse_features
-from greylag.features.spec import feature_files, place_files
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.ranking import Ranking
@@ -56,8 +55,8 @@ def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> N
     (feature,) = parse_features(spelt)
     assert isinstance(feature, VectorCosine)
     assert str(feature) == spelt
-    assert feature_files([feature]) == [feature.documents, feature.queries]
-    assert str(place_files(feature, lambda file: "x.npz")) == "vectors:(documents=x.npz,queries=x.npz)"
+    assert feature.files() == [feature.documents, feature.queries]
+    assert str(feature.place_files(lambda file: "x.npz")) == "vectors:(documents=x.npz,queries=x.npz)"
     model = LinearModel((feature, parse_feature(f"product:({spelt}@minmax*score@minmax)")), (1.0, 0.5))
     model.save(tmp_path / "model.json")
     loaded = LinearModel.load(tmp_path / "model.json")

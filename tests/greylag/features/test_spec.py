@@ -5,19 +5,10 @@ from __future__ import annotations
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features.normalisation import Normalised
-from greylag.features.prior import Prior
-from greylag.features.spec import (
-    UNLIMITED,
-    FeatureSpec,
-    Window,
-    candidate_pool,
-    feature_files,
-    named_pool,
-    parse_feature,
-    parse_features,
-    place_files,
-)
+from greylag.features.derived import Normalised
+from greylag.features.evidence import Prior
+from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool, named_pool
+from greylag.features.spelling import parse_feature, parse_features
 
 
 @pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
@@ -106,8 +97,8 @@ def test_a_prior_whose_file_ends_like_a_normalisation_keeps_its_meaning() -> Non
 
 def test_files_of_features() -> None:
     features = parse_features("score,run:a.run@z,prior:b.tsv,stage:mrf(model=c.json,transfer=true),stage:mmr")
-    assert feature_files(features) == ["a.run", "b.tsv", "c.json"]
-    placed = [place_files(feature, "x/{}".format) for feature in features]
+    assert [file for feature in features for file in feature.files()] == ["a.run", "b.tsv", "c.json"]
+    placed = [feature.place_files("x/{}".format) for feature in features]
     assert ",".join(map(str, placed)) == (
         "score,run:x/a.run@z,prior:x/b.tsv,stage:mrf(model=x/c.json,transfer=true),stage:mmr"
     )

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.diversity import MMR, Coverage, DiversityModel, SVMDiv
-from greylag.errors import ModelError, ParameterError
+from greylag.diversity import MMR, Coverage, DiversityModel, RandomOrder, SVMDiv
+from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_feature, parse_features
-from greylag.features.stages import StageScore, StageStep
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.features.stages import StageScore, StageStep, parse_stages, registered_stages
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import FloatArray, Ranking
@@ -73,8 +73,30 @@ def test_stages_with_models(tmp_path: Path) -> None:
             values(f"stage:svmdiv(model={diverse},member={wrong})")
     with pytest.raises(ModelError, match="not a greylag diversity model"):
         values(f"stage:svmdiv(model={linear})")
-    with pytest.raises(ParameterError, match="stage mrf needs a model=FILE"):
+    with pytest.raises(ParameterError, match="stage mrf: model=FILE is missing"):
         values("stage:mrf")
+
+
+def test_options_that_are_files(tmp_path: Path) -> None:
+    judged = tmp_path / "judged qrels.txt"
+    judged.write_text(f"{RANKING.qid} 0 {RANKING.docids[3]} 1\n")
+    stage = ManifoldRanker(INDEX, feedback={RANKING.qid: {RANKING.docids[3]: 1}})
+    assert values(f"stage:manifold(feedback={judged})").tolist() == by_docid(stage(RANKING))
+    step = StageStep.parse(f"manifold(alpha=0.5,feedback={judged})")
+    assert step.files() == [str(judged)]
+    assert str(step.place_files(lambda file: "x")) == "manifold(alpha=0.5,feedback=x)"
+    with pytest.raises(FormatError, match="absent"):
+        values("stage:manifold(feedback=absent.txt)")
+
+
+def test_every_registered_stage_can_be_spelt() -> None:
+    for name in registered_stages():
+        step = StageStep(name)
+        assert step.needs_index == (name != "random")
+        if not step.stage.readers.keys() & {"model", "aspects"}:  # type: ignore[attr-defined]
+            assert set(step.make(INDEX)(RANKING).docids) == set(RANKING.docids)
+    assert [str(step) for step in parse_stages("rm3 >> mmr(k=20)")] == ["rm3", "mmr(k=20)"]
+    assert StageStep.parse("random(seed=3)").make(None)(RANKING).docids == RandomOrder(seed=3)(RANKING).docids
 
 
 def test_one_spelling() -> None:
@@ -92,7 +114,7 @@ def test_one_spelling() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("stage:bert", "unknown stage 'bert' in a feature: use coverage, "),
+        ("stage:bert", "unknown stage 'bert': use coverage, "),
         ("stage:mmr(depth)", "not of the form NAME"),
         ("stage:mmr(depth=)", "not of the form"),
         ("stage:mmr(depth=2", "not of the form"),
@@ -100,10 +122,15 @@ def test_one_spelling() -> None:
         ("stage:mmr>>", "not of the form"),
         ("stage:mmr(depth=2,depth=3)", "the option depth twice"),
         ("stage:mmr(1=2)", "1=2 cannot be spelt"),
-        ("stage:mmr(relevance_weight=2)", "feature stage:mmr.relevance_weight=2.: relevance_weight must be in"),
-        ("stage:manifold(alhpa=0.5)", "feature stage:manifold.*alhpa"),
+        ("stage:mmr(relevance_weight=2)", "^stage mmr.relevance_weight=2.: relevance_weight must be in"),
+        ("stage:manifold(alhpa=0.5)", "^stage manifold.*: there is no option alhpa; use vectors, depth, alpha"),
         ("stage:manifold(depth=1.5)", "depth is 1.5: it must be an integer"),
         ("stage:mmr(relevance_weight=high)", "relevance_weight is 'high': it must be a number"),
+        ("stage:mmr(k=true)", "k is True: it must be an integer"),
+        ("stage:mmr(vectors=x.npz)", "vectors is 'x.npz': it must be left out: it can be given in Python only"),
+        ("stage:manifold(graph=ring)", "graph is 'ring': it must be connecting, knn, "),
+        ("stage:rm3(fb_docs=" + "9" * 5000 + ")", "it must be an integer"),
+        ("stage:svmdiv(titles=x)", "model=FILE is missing"),
     ],
 )
 def test_bad_stages(text: str, reason: str) -> None:
@@ -112,6 +139,6 @@ def test_bad_stages(text: str, reason: str) -> None:
 
 
 def test_values_that_cannot_be_spelt() -> None:
-    for value in ("a,b", "a b", "0.5", "true", "a(b)", float("nan")):
+    for value in ("a,b", "a\nb", " a", "", "0.5", "true", "a(b)", float("nan")):
         with pytest.raises(ParameterError, match="cannot be spelt"):
             StageStep("mrf", (("model", value),))

@@ -9,7 +9,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.jvm import java_class

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import candidate_pool, parse_features
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection

@@ -9,7 +9,8 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, candidate_pool, parse_features
+from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import distinct_features, linear_scores, split_folds, weighted_sum

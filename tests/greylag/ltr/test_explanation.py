@@ -9,8 +9,9 @@ import pytest
 
 from greylag.errors import ModelError, ParameterError
 from greylag.features.cliques import cliques
-from greylag.features.prior import Prior
-from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool, parse_features
+from greylag.features.evidence import Prior
+from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.explanation import explain

@@ -10,7 +10,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.explanation import explain
 from greylag.ltr.extraction import training_data

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from greylag.errors import ModelError, ParameterError
-from greylag.features.spec import FeatureSpec, parse_feature
+from greylag.features.spec import FeatureSpec
+from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex

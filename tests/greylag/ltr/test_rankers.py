@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 from greylag.errors import ModelError, ParameterError
 from greylag.features import relevance_model
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import parse_features
+from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.extraction import training_data

@@ -19,8 +19,8 @@ from joblib._parallel_backends import LokyBackend
 
 from greylag import missing_documents
 from greylag.errors import DependencyError, ParameterError
+from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
-from greylag.features.ranked import RunScore
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel, MRFRanker

@@ -1,0 +1,240 @@
+"""Evidence that is not counted in the index: priors, the incoming ranking, other runs, and vectors."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+
+from greylag import missing_documents
+from greylag.errors import FormatError, ParameterError
+from greylag.features.derived import split_method
+from greylag.features.feature import Evidence, Feature, Values, scores_of
+from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.runtime.files import Faults, parse_number, read_rows
+from greylag.trec import read_run
+from greylag.vectors.dense import ArrayVectors
+from greylag.vectors.protocol import unit_rows
+from greylag.vectors.vector_files import read_vectors
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+_PRIOR = re.compile(
+    r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?", re.ASCII
+)
+
+
+@dataclass(frozen=True, order=True)
+class Prior(Feature):
+    """A query-independent feature of a document, such as PageRank, a spam score or an age.
+
+    In the Markov random field it is a function of the clique that consists of the document alone. It is spelt
+    ``prior:FILE``, optionally followed by ``:log`` and a default: ``prior:pagerank.tsv:log:1e-6``.
+
+    Parameters
+    ----------
+    file : str
+        A file with a docid and a number in each line. Documents outside the index are ignored.
+    scale : "raw" or "log", default "raw"
+        Whether to take the value itself or its natural logarithm.
+    default : float, optional
+        The value, before the logarithm, of documents that the file lacks. By default, the least value in the file.
+    """
+
+    form: ClassVar[str] = "prior:{file}[:log][:{default}]"
+    file_fields: ClassVar[tuple[str, ...]] = ("file",)
+    uses_ranking: ClassVar[bool] = False
+
+    file: str
+    scale: Literal["raw", "log"] = "raw"
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.default is not None and not self._fits(self.default):
+            raise ParameterError(f"feature {self}: the default must be {self._domain}")
+
+    def __str__(self) -> str:
+        ambiguous = split_method(self.file)[1] is not None  # a file whose name ends like a normalisation
+        scale = ":log" if self.scale == "log" else ":raw" if ambiguous else ""
+        return f"prior:{self.file}{scale}" + ("" if self.default is None else f":{self.default!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Prior:
+        """Parse ``prior:FILE[:raw|:log][:DEFAULT]``; the inverse of ``str``."""
+        match = _PRIOR.fullmatch(text)
+        if match is None:
+            raise ParameterError(f"feature {text!r:.200} is not of the form prior:FILE[:log][:DEFAULT]")
+        default = None if match["default"] is None else float(match["default"])
+        return cls(match["file"], cast(Literal["raw", "log"], match["scale"] or "raw"), default)
+
+    def values(self, index: PositionalIndex) -> FloatArray:
+        """The feature of every document of the index, shape (N,)."""
+        by_docid = self._read()
+        numbers = index.documents(list(by_docid))
+        if (numbers < 0).all():
+            first = next(iter(by_docid))
+            raise FormatError(
+                self.file, None, f"none of its documents is in the index ({first!r} first); check the ids"
+            )
+        read = np.array(list(by_docid.values()))
+        values = np.full(index.n_documents, read.min() if self.default is None else self.default)
+        values[numbers[numbers >= 0]] = read[numbers >= 0]
+        return np.log(values) if self.scale == "log" else values
+
+    def _read(self) -> dict[str, float]:
+        values: dict[str, float] = {}
+        with Faults(self.file, lenient=None) as faults:
+            for line, (docid, text) in read_rows(self.file, "docid value", faults):
+                name = docid.decode()
+                value = parse_number(text)
+                if not self._fits(value):
+                    raise FormatError(self.file, line, f"value {text.decode()!r} must be {self._domain}")
+                if name in values:
+                    raise FormatError(self.file, line, f"duplicate document {name!r}; keep one of its lines")
+                values[name] = value
+        return values
+
+    def _fits(self, value: float) -> bool:
+        return math.isfinite(value) and (self.scale == "raw" or value > 0)
+
+    @property
+    def _domain(self) -> str:
+        return "a finite number" if self.scale == "raw" else "a finite number above 0 for its logarithm"
+
+
+@dataclass(frozen=True)
+class Score(Evidence):
+    """The document's score in the ranking that is reranked, spelt ``score``."""
+
+    form: ClassVar[str] = "score"
+    needs_index: ClassVar[bool] = False
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The scores, shape (n,)."""
+        return lambda ranking: ranking.scores
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(Evidence):
+    """1 / rank in the ranking that is reranked, with ranks from 1, spelt ``reciprocal-rank``."""
+
+    form: ClassVar[str] = "reciprocal-rank"
+    needs_index: ClassVar[bool] = False
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The reciprocal ranks, shape (n,)."""
+        return lambda ranking: 1.0 / np.arange(1, len(ranking) + 1)
+
+
+@dataclass(frozen=True)
+class RunScore(Evidence):
+    """The document's score in another run, such as that of a neural ranker, spelt ``run:FILE``.
+
+    What the run did not retrieve for a query has no value.
+
+    Parameters
+    ----------
+    file : str
+        A TREC run. A query without documents in it has no values. One warning a run counts what the file lacks.
+    """
+
+    form: ClassVar[str] = "run:{file}"
+    file_fields: ClassVar[tuple[str, ...]] = ("file",)
+    needs_index: ClassVar[bool] = False
+
+    file: str
+
+    def __post_init__(self) -> None:
+        if not self.file or split_method(self.file)[1]:
+            raise ParameterError(f"feature {self}: {self.file!r} cannot name a run here; rename the file")
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Read the run; `FormatError` if the file is not one."""
+        run = read_run(self.file)
+
+        def values(ranking: Ranking) -> FloatArray:
+            if ranking.qid not in run:
+                return _no_values(self, ranking, self.file)
+            scores = scores_of(run[ranking.qid], ranking.docids)
+            _report_missing(self, ranking, ~np.isnan(scores), self.file)
+            return scores
+
+        return values
+
+
+@dataclass(frozen=True)
+class VectorCosine(Evidence):
+    """The cosine of the query's and the document's vectors, spelt ``vectors:(documents=FILE,queries=FILE)``.
+
+    cos(q, d) = q'd / (|q| |d|), and 0 if one of the vectors is zero. A document without a vector has no value; nor has
+    any document of a query without one.
+
+    Parameters
+    ----------
+    documents, queries : str
+        Files of vectors by docid and by qid, as `greylag.vectors.read_vectors` reads them.
+
+    Examples
+    --------
+    >>> str(VectorCosine("passages.npz", "topics.jsonl"))
+    'vectors:(documents=passages.npz,queries=topics.jsonl)'
+    """
+
+    form: ClassVar[str] = "vectors:(documents={documents},queries={queries})"
+    file_fields: ClassVar[tuple[str, ...]] = ("documents", "queries")
+    needs_index: ClassVar[bool] = False
+
+    documents: str
+    queries: str
+
+    def __post_init__(self) -> None:
+        for file in (self.documents, self.queries):
+            if not re.fullmatch(r"[^,()\s]+", file):
+                raise ParameterError(f"feature {self}: {file!r} cannot name a file of vectors here; rename the file")
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Read the vectors; `FormatError` if a file has none, or the two have vectors of different lengths."""
+        documents, queries = (_vectors(file, shared) for file in (self.documents, self.queries))
+        size, other = documents.array.shape[1], queries.array.shape[1]
+        if size != other:
+            raise FormatError(self.queries, None, f"vectors of {other} coordinates, but of {size} in {self.documents}")
+
+        def values(ranking: Ranking) -> FloatArray:
+            known = documents.knows(ranking.docids)
+            _report_missing(self, ranking, known, self.documents)
+            if not queries.knows([ranking.qid]).all():
+                return _no_values(self, ranking, self.queries)
+            of_documents, of_query = documents.documents(ranking.select(known).docids), queries.documents([ranking.qid])
+            out = np.full(len(ranking), np.nan)
+            # BLAS would sum in an order that depends on the threads.
+            out[known] = (unit_rows(of_documents) * unit_rows(of_query)).sum(axis=1)
+            return out
+
+        return values
+
+
+def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:
+    """The vectors of a file, which the features of an extractor share."""
+    key = f"vectors:{file}"
+    if key not in shared:
+        shared[key] = ArrayVectors(*read_vectors(file))
+    vectors: ArrayVectors = shared[key]
+    return vectors
+
+
+def _report_missing(feature: Feature, ranking: Ranking, known: BoolArray, file: str) -> None:
+    """Report the documents of a ranking that a file lacks."""
+    missing = [docid for docid, has in zip(ranking.docids, known, strict=True) if not has]
+    consequence = f"feature {feature} gives them its least value"
+    missing_documents.report(consequence, ranking.qid, missing, len(ranking), what=f"not in {file}")
+
+
+def _no_values(feature: Feature, ranking: Ranking, file: str) -> FloatArray:
+    """NaN for each document, as a file lacks the query; this is reported."""
+    consequence = f"feature {feature} is the same for all documents"
+    missing_documents.report(consequence, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {file}")
+    return np.full(len(ranking), np.nan)
