@@ -18,5 +18,6 @@ from .significance import SIGNIFICANCE_LEVEL as SIGNIFICANCE_LEVEL
 from .significance import Comparison as Comparison
 from .significance import Significance as Significance
 from .significance import compare as compare
+from .significance import holm as holm
 from .significance import paired_test as paired_test
 from .subtopics import Subtopics as Subtopics

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
@@ -122,10 +123,8 @@ def compare(
     References
     ----------
     Smucker, Allan and Carterette, A comparison of statistical significance tests for information retrieval evaluation,
-    CIKM 2007. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics, 1979.
+    CIKM 2007.
     """
-    from statsmodels.stats.multitest import multipletests
-
     check_comparable(scores)
     if baseline not in scores:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
@@ -140,8 +139,7 @@ def compare(
         for column in range(len(run.measures))
         if name != baseline
     ]
-    corrected = multipletests([comparison.p for comparison in comparisons], method="holm")[1].tolist()
-    pairs = zip(comparisons, corrected, strict=True)
+    pairs = zip(comparisons, holm([comparison.p for comparison in comparisons]).tolist(), strict=True)
     return Significance(baseline, test, alternative, tuple(replace(c, corrected_p=p) for c, p in pairs))
 
 
@@ -174,6 +172,24 @@ def paired_test(
         return 0.0, 1.0
     statistic, p = _TESTS[test](improvements, alternative, seed)
     return float(statistic), float(p)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Holm's correction: the k-th smallest of m p-values becomes the maximum over j <= k of min(1, (m - j + 1) p_j).
+
+    Parameters
+    ----------
+    p_values : array-like, shape (m,)
+
+    References
+    ----------
+    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics, 1979.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p)
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return corrected
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:

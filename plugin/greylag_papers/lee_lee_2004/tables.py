@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 from greylag import FloatArray
+from greylag.evaluation import holm
 from greylag.experiments import Figure, Section, Table, draw_figure
 from greylag_papers.lee_lee_2004.accuracies import ALL, DECIMALS, MMR, OTHERS, SELECTORS, SVM, Accuracies, differences
 
@@ -71,7 +71,7 @@ def accuracy_table(accuracies: Accuracies) -> Table:
 def difference_table(accuracies: Accuracies) -> Table:
     """MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
     found = differences(accuracies)
-    corrected = multipletests([difference.p for difference in found.values()], method="holm")[1].tolist()
+    corrected = holm([difference.p for difference in found.values()]).tolist()
     cells = {
         key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'}){'*' if p < LEVEL else ''}"
         for (key, difference), p in zip(found.items(), corrected, strict=True)

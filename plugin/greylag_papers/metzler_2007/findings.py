@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.evaluation import Scores, Significance, compare, paired_test
+from greylag.evaluation import Scores, Significance, compare, holm, paired_test
 from greylag.experiments import means
 from greylag.ltr import LinearModel
 from greylag_papers.metzler_2007.learning import (
@@ -145,13 +145,11 @@ def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
 ) -> tuple[Significance, ...]:
     """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them."""
-    from statsmodels.stats.multitest import multipletests
-
     tests = [
         compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
         for baseline in baselines
     ]
-    corrected = iter(multipletests([c.p for test in tests for c in test.comparisons], method="holm")[1].tolist())
+    corrected = iter(holm([c.p for test in tests for c in test.comparisons]).tolist())
     return tuple(
         replace(test, comparisons=tuple(replace(c, corrected_p=next(corrected)) for c in test.comparisons))
         for test in tests

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare, holm, parse_measure
 from greylag.evaluation.significance import paired_test
 
 AP, LOSS, P5 = (parse_measure(name) for name in ("AP", "subtopic-loss@5", "P@5"))
@@ -87,6 +87,18 @@ def test_equal_differences_tie_despite_rounding_errors():
     runs = {"b": scores([0.2, 0.2, 0.1, 0.6]), "r": scores([0.3, 0.1, 0.2, 0.8])}
     [found] = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
     assert found.statistic == 2 + 2 + 4  # the three of 0.1 share rank 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_holm_equals_its_definition(seed):
+    """Each p-value is the largest (m - j) p_j, j from 0, over the p-values up to it."""
+    rng = np.random.default_rng(seed)
+    ps = rng.choice([*rng.random(8), 0.0, 1.0, 1e-300], rng.integers(1, 30))
+    corrected = holm(ps)
+    for p, value in zip(ps, corrected, strict=True):
+        before = [(len(ps) - j) * other for j, other in enumerate(sorted(ps)) if other <= p]
+        assert value == min(1, max(before))
+    assert holm([]).shape == (0,)
 
 
 def test_holm_corrects_over_all_runs_and_measures():
