@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
-from greylag.ltr import letor_lines
-from greylag.ltr.data import Qrels, RankingData, positive_grades
-from greylag.ltr.letor_lines import COMMENT, GRADE, KIND, MAX_NUMBER, ODD, QID, QID_END
+from greylag.ltr.data import LARGEST, Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking
-from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_text_blocks
+from greylag.runtime.files import Faults, check_names, open_atomically, read_text_blocks
 
 
 def write_features(
@@ -40,12 +37,6 @@ def write_features(
         One pair for each query.
     qrels : mapping of qid to docid to grade, optional
         The grades; 0 without qrels, and for documents that are not judged.
-
-    Raises
-    ------
-    ParameterError
-        If LETOR text cannot contain a name (it is empty, or has white space or, if of a query, #), or the file cannot
-        be written.
     """
     if Path(path).suffix == ".npz":
         _write_npz(path, tuple(names), rows, qrels or {})
@@ -90,7 +81,7 @@ def _write_npz(
 
 
 class _Block(NamedTuple):
-    """What some lines say: queries with their numbers of documents; grades, docids and values of documents."""
+    """What some lines say; a query has the number of its successive documents."""
 
     lines: int
     names: dict[int, str]
@@ -101,12 +92,17 @@ class _Block(NamedTuple):
 
 
 BLOCK = 1 << 26  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
-MAX_VALUES = 1 << 32
+MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
+MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 
 _REMEDY = "sort lines by query and remove duplicates"
-_GRADE = re.compile(rb"[-+]?\d{1,9}")
-_CELL = re.compile(rb"([1-9]\d{0,8}):(\S+)")
-_NAME = re.compile(rb"([1-9]\d{0,8})=(\S+)")
+_LINE = re.compile(
+    rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
+    rb"((?:\s++[1-9]\d{0,8}:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)++)"  # the cells
+    rb"\s*(?:#(.*))?",  # the comment
+    re.DOTALL,
+)
+_NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 
 
 def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
@@ -128,71 +124,72 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     Raises
     ------
     FormatError
-        If a line is malformed, the lines of a query are not contiguous, or `read_text` rejects the file.
+        If a line is malformed, or the lines of a query are not contiguous.
     """
     blocks: list[_Block] = []
-    before = rows = 0
+    lines = rows = 0
     with Faults(path, lenient) as faults:
         for text in read_text_blocks(path, faults, BLOCK):
-            width = blocks[-1].values.shape[1] if blocks else min(MAX_NUMBER, text.partition(b"\n")[0].count(b":"))
-            blocks.append(_parse_block(path, text, before, rows, width))
-            before += blocks[-1].lines
+            blocks.append(_parse_block(path, text.removesuffix(b"\n").split(b"\n"), lines, rows))
+            lines += blocks[-1].lines
             rows += len(blocks[-1].docids)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
     return _assemble(path, blocks, qrels)
 
 
-def _parse_block(path: str | Path, text: bytes, before: int, rows: int, width: int) -> _Block:
-    """Parse whole lines, which come after `before` lines and `rows` documents; `width` features are expected."""
-    content = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(content == ord("\n"))
-    starts = np.concatenate([[0], ends + 1, [] if text.endswith(b"\n") else [len(text) + 1]]).astype(np.int64)
-    heads = np.zeros((len(starts) - 1, 5), dtype=np.int64)
-    values = np.zeros((len(heads), width))
-    while (highest := letor_lines.parse(content, starts, values, heads)) > values.shape[1]:
-        _check_size(path, rows + int(np.count_nonzero(heads[:, KIND] != COMMENT)), highest)
-        values = np.zeros((len(heads), highest))
-    for row in np.flatnonzero(heads[:, KIND] == ODD).tolist():
-        line = text[starts[row] : starts[row + 1] - 1]
-        heads[row, GRADE], qid, found = _parse_line(path, before + row + 1, line.partition(b"#")[0])
-        heads[row, QID] = starts[row] + line.index(b"qid:") + len(b"qid:")
-        heads[row, QID_END] = heads[row, QID] + len(qid)
-        highest = max(highest, *found)
-        if highest > values.shape[1]:
-            _check_size(path, rows + len(heads), highest)
-            values = np.pad(values, ((0, 0), (0, highest - values.shape[1])))
-        values[row, np.array([*found]) - 1] = [*found.values()]
-    kept, values = np.flatnonzero(heads[:, KIND] != COMMENT), values[:, :highest]
-    grades, first, end, body_end, _ = heads[kept].T
-    comments = [text[i + 1 : j] for i, j in zip(body_end.tolist(), (starts[kept + 1] - 1).tolist(), strict=True)]
-    qids = groupby(text[i:j] for i, j in zip(first.tolist(), end.tolist(), strict=True))
-    numbers = (kept + before + 1).tolist()
+def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -> _Block:
+    """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
+    numbers: list[int] = []
+    heads, cells, docids, names = [], [], [], dict[int, str]()
+    for number, line in enumerate(lines, before + 1):
+        if line.startswith(b"#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if not match or b"\r" in line:
+            raise _malformed(path, number, line)
+        grade, qid, values_text, comment = match.groups(b"")
+        if not rows and not numbers:
+            names = _names(path, number, comment)
+        numbers.append(number)
+        heads.append((int(grade), qid))
+        cells.append(values_text)
+        docids.append(_docid(comment, number))
+    # The whole block in one call: NUMBER and VALUE in turn. The pattern admits nothing that NumPy would read otherwise.
+    pairs = np.fromstring(b" ".join(cells).replace(b":", b" "), sep=" ").reshape(-1, 2)
+    features, values = pairs[:, 0].astype(np.int64), pairs[:, 1]
+    owners = np.repeat(np.arange(len(cells)), [part.count(b":") for part in cells])
+
+    def check(wrong: Any, reason: str) -> None:
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise FormatError(path, numbers[owners[at]], f"feature {features[at]}{reason}")
+
+    check(features > MAX_NUMBER, f": numbers must be at most {MAX_NUMBER}; renumber them")
+    check(~(np.abs(values) <= LARGEST), f" is beyond {LARGEST:g}; rescale it")
+    if not ((np.diff(features) > 0) | (np.diff(owners) > 0)).all():  # cells may be in any order
+        order = np.lexsort((features, owners))
+        features, values = features[order], values[order]
+        check(np.append((np.diff(features) == 0) & (np.diff(owners) == 0), False), " is given twice; keep one of them")
+    width = int(features.max(initial=0))
+    _check_size(path, rows + len(cells), width)
+    table = np.zeros((len(cells), width))
+    table[owners, features - 1] = values
     return _Block(
-        lines=len(heads),
-        names=_names(comments[0]) if comments and not rows else {},
-        queries=[(qid, len(list(lines))) for qid, lines in qids],
-        grades=grades.copy(),
-        docids=[_docid(comment, number) for comment, number in zip(comments, numbers, strict=True)],
-        values=values if len(kept) == len(values) else values[kept],
+        lines=len(lines),
+        names=names,
+        queries=[(qid, len(list(group))) for qid, group in groupby(qid for _, qid in heads)],
+        grades=np.array([grade for grade, _ in heads], dtype=np.int64),
+        docids=docids,
+        values=table,
     )
 
 
-def _parse_line(path: str | Path, number: int, body: bytes) -> tuple[int, bytes, dict[int, float]]:
-    """The grade, the query and the values of a line without comment; the rule of what is accepted."""
-    grade, qid, *words = (*body.split(), b"", b"")
-    cells = [_CELL.fullmatch(word) for word in words if word]
-    values = {int(cell[1]): parse_number(cell[2]) for cell in cells if cell}
-    name = qid.removeprefix(b"qid:")
-    finite = values and all(cells) and all(map(math.isfinite, values.values()))
-    if not (_GRADE.fullmatch(grade) and qid.startswith(b"qid:") and name and finite):
-        form = "GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
-        raise FormatError(path, number, f"not of the form {form}: {body.decode():.60}")
-    if len(values) < len(cells):
-        raise FormatError(path, number, "has a feature twice; keep one of them")
-    if max(values) > MAX_NUMBER:
-        raise FormatError(path, number, f"feature {max(values)}: numbers must be at most {MAX_NUMBER}; renumber them")
-    return int(grade), name, values
+def _malformed(path: str | Path, number: int, line: bytes) -> FormatError:
+    if b"\r" in line:
+        return FormatError(path, number, "has a carriage return; end lines with a line feed")
+    form = "GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
+    return FormatError(path, number, f"not of the form {form}: {line.partition(b'#')[0].decode():.60}")
 
 
 def _docid(comment: bytes, number: int) -> str:
@@ -202,9 +199,12 @@ def _docid(comment: bytes, number: int) -> str:
     return words[0].decode() if words else str(number)
 
 
-def _names(comment: bytes) -> dict[int, str]:
-    names = [_NAME.fullmatch(word) for word in comment.split()[1:]]
-    return {int(name[1]): name[2].decode() for name in names if name}
+def _names(path: str | Path, number: int, comment: bytes) -> dict[int, str]:
+    matches = [_NAME.fullmatch(word) for word in comment.split()[1:]]
+    names = {int(match[1][:12]): match[2].decode() for match in matches if match}
+    if max(names, default=0) > MAX_NUMBER:
+        raise FormatError(path, number, f"names feature {max(names)}; numbers must be at most {MAX_NUMBER}")
+    return names
 
 
 def _check_size(path: str | Path, rows: int, width: int) -> None:
@@ -220,13 +220,13 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> Ra
     grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
     relevant_grades = []
     for qid, first, end in zip(sizes, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        own = docids[first:end]
-        if len(set(own)) < len(own):
-            twice = Counter(own).most_common(1)[0][0]
+        ranked = docids[first:end]
+        if len(set(ranked)) < len(ranked):
+            twice = Counter(ranked).most_common(1)[0][0]
             raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
-        judged = dict(zip(own, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
+        judged = dict(zip(ranked, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
         relevant_grades.append(positive_grades(judged))
-    features = _by_column(path, blocks, max((number for number in names if number <= MAX_NUMBER), default=1))
+    features = _by_column(path, blocks, max(names, default=1))
     return RankingData(
         specs=tuple(names.get(number, str(number)) for number in range(1, features.shape[1] + 1)),
         qids=tuple(sizes),

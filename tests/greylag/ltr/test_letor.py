@@ -88,10 +88,18 @@ def test_carriage_returns_need_lenient_reading(tmp_path: Path) -> None:
         ("1_0 qid:1 1:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:1_0 # d\n", ":1: not of the form"),
         ("1 qid:1 1_0:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:1e999 # d\n", ":1: not of the form .* with finite values"),
         ("1 qid:1 \u0661:2 # d\n", ":1: not of the form"),
         ("\u0661 qid:1 1:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:2 1:3 # d\n", ":1: has a feature twice"),
+        ("1 qid:1 1:2 1:3 # d\n", ":1: feature 1 is given twice"),
+        ("1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n", ":2: feature 2 is given twice"),
+        ("1 qid:1 1:2 # d\n1 qid:1 3:-1e101 # e\n", r":2: feature 3 is beyond 1e\+100"),
+        ("1 qid:1 1:2 # d 1=a 1000000000=b\n", ":1: names feature 1000000000; numbers must be at most"),
+        ("1 qid:1 1:1e400 # d\n", ":1: feature 1 is beyond"),
+        ("1 qid:1 1:nan # d\n", ":1: not of the form"),
+        ("1 qid:1 1:0x1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1.2.3 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1e # d\n", ":1: not of the form"),
+        ("1234567890 qid:1 1:1 # d\n", ":1: not of the form"),
         ("1 qid:1 100000000:2 # d\n", ":1: feature 100000000: numbers must be at most 100000"),
         ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
@@ -102,6 +110,16 @@ def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "f.txt").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_features(tmp_path / "f.txt")
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("text", ["1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", "1 qid:1 1:2\r0 qid:1 1:3\r\n"])
+def test_lines_that_end_in_a_carriage_return_alone_are_not_one_document(
+    tmp_path: Path, text: str, lenient: bool
+) -> None:
+    (tmp_path / "f.txt").write_bytes(text.encode())
+    with pytest.raises(FormatError, match=r":1: (has a carriage return|the line ends in CR LF)"):
+        read_features(tmp_path / "f.txt", lenient=lenient)
 
 
 @pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
