@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import combinations, pairwise
+from functools import cache, lru_cache
+from itertools import accumulate, combinations, pairwise
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
-from greylag.errors import ParameterError
 from greylag.features.expansion import relevance_model
 from greylag.features.feature import Feature
 from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
@@ -24,6 +24,7 @@ CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 NARROWEST = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
 _SHORT = 6  # terms of a query whose cliques are kept
+_log = logging.getLogger("greylag")
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
@@ -107,25 +108,31 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
 
     ``term``: the terms. ``ordered``: contiguous sub-sequences of 2 to `max_size` terms that are cliques of the graph.
     ``unordered``: all subsets of 2 to `max_size` terms that are. FI has no clique of two terms, SD has the adjacent
-    pairs, and FD has every subset. The terms of a clique are in query order.
-
-    Raises
-    ------
-    ParameterError
-        If there are more than `MAX_CLIQUES`.
+    pairs, and FD has every subset; in a long query, smaller ones or contiguous ones only (see `_largest_subset`). The
+    terms of a clique are in query order.
     """
     if clique_set == "term":
         return [(place,) for place in range(n_terms)]
     largest = min({"FI": 1, "SD": 2, "FD": n_terms}[dependence], max_size, n_terms)
-    sizes = range(2, largest + 1)
-    if clique_set == "ordered" or dependence == "SD":
+    subset = 1 if clique_set == "ordered" or dependence == "SD" else _largest_subset(n_terms, largest)
+    if subset < 2:
+        sizes = range(2, largest + 1)
         return [tuple(range(first, first + size)) for size in sizes for first in range(n_terms - size + 1)]
-    if sum(comb(n_terms, size) for size in sizes) > MAX_CLIQUES:
-        raise ParameterError(
-            f"a query of {n_terms} terms has more than {MAX_CLIQUES} cliques of up to {max_size} terms under full "
-            "dependence: use SD features, a smaller max_clique, or a shorter query"
-        )
-    return [clique for size in sizes for clique in combinations(range(n_terms), size)]
+    return [clique for size in range(2, subset + 1) for clique in combinations(range(n_terms), size)]
+
+
+@cache
+def _largest_subset(n_terms: int, largest: int) -> int:
+    """The size up to which there are at most `MAX_CLIQUES` subsets of a query's terms; one warning if it is smaller."""
+    counts = accumulate(comb(n_terms, size) for size in range(2, largest + 1))
+    fitting = 1 + sum(count <= MAX_CLIQUES for count in counts)
+    if fitting < largest:
+        kept = f"of up to {fitting} terms" if fitting > 1 else "of adjacent terms"
+        _log.warning(
+            "a query of %d terms has more than %d cliques of up to %d terms under FD: only those %s are used",
+            n_terms, MAX_CLIQUES, largest, kept,
+        )  # fmt: skip
+    return fitting
 
 
 def redundant_features(

@@ -31,11 +31,6 @@ class ArrayVectors:
     queries : mapping of str to array-like, or callable from str to array-like, optional
         The vectors of queries, shape (m,), by qid or from the text.
 
-    Raises
-    ------
-    ParameterError
-        If shapes do not match, a docid is duplicated, or, when a row is used, it is not finite.
-
     Examples
     --------
     >>> vectors = ArrayVectors(["d1", "d2"], [[1.0, 0.0], [0.6, 0.8]], queries={"q1": [0.0, 1.0]})
@@ -90,11 +85,6 @@ class FunctionVectors:
         from several threads.
     queries : mapping of str to array-like, or callable from str to array-like, optional
         The vectors of queries, shape (m,), by qid or from the text.
-
-    Raises
-    ------
-    ParameterError
-        When used, if the function does not give a row for each document.
     """
 
     function: Callable[[list[str]], ArrayLike]
@@ -153,8 +143,8 @@ def query_vector(queries: QueryVectors | None, qid: str, text: str, size: int | 
     if isinstance(queries, Mapping):
         if qid not in queries:
             raise ParameterError(f"query {qid!r} has no vector among the {len(queries)} in queries=")
-        found = queries[qid]
+        vector = queries[qid]
     else:
-        found = queries(text)
-    row = np.asarray(found).reshape(1, -1)
+        vector = queries(text)
+    row = np.asarray(vector).reshape(1, -1)
     return checked(row, row.shape if size is None else (1, size), f"of query {qid!r}")

@@ -28,13 +28,6 @@ class FaissVectors:
         The index, such as the output of ``python -m pyserini.encode ... --to-faiss``.
     queries : mapping of str to array-like, or callable from str to array-like, optional
         The vectors of queries, by qid or from the text, such as the ``encode`` of a Pyserini query encoder.
-
-    Raises
-    ------
-    CollectionError
-        If the folder is not such an index.
-    DependencyError
-        If FAISS is not installed.
     """
 
     folder: str | Path
@@ -53,8 +46,12 @@ class FaissVectors:
             raise CollectionError(f"{self.folder} is not a FAISS index of Pyserini: it has no file {missing[0].name!r}")
         try:
             index = faiss.read_index(str(files[0]))
+            if isinstance(index, faiss.IndexIDMap):  # its ids are not the lines of docid
+                raise RuntimeError("it has ids of its own; make it without an IDMap, as Pyserini does")
             if isinstance(index, faiss.IndexIVF):
                 index.make_direct_map()
+            if index.ntotal:
+                index.reconstruct(0)
         except RuntimeError as error:
             raise CollectionError(f"{files[0]} cannot be read by FAISS ({error})") from error
         object.__setattr__(self, "_index", index)
@@ -66,7 +63,11 @@ class FaissVectors:
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        lines = Path(self.folder, "docid").read_text(encoding="utf-8").splitlines()
+        path = Path(self.folder, "docid")
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise CollectionError(f"{path} is not UTF-8 ({error.reason} at byte {error.start})") from None
         return {docid.strip(): row for row, docid in enumerate(lines)}
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
@@ -76,8 +77,8 @@ class FaissVectors:
     def documents(self, docids: Sequence[str]) -> Dense:
         """The vectors of documents, float32, shape (len(docids), m)."""
         rows = np.array([self._rows[docid] for docid in docids], dtype=np.int64)
-        found = self._index.reconstruct_batch(rows) if len(rows) else np.zeros((0, self._index.d), dtype=np.float32)
-        return checked(found, (len(rows), self._index.d), "of the documents")
+        vectors = self._index.reconstruct_batch(rows) if len(rows) else np.zeros((0, self._index.d), dtype=np.float32)
+        return checked(vectors, (len(rows), self._index.d), "of the documents")
 
     def query(self, qid: str, text: str) -> Dense:
         """The vector of a query."""

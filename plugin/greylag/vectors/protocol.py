@@ -1,4 +1,4 @@
-"""What stages ask of vectors."""
+"""The protocol of vectors, and operations on them."""
 
 from __future__ import annotations
 
@@ -36,22 +36,12 @@ class Vectors(Protocol):
 
     def query(self, qid: str, text: str, /) -> Matrix:
         """The vector of a query, shape (1, m); zero if the query has nothing in common with any document.
-
-        Raises
-        ------
-        ParameterError
-            If there are no vectors of queries, or none of this one.
+        `ParameterError` if there are no vectors of queries, or none of this one.
         """
 
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None) -> Vectors:
-    """The vectors that a stage was given: `vectors`, or the TF-IDF vectors of `index`.
-
-    Raises
-    ------
-    ParameterError
-        If not exactly one is given, or it is not what its name says.
-    """
+    """The vectors that a stage was given: `vectors`, or the TF-IDF vectors of `index`, but not both."""
     from greylag.index.positional import PositionalIndex  # imports numba, which many commands do not need
     from greylag.vectors.tfidf import TfidfVectors
 

@@ -34,19 +34,18 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     Raises
     ------
     FormatError
-        If the file cannot be read or has another form, an identifier is given twice or is not a name, the lengths of
-        vectors differ, or a coordinate is not a finite number.
+        If the file is not such a file of finite vectors of one length.
     """
     ids, vectors = _archive(path) if str(path).endswith(".npz") else _lines(path)
     if vectors.ndim != 2 or len(vectors) != len(ids) or vectors.dtype.kind not in "fiu" or not vectors.size:
         raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape} and type {vectors.dtype}")
-    for own in ids:
-        if not is_name(own):
-            raise FormatError(path, None, f"id {own!r:.60} is empty or has white space")
+    for identifier in ids:
+        if not is_name(identifier):
+            raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        lost = ids[int(np.argmin(finite))]
-        raise FormatError(path, None, f"the vector of {lost!r} has a coordinate that is not finite")
+        example = ids[int(np.argmin(finite))]
+        raise FormatError(path, None, f"the vector of {example!r} has a coordinate that is not finite")
     if len(set(ids)) < len(ids):
         raise FormatError(path, None, f"{Counter(ids).most_common(1)[0][0]!r} has two vectors; keep one")
     return ids, vectors if vectors.dtype in (np.float32, np.float64) else vectors.astype(np.float64)
@@ -66,12 +65,12 @@ def _lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
     ids: list[str] = []
     rows: list[list[float]] = []
     for number, record in read_json_lines(path):
-        own, vector = record.get("id"), record.get("vector")
-        if not isinstance(own, str) or not isinstance(vector, list) or not all(map(_is_number, vector)):
+        identifier, vector = record.get("id"), record.get("vector")
+        if not isinstance(identifier, str) or not isinstance(vector, list) or not all(map(_is_number, vector)):
             raise FormatError(path, number, 'not of the form {"id": TEXT, "vector": [NUMBER, ...]}')
         if rows and len(vector) != len(rows[0]):
             raise FormatError(path, number, f"a vector of {len(vector)} coordinates after one of {len(rows[0])}")
-        ids.append(own)
+        ids.append(identifier)
         try:
             rows.append(list(map(float, vector)))
         except OverflowError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import comb, log
 
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.features.cliques import (
     ABSENT,
     FILLER,
@@ -19,7 +19,7 @@ from greylag.features.cliques import (
 )
 from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
@@ -125,9 +125,23 @@ def test_query_cliques_are_term_numbers_with_padding() -> None:
     assert expansion.multiplicity.sum() == pytest.approx(1.0)
 
 
-def test_more_cliques_than_fit_in_memory_are_refused() -> None:
-    with pytest.raises(ParameterError, match="a query of 200 terms has more than 1000000 cliques of up to 3 terms"):
-        cliques(200, "FD", "unordered", 3)
+def test_long_queries_have_the_cliques_that_fit_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+    assert len(cliques(181, "FD", "unordered", 3)) == comb(181, 2) + comb(181, 3)
+    assert not caplog.messages
+    words = [f"word{i}x" for i in range(212)]
+    index = PositionalIndex.from_texts({"a": " ".join(words), "b": "word1x word9x", "c": "word1x"})
+    extractor = FeatureExtractor(index, candidate_pool(), FeatureParameters(k1=0.0))
+    for _ in range(2):
+        values = extractor(Ranking("q", " ".join(words), ("a", "b", "c"), np.zeros(3)))
+    of_a, of_b, of_c = values[:, extractor.specs.index(FeatureSpec("FD", "unordered", "BM25-U-unlimited"))]
+    rare, common = log(1 + 2.5 / 1.5), log(1 + 1.5 / 2.5)
+    assert (of_a, of_b, of_c) == pytest.approx(((comb(212, 2) - 1) * rare + common, common, 0))
+    assert caplog.messages == [
+        "a query of 212 terms has more than 1000000 cliques of up to 3 terms under FD: "
+        "only those of up to 2 terms are used"
+    ]
+    assert cliques(2000, "FD", "unordered", 3) == cliques(2000, "FD", "ordered", 3)
+    assert caplog.messages[1].endswith("under FD: only those of adjacent terms are used")
     assert len(cliques(200, "FD", "ordered", 3)) == 199 + 198
     assert len(cliques(1000, "SD", "unordered", 10)) == 999
 
