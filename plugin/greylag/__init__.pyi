@@ -83,7 +83,7 @@ from .ranking import Ranking as Ranking
 from .ranking import Run as Run
 from .ranking import unit_range as unit_range
 from .runtime.compilation import compiled as compiled
-from .runtime.json_files import read_json_lines as read_json_lines
+from .runtime.files import read_json_lines as read_json_lines
 from .runtime.parallel import parallel_map as parallel_map
 from .runtime.progress import Steps as Steps
 from .selection import InformationGainSelection as InformationGainSelection

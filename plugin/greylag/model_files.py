@@ -10,8 +10,7 @@ from typing import Any
 
 from greylag.errors import FormatError, ModelError
 from greylag.index.positional import PositionalIndex
-from greylag.runtime.files import Faults, read_text, write_text
-from greylag.runtime.json_files import parse_json
+from greylag.runtime.files import Faults, parse_json, read_text, write_text
 
 _COMMON = {"parameters": dict, "fingerprint": str, "provenance": dict}
 

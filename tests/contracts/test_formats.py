@@ -21,7 +21,7 @@ from greylag.index import PositionalIndex, QueryForm
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
-from greylag.runtime.json_files import read_json_lines
+from greylag.runtime.files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
 
 

@@ -21,7 +21,7 @@ from greylag.features.spec import candidate_pool
 from greylag.ltr.letor import read_features, write_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
-from greylag.runtime.json_files import read_json_lines
+from greylag.runtime.files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters

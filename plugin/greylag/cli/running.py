@@ -17,7 +17,7 @@ import typer
 from greylag.cli.groups import Surroundings
 from greylag.cli.options import Jobs
 from greylag.errors import DependencyError, ParameterError
-from greylag.runtime.stamps import file_stamp
+from greylag.runtime.files import file_stamp
 
 CONNECTING = 10
 """Seconds to wait for a cluster."""

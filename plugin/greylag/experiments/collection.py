@@ -18,8 +18,8 @@ from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.pipeline import Source
 from greylag.ranking import Run
+from greylag.runtime.files import file_stamps
 from greylag.runtime.folders import read_mark
-from greylag.runtime.stamps import file_stamps
 from greylag.trec import Qrels, read_qrels, read_topics
 
 

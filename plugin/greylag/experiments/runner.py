@@ -35,10 +35,9 @@ from greylag.experiments.software import code, versions
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.experiments.tables import as_text
 from greylag.features.named_files import followed
-from greylag.runtime.files import write_text
+from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.progress import Steps
-from greylag.runtime.stamps import file_stamps
 from greylag.runtime.work_log import resuming
 from greylag.trec.runs import write_run
 
@@ -96,7 +95,7 @@ def run_study(
     key, context = dependencies(settings), Context(out, n_jobs, progress)
     if finished := _reuse(key, context):
         return finished
-    with alone(out / FINISHED):
+    with alone(out / WORK):
         return _reuse(key, context) or _run(study, settings, key, context)
 
 

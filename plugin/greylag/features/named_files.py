@@ -9,8 +9,7 @@ from typing import Any
 
 from greylag.errors import FormatError, GreylagError
 from greylag.features.spelling import parse_features
-from greylag.runtime.files import read_blocks, read_bytes
-from greylag.runtime.json_files import parse_json
+from greylag.runtime.files import parse_json, read_blocks, read_bytes
 
 
 def named_files(value: Any) -> Iterator[str]:

@@ -18,15 +18,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.arrays import fingerprint
-from greylag.runtime.files import reserve, sync, write_text
-from greylag.runtime.folders import make_folder, remove_folder
-from greylag.runtime.locks import MARK, sweep
+from greylag.runtime.files import write_text
+from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
 
 SCHEMA = 4
 _META = "meta.json"
@@ -255,6 +254,16 @@ def _map(folder: Path, name: str, dtype: str, mode: str = "r") -> Any:
     return np.memmap(path, dtype=dtype, mode=mode)  # type: ignore[call-overload]
 
 
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Give an empty file `size` bytes on the disk: if it is full, writing through a mapping would kill the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        for first in range(0, size, 1 << 20):
+            file.write(bytes(min(1 << 20, size - first)))
+        file.flush()
+
+
 def _checksum(path: Path) -> int:
     checksum = 0
     with path.open("rb") as file:
@@ -290,7 +299,7 @@ class Writer:
         file = f"{name}.{self.dtypes[name]}"
         with (self.folder / file).open("wb") as opened:
             if size:
-                reserve(opened, size * np.dtype(self.dtypes[name]).itemsize)
+                _reserve(opened, size * np.dtype(self.dtypes[name]).itemsize)
         array = _map(self.folder, name, self.dtypes[name], "r+")
         yield array
         self.checksums[file] = zlib.crc32(array.view(np.uint8).data)

@@ -18,8 +18,7 @@ from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jv
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.runtime.files import is_name
-from greylag.runtime.folders import make_folder, read_mark
-from greylag.runtime.locks import MARK
+from greylag.runtime.folders import MARK, make_folder, read_mark
 from greylag.runtime.progress import shown
 
 _log = logging.getLogger("greylag")

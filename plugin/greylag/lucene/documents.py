@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.runtime.files import is_name
-from greylag.runtime.json_files import parse_json
+from greylag.runtime.files import file_stamp, is_name, parse_json
 from greylag.runtime.progress import shown
-from greylag.runtime.stamps import file_stamp
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 

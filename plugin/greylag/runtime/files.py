@@ -1,4 +1,4 @@
-"""Reading and writing files: decompression, encodings, columns, faults and their repair, atomic writing.
+"""Reading and writing files: decompression, encodings, columns, JSON, faults and their repair, atomic writing.
 
 Every file that greylag reads or writes as text passes through this module.
 """
@@ -6,14 +6,13 @@ Every file that greylag reads or writes as text passes through this module.
 from __future__ import annotations
 
 import codecs
-import errno
 import gzip
 import io
+import json
 import logging
 import math
 import os
 import stat
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,25 +22,13 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from greylag.errors import FormatError, ParameterError
-from greylag.runtime.locks import TEMPORARY, locked, sweep
+from greylag.runtime.folders import claimed, sweep, sync, why
+
+Stamp = tuple[int, int, int, int]
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-MAX_STREAM = 1 << 28
-"""The largest content of a pipe or terminal, in bytes. A regular file may have any size."""
-MAX_EXPANSION = 200
-"""The largest ratio of a decompressed file larger than `MAX_SMALL` to its gzip file; text compresses far less."""
-MAX_SMALL = 1 << 26
 _BLOCK = 1 << 20
-
-_HINTS = {
-    errno.ENOENT: "; give a file in an existing folder",
-    errno.ENOTDIR: "; give a file in an existing folder",
-    errno.ENOSPC: "; free some disk space",
-    errno.EDQUOT: "; free some disk space",
-}
-_NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 _log = logging.getLogger("greylag")
 
 
@@ -64,24 +51,9 @@ class Faults:
         self._count: dict[str, int] = {}
 
     def repair(self, line: int | None, reason: str, remedy: str, count: int = 1) -> None:
-        """Record faults that the caller is about to repair.
+        """Record faults that the caller is about to repair; raises `FormatError` in strict reading.
 
-        Parameters
-        ----------
-        line : int or None
-            The line of the first fault, from 1.
-        reason : str
-            What is wrong, with the value.
-        remedy : str
-            What lenient reading does about it, such as "keeps the first". Faults with the same remedy are counted
-            together.
-        count : int, default 1
-            The number of faults.
-
-        Raises
-        ------
-        FormatError
-            If reading is strict.
+        Faults with the same remedy, such as "keeps the first", are counted together.
         """
         if not self.lenient:
             hint = "" if self.lenient is None else f"; lenient reading (--lenient) {remedy}"
@@ -99,61 +71,28 @@ class Faults:
 
 
 def read_text(path: str | Path, faults: Faults) -> bytes:
-    """The content of a file as UTF-8 with LF line ends, from `read_bytes`.
+    """The content of a file as UTF-8 with LF line ends; see `read_text_blocks`."""
+    return b"".join(read_text_blocks(path, faults))
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    faults : Faults
-        Records repairable faults.
 
-    Raises
-    ------
-    FormatError
-        If `read_bytes` refuses the file, or it contains a NUL byte or only white space; in strict reading also if it
-        has a byte-order mark, is not UTF-8 (lenient: read as Latin-1), or has CR LF line ends.
+def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> Iterator[bytes]:
+    """The content of a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes.
+
+    NUL bytes and files with white space only are refused. Byte-order marks, CR LF, and bytes that are not UTF-8 (read
+    as Latin-1) are faults. Lenient reading gives one block, since the encoding is that of the whole file.
     """
-    content = _clean(read_bytes(path), faults, 0)
-    if not content.strip():
-        raise FormatError(path, None, "is empty; check how it was written")
-    return content
-
-
-def read_text_blocks(path: str | Path, faults: Faults, size: int) -> Iterator[bytes]:
-    """The content of `read_text` in blocks of whole lines, for files that are larger than memory.
-
-    Lenient reading gives one block, since what is to be repaired may depend on the whole file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    faults : Faults
-        Records repairable faults.
-    size : int
-        About the size of a block, in bytes.
-
-    Raises
-    ------
-    FormatError
-        As in `read_text`, when the block is reached.
-    """
-    if faults.lenient:
-        yield read_text(path, faults)
-        return
+    blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
     before, parts, total, blank = 0, list[bytes](), 0, True
-    for part in chain(read_blocks(path), [b""]):
+    for part in chain(blocks, [b""]):
         parts.append(part)
         total, blank = total + len(part), blank and (not part or part.isspace())
-        if part and (total < size or blank or b"\n" not in part):
+        if part and (faults.lenient or total < size or blank or b"\n" not in part):
             continue
         if blank:
             raise FormatError(path, None, "is empty; check how it was written")
         end = part.rindex(b"\n") + 1 if part else 0
         parts[-1] = part[:end]
-        block = b"".join(parts)
-        if block:
+        if block := b"".join(parts):
             yield _clean(block, faults, before)
         before, parts, total = before + block.count(b"\n"), [part[end:]], len(part) - end
 
@@ -168,70 +107,9 @@ def _clean(content: bytes, faults: Faults, before: int) -> bytes:
     if b"\0" in content:
         line = before + content.count(b"\n", 0, content.index(b"\0")) + 1
         raise FormatError(faults.path, line, "contains a NUL byte, so it is not text or is damaged; write it again")
+    if before == 0 and not content.strip():
+        raise FormatError(faults.path, None, "is empty; check how it was written")
     return content
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a file, from `read_blocks`; raises `FormatError` also if it does not fit in memory."""
-    try:
-        return b"".join(read_blocks(path))
-    except MemoryError:
-        raise FormatError(path, None, "does not fit in memory; split it") from None
-
-
-def read_blocks(path: str | Path) -> Iterator[bytes]:
-    """The content of a file in blocks of 1 MB; gzip is detected by content and decompressed.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is a device or a damaged gzip file, or is larger than `limited` allows.
-    """
-    try:
-        with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
-            state = os.fstat(raw.fileno())
-            size = state.st_size if stat.S_ISREG(state.st_mode) else None
-            if stat.S_ISBLK(state.st_mode) or (stat.S_ISCHR(state.st_mode) and not raw.isatty()):
-                raise FormatError(path, None, "is a device; give a file or a pipe")
-            if file.peek(2).startswith(GZIP_MAGIC):
-                content: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=file))
-                yield from limited(path, content, MAX_STREAM if size is None else gzip_limit(size))
-            elif size is None:
-                yield from limited(path, file, MAX_STREAM)
-            else:
-                yield from iter(partial(file.read, _BLOCK), b"")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
-    except FormatError:  # of `limited`
-        raise
-    except (OSError, ValueError) as error:  # a path with NUL is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
-
-
-def is_file(path: str | Path) -> bool:
-    """Whether the path is a regular file, which can be read twice."""
-    try:
-        return _kind(path) == stat.S_IFREG
-    except (OSError, ValueError):  # a path with NUL is a ValueError
-        return False
-
-
-def gzip_limit(size: int) -> int:
-    """The largest content of a gzip file of `size` bytes."""
-    return max(MAX_SMALL, MAX_EXPANSION * size)
-
-
-def limited(path: str | Path, file: IO[bytes], limit: int) -> Iterator[bytes]:
-    """The blocks of a file; raises `FormatError` at a block of NUL bytes only, or beyond `limit` bytes."""
-    total = 0
-    while block := file.read(_BLOCK):
-        total += len(block)
-        if total > limit:
-            raise FormatError(path, None, f"has more than {limit >> 20} MB of content; is it the right file?")
-        if len(block) == block.count(0) == _BLOCK:
-            raise FormatError(path, None, "contains NUL bytes only; is it the right file?")
-        yield block
 
 
 def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
@@ -251,30 +129,40 @@ def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
     return text.encode()
 
 
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file, from `read_blocks`; raises `FormatError` also if it does not fit in memory."""
+    try:
+        return b"".join(read_blocks(path))
+    except MemoryError:
+        raise FormatError(path, None, "does not fit in memory; split it") from None
+
+
+def read_blocks(path: str | Path) -> Iterator[bytes]:
+    """The content of a file or pipe in blocks of 1 MB; gzip is detected by content and decompressed."""
+    try:
+        with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
+            mode = os.fstat(raw.fileno()).st_mode
+            if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not raw.isatty()):
+                raise FormatError(path, None, "is a device; give a file or a pipe")
+            packed = file.peek(2).startswith(GZIP_MAGIC)
+            content = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if packed else file
+            yield from iter(partial(content.read, _BLOCK), b"")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
+    except FormatError:
+        raise
+    except (OSError, ValueError) as error:  # a path with NUL is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
+
+
 def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """Read a table whose columns are separated by ASCII white space, as in trec_eval.
+    """Number, from 1, and columns of each line; ASCII white space separates columns, as in trec_eval.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    columns : str
-        The names of the columns, separated by spaces.
-    faults : Faults
-        Records repairable faults.
-
-    Yields
-    ------
-    tuple of int and list of bytes
-        The line number, from 1, and the columns.
-
-    Raises
-    ------
-    FormatError
-        As in `read_text`; if a line has another number of columns (lenient: skipped), or no line has this number.
+    `columns` are their names, separated by spaces. A line with another number of columns is a fault.
     """
     width, good = len(columns.split()), 0
-    lines = chain.from_iterable(map(io.BytesIO, read_text_blocks(path, faults, _BLOCK)))
+    lines = chain.from_iterable(map(io.BytesIO, read_text_blocks(path, faults)))
     for number, line in enumerate(lines, 1):
         row = line.split()
         if len(row) == width:
@@ -284,6 +172,55 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
             faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
+
+
+def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read JSON lines: one object per line. Blank lines are skipped.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which may be gzipped.
+    lenient : bool or None, default None
+        Whether to repair faults of encoding and line ends instead of raising.
+
+    Yields
+    ------
+    tuple of int and dict
+        The line number, from 1, and the object.
+
+    Raises
+    ------
+    FormatError
+        If a line is not a JSON object, or an object has a key twice.
+    """
+    with Faults(path, lenient) as faults:
+        content = read_text(path, faults)
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            try:
+                record = parse_json(line.decode())
+            except json.JSONDecodeError as error:
+                reason = f"not a JSON object: {error.msg} at column {error.colno}"
+                raise FormatError(path, number, reason) from None
+            except (ValueError, RecursionError) as error:  # a huge number, deep nesting
+                raise FormatError(path, number, f"not a JSON object: {error}") from None
+            if not isinstance(record, dict):
+                raise FormatError(path, number, f"not a JSON object: {type(record).__name__}")
+            yield number, record
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; `ValueError` if it is not JSON or an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r:.60}; keep one of them")
+    return record
 
 
 def parse_number(text: bytes) -> float:
@@ -302,19 +239,36 @@ def is_name(name: str) -> bool:
 
 
 def check_names(what: str, names: Iterable[str]) -> None:
-    """Raise `ParameterError` if a name would not be read back, by `is_name`.
-
-    Parameters
-    ----------
-    what : str
-        What the names are names of, for the message.
-    names : iterable of str
-        The names.
-    """
+    """Raise `ParameterError` if a name of `what`, such as "document", would not be read back."""
     for name in names:
         if not is_name(name):
             reason = "is empty or has white space or NUL or is not UTF-8, which a TREC file cannot contain; rename it"
             raise ParameterError(f"{what} {name!r} {reason}")
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether the path is a regular file, which can be read twice."""
+    try:
+        return _kind(path) == stat.S_IFREG
+    except (OSError, ValueError):  # a path with NUL is a ValueError
+        return False
+
+
+def file_stamp(path: str | Path) -> Stamp:
+    """The inode, size, time of modification and time of change (ns) of a file, of which any change differs in one.
+
+    A copy, an archive or `os.utime` may restore size and time of modification, but neither the time of change nor, for
+    another file under the same name, the inode. The price is that a file that was moved, or whose permissions changed,
+    counts as changed.
+    """
+    state = os.stat(path)
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def file_stamps(path: Path) -> list[tuple[str, Stamp]]:
+    """The relative path and stamp of the file `path`, or of every file in the folder `path`, in order."""
+    files = sorted(below for below in path.rglob("*") if below.is_file()) if path.is_dir() else [path]
+    return [(str(file.relative_to(path)), file_stamp(file)) for file in files]
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -325,34 +279,20 @@ def write_text(path: str | Path, text: str) -> None:
 
 @contextmanager
 def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file for writing such that it is replaced only when the block succeeds.
+    """Open a file for writing such that it is replaced only when the block succeeds, by one process at a time.
 
-    The content is written to a temporary file ``.greylag-*`` in the same folder, flushed to disk, and renamed; those of
-    killed processes are removed. Text is UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped,
-    reproducibly. Devices and pipes are written to directly.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. Symbolic links are followed.
-    binary : bool, default False
-        Whether to open the file for bytes instead of text.
-
-    Raises
-    ------
-    ParameterError
-        If the file cannot be written.
+    Text is UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped, reproducibly. Symbolic links are
+    followed. Devices and pipes are written to directly. Raises `ParameterError` if the file cannot be written.
     """
     try:
         target = Path(os.path.realpath(path))
         if _kind(path) not in (None, stat.S_IFREG):
-            with _open(target, path, binary) as file:
+            with _open(target, "wb", path, binary) as file:
                 yield file
             return
         sweep(target.parent)
-        part = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
-        with locked(part):
-            with _open(part, path, binary) as file:
+        with claimed(target) as (part, _):
+            with _open(part, "xb", path, binary) as file:
                 yield file
             sync(part)
             os.replace(part, target)
@@ -362,54 +302,13 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
 
 
 @contextmanager
-def _open(target: Path, name: str | Path, binary: bool) -> Iterator[IO[Any]]:
+def _open(target: Path, mode: str, name: str | Path, binary: bool) -> Iterator[IO[Any]]:
     """Open `target` for writing, as a file of the given name."""
     with ExitStack() as stack:
-        raw: Any = stack.enter_context(target.open("wb"))
-        file: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)) if _is_gz(name) else raw
+        raw: Any = stack.enter_context(target.open(mode))
+        packed = str(name).endswith(".gz")
+        file: Any = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)) if packed else raw
         yield file if binary else stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
-
-
-def sync(path: Path, *, drop: bool = False) -> None:
-    """Flush a file or folder to disk.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    drop : bool, default False
-        Whether to drop the file from the cache in memory, so that it is next read from the disk.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-        if drop and hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(descriptor)
-
-
-def reserve(file: IO[bytes], size: int) -> None:
-    """Give an empty file `size` bytes, all 0, with space on the disk.
-
-    Without the space, writing to the file through a mapping would kill the process when the disk is full.
-    """
-    if hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-            return
-        except OSError as error:
-            if error.errno not in _NO_FALLOCATE:
-                raise
-    zeros = bytes(_BLOCK)
-    for first in range(0, size, _BLOCK):
-        file.write(zeros[: size - first])
-    file.flush()
-
-
-def why(error: OSError) -> str:
-    """The reason for an operating system error, and what to do about it if that is known."""
-    return f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
 
 
 def _kind(path: str | Path) -> int | None:
@@ -418,7 +317,3 @@ def _kind(path: str | Path) -> int | None:
         return stat.S_IFMT(os.stat(path).st_mode)
     except FileNotFoundError:
         return None
-
-
-def _is_gz(path: str | Path) -> bool:
-    return str(path).endswith(".gz")

@@ -1,35 +1,103 @@
-"""Making and removing folders: atomically, by one process at a time, and only greylag's own.
+"""Files and folders that one process at a time replaces, such that they are complete or as before.
 
-Every folder that greylag makes contains a marker file, and nothing without it is ever removed.
+The new content of ``NAME`` is made beside it as ``.NAME.greylag-part``, under the lock ``.NAME.greylag-lock``, and then
+renamed; a folder that it replaces is ``.NAME.greylag-old`` meanwhile. The kernel releases a killed process's locks, so
+what is left and not locked is stale. Only files of these names, and folders that are empty or have greylag's marker
+file, are ever removed. On a file system without locks, temporary names are random, and nothing left there is touched.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
+import logging
 import os
+import re
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
-from greylag.errors import ParameterError
-from greylag.runtime.files import sync, why
-from greylag.runtime.locks import MARK, claimed, discard, sweep
+from greylag.errors import DependencyError, ParameterError
 
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
-_CANNOT_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM}
+if find_spec("fcntl") is None:  # on Windows, folders cannot be flushed to disk, and open files not be replaced
+    raise DependencyError("greylag needs POSIX: use Linux or macOS, or Windows' subsystem for Linux")
+
+MARK = ".greylag"
+"""The name of the marker file in every folder that greylag makes."""
+
+_LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
+_HINTS = {
+    errno.ENOENT: "; give a file in an existing folder",
+    errno.ENOTDIR: "; give a file in an existing folder",
+    errno.ENOSPC: "; free some disk space",
+    errno.EDQUOT: "; free some disk space",
+}
+_log = logging.getLogger("greylag")
+
+
+@contextmanager
+def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
+    """Lock a name; yield names beside it for the new content and the replaced one, which are removed afterwards.
+
+    What a killed process left under these names is removed first, or given back its name. A second process waits, or
+    gets a `TimeoutError`.
+    """
+    from filelock import FileLock, Timeout
+
+    os.stat(os.path.join(target.parent, "."))  # FileLock would make the folder
+    path = _beside(target, "lock")
+    lock = FileLock(path, fallback_to_soft=False)
+    try:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            if not wait:
+                raise
+            _log.warning("%s is being written by another process; waiting for it", target)
+            lock.acquire()
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        path.unlink(missing_ok=True)
+        yield from _unlocked(target)
+        return
+    try:
+        _recover(target)
+        yield _beside(target, "part"), _beside(target, "old")
+    finally:
+        with suppress(OSError):  # the next process that takes the lock removes the rest
+            _recover(target)
+            path.unlink()
+        lock.release()
+
+
+def _unlocked(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Names that no other process has."""
+    part, old = (_beside(target, uuid.uuid4().hex) for _ in range(2))
+    try:
+        yield part, old
+    finally:
+        with suppress(OSError):
+            _restore(target, part, old)
+
+
+def sweep(folder: Path) -> None:
+    """Remove or restore what killed processes left in a folder; what is in use is left alone."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if match := _LOCK.fullmatch(name):
+                with suppress(OSError), claimed(folder / match[1], wait=False):
+                    pass
 
 
 def make_folder(
     target: Path, fill: Callable[[Path], None], *, done: Callable[[], bool] = lambda: False, mark: str = ""
 ) -> None:
-    """Make a folder such that it is complete or absent, in whatever way the process ends.
-
-    The folder is filled under a temporary name beside `target`, flushed to disk, and renamed. An earlier `target` is
-    exchanged with it in one step; where the system cannot do that, `target` is absent for a moment. One process at a
-    time makes `target`; a second one waits. What a killed process left beside it is removed.
+    """Make a folder that is complete or absent, in whatever way the process ends; a second process waits.
 
     Parameters
     ----------
@@ -41,11 +109,6 @@ def make_folder(
         Called when no other process makes `target`. If it returns true, the folder is left as it is.
     mark : str, default ""
         The content of the marker file, which `read_mark` returns.
-
-    Raises
-    ------
-    ParameterError
-        If `target` exists and is not greylag's, or the folder cannot be written.
     """
     target = target.absolute()
     with alone(target) as (part, old):
@@ -56,7 +119,10 @@ def make_folder(
             (part / MARK).write_text(mark, encoding="utf-8")
             fill(part)
             _sync_tree(part)
-            _put(part, target, old)
+            if os.path.lexists(target):
+                _check_marked(target)
+                target.rename(old)
+            part.rename(target)
             sync(target.parent)
         except OSError as error:
             raise ParameterError(f"{target} cannot be written: {why(error)}") from None
@@ -64,20 +130,7 @@ def make_folder(
 
 @contextmanager
 def alone(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Be the one process that writes a file or folder: make its parents and hold its lock; a second process waits.
-
-    Parents that were made are removed again if they are empty afterwards.
-
-    Yields
-    ------
-    part, old : Path
-        As for `locks.claimed`.
-
-    Raises
-    ------
-    ParameterError
-        If the parents or the lock cannot be made.
-    """
+    """`claimed`, in a folder that is made if it is absent, and removed again if it is empty afterwards."""
     target = target.absolute()
     parents = [folder for folder in target.parents if not os.path.lexists(folder)]
     with ExitStack() as stack:
@@ -93,19 +146,14 @@ def alone(target: Path) -> Iterator[tuple[Path, Path]]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A private temporary folder; those that killed processes left are removed.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be made.
-    """
+    """A private temporary folder; those that killed processes left are removed."""
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir())
             sweep(place)
             folder, _ = stack.enter_context(claimed(place / uuid.uuid4().hex))
             folder.mkdir(mode=0o700)
+            (folder / MARK).touch()
         except OSError as error:
             raise ParameterError(f"no temporary folder can be made: {why(error)}; or set TMPDIR to another") from None
         yield folder
@@ -129,46 +177,68 @@ def read_mark(folder: Path) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder that is empty or was made by `make_folder`; it may be absent.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    """
+    """Remove a folder that is empty or was made by `make_folder`; it may be absent."""
     if os.path.lexists(folder):
-        _check_own(folder)
-        discard(folder)
+        _check_marked(folder)
+        _discard(folder)
 
 
-def exchange(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step; False if the system or the file system cannot."""
+def sync(path: Path, *, drop: bool = False) -> None:
+    """Flush a file or folder to disk; with `drop`, it is next read from the disk and not from memory."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):  # not Linux, or an old C library
-        return False
-    if renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in _CANNOT_EXCHANGE:
-        return False
-    raise OSError(code, os.strerror(code), str(second))
+        os.fsync(descriptor)
+        if drop and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
 
 
-def _put(part: Path, target: Path, old: Path) -> None:
-    """Give the folder `part` the name `target`, and what had that name, if anything, the name `part` or `old`."""
-    if not os.path.lexists(target):
-        part.rename(target)
-        return
-    _check_own(target)
-    if not exchange(part, target):
-        target.rename(old)
-        part.rename(target)
+def why(error: OSError) -> str:
+    """The reason for an operating system error, and what to do about it if that is known."""
+    return f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
 
 
-def _check_own(folder: Path) -> None:
-    if folder.is_symlink() or not folder.is_dir() or (any(folder.iterdir()) and not (folder / MARK).is_file()):
+def _beside(target: Path, suffix: str) -> Path:
+    return target.with_name(f".{target.name}.greylag-{suffix}")
+
+
+def _recover(target: Path) -> None:
+    _restore(target, _beside(target, "part"), _beside(target, "old"))
+
+
+def _restore(target: Path, part: Path, old: Path) -> None:
+    """Undo a replacement of `target` that was not finished, and remove what is left of it."""
+    if os.path.lexists(old) and not os.path.lexists(target):
+        old.rename(target)
+    for path in (part, old):
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif _is_marked(path):
+            _discard(path)
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether this is a folder with greylag's mark, or empty."""
+    return folder.is_dir() and not folder.is_symlink() and ((folder / MARK).is_file() or not any(folder.iterdir()))
+
+
+def _check_marked(folder: Path) -> None:
+    if not _is_marked(folder):
         raise ParameterError(f"{folder} exists already: delete it, or give another folder")
+
+
+def _discard(folder: Path) -> None:
+    """Remove a folder. The mark goes last, so that what a killed process leaves is still recognised."""
+    for name in os.listdir(folder):
+        path = folder / name
+        if name != MARK:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    (folder / MARK).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 def _remove_empty(folders: list[Path]) -> None:

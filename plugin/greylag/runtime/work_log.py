@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from greylag.runtime.files import why
+from greylag.runtime.folders import why
 from greylag.runtime.locks import acquire, is_named
 from greylag.runtime.parallel import keeping
 

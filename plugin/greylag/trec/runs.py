@@ -23,9 +23,17 @@ from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import FloatArray, Query, Ranking, Run
-from greylag.runtime.files import Faults, check_names, is_file, open_atomically, parse_number, read_rows, write_text
+from greylag.runtime.files import (
+    Faults,
+    check_names,
+    file_stamp,
+    is_file,
+    open_atomically,
+    parse_number,
+    read_rows,
+    write_text,
+)
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.stamps import file_stamp
 
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greylag.errors import FormatError
-from greylag.runtime.files import Faults, read_text
-from greylag.runtime.json_files import read_json_lines
+from greylag.runtime.files import Faults, read_json_lines, read_text
 
 
 def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import FormatError
-from greylag.runtime.files import is_name
-from greylag.runtime.json_files import read_json_lines
+from greylag.runtime.files import is_name, read_json_lines
 from greylag.vectors.dense import Dense
 
 

@@ -21,7 +21,7 @@ from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
-from greylag.runtime.locks import MARK
+from greylag.runtime.folders import MARK
 from tests.greylag.lucene import oracle
 from tests.greylag.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
 

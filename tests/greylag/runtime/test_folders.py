@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.runtime.folders import exchange, make_folder, remove_folder
-from greylag.runtime.locks import MARK
+from greylag.runtime.files import open_atomically, write_text
+from greylag.runtime.folders import MARK, claimed, make_folder, remove_folder, sweep
 
 
 def fill(folder: Path) -> None:
@@ -42,42 +45,6 @@ def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path) -> Non
         make_folder(tmp_path / "made", fail)
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
     assert (tmp_path / "made" / "file").exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges folders in one step")
-def test_a_folder_is_never_absent_while_it_is_replaced(tmp_path: Path) -> None:
-    target, stop = tmp_path / "made", threading.Event()
-    make_folder(target, fill)
-    absences = []
-
-    def watch() -> None:
-        while not stop.is_set():
-            if not os.path.lexists(target):
-                absences.append(None)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    for _ in range(200):
-        make_folder(target, fill)
-    stop.set()
-    watcher.join()
-    assert absences == []
-
-
-def test_a_system_that_cannot_exchange_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
-    assert not exchange(tmp_path, tmp_path)
-    (tmp_path / "made").mkdir()
-    for content in ("first", "second"):
-        make_folder(tmp_path / "made", lambda folder, content=content: (folder / content).touch())  # type: ignore[misc]
-        assert {path.name for path in (tmp_path / "made").iterdir()} == {MARK, content}
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
-
-
-def test_what_exchanging_reports(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    with pytest.raises(FileNotFoundError, match="absent"):
-        exchange(tmp_path / "a", tmp_path / "absent")
 
 
 def test_nothing_unmarked_is_removed(tmp_path: Path) -> None:
@@ -155,3 +122,135 @@ def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
             make_folder(tmp_path / name, fill)
         assert "\n" not in str(caught.value)
     assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    inside, most = 0, 0
+    entered = threading.Event()
+
+    def work() -> None:
+        nonlocal inside, most
+        with claimed(tmp_path / "target"):
+            inside += 1
+            most = max(most, inside)
+            entered.set()
+            time.sleep(0.05)
+            inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    with caplog.at_level(logging.WARNING):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert entered.is_set()
+    assert most == 1
+    assert f"{tmp_path / 'target'} is being written by another process; waiting for it" in caplog.messages
+    assert names(tmp_path) == set()
+
+
+def test_a_system_without_posix_is_refused_in_a_line() -> None:
+    code = (
+        "import importlib.util, sys\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name: None if name == 'fcntl' else find(name)\n"
+        "from greylag.cli import main; sys.argv[1:] = ['evaluate', 'a', 'b']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("greylag: error: greylag needs POSIX: use Linux or macOS")
+    assert done.stderr.count("\n") == 1
+
+
+def test_only_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
+    mine = {".greylag-notes", ".greylag", "a.greylag-lock", ".b.greylag-part", ".d.greylag-part"}
+    (tmp_path / ".b.greylag-part").mkdir()  # without a lock file, it is not known to be greylag's
+    (tmp_path / ".d.greylag-part").mkdir()
+    for name in (".d.greylag-part/thesis.txt", ".d.greylag-lock"):  # without a mark
+        (tmp_path / name).touch()
+    for name in (".greylag-notes", ".greylag", "a.greylag-lock", ".a.greylag-lock", ".a.greylag-part"):
+        (tmp_path / name).touch()
+    with claimed(tmp_path / "c") as (part, _):
+        part.mkdir()
+        sweep(tmp_path)
+        assert names(tmp_path) == mine | {".c.greylag-lock", ".c.greylag-part"}
+    assert names(tmp_path) == mine
+    sweep(tmp_path / "absent")
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.txt").write_text("mine")
+    places = tmp_path / "places"
+    places.mkdir()
+    (places / ".a.greylag-part").symlink_to(tmp_path / "own")
+    (places / ".b.greylag-part").symlink_to(tmp_path / "own" / "thesis.txt")
+    (places / ".a.greylag-lock").touch()
+    write_text(places / "b", "new")
+    assert (tmp_path / "own" / "thesis.txt").read_text() == "mine"
+    assert names(places) == {"b"}
+    (places / ".b.greylag-lock").symlink_to(tmp_path / "own" / "thesis.txt")
+    with pytest.raises(ParameterError, match="cannot be written"):
+        write_text(places / "b", "new")
+
+
+def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from greylag.runtime.files import open_atomically\n"
+        "with open_atomically(sys.argv[1]) as file:\n    file.write('half'); file.flush(); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.run")], check=False).returncode == 9
+    assert names(tmp_path) == {".a.run.greylag-lock", ".a.run.greylag-part"}
+    write_text(tmp_path / "b.run", "whole")
+    assert names(tmp_path) == {"b.run"}
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_without_locks_nothing_of_others_is_touched(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    (tmp_path / ".a.greylag-part").touch()
+    (tmp_path / ".made.greylag-part").mkdir()
+    for _ in range(2):
+        with open_atomically(tmp_path / "a") as file:
+            file.write("new")
+            write_text(tmp_path / "b", "new")
+            write_text(tmp_path / "a", "of another process")
+        make_folder(tmp_path / "made", fill)
+    assert (tmp_path / "a").read_text() == "new"
+    assert names(tmp_path) == {"a", "b", "made", ".a.greylag-part", ".made.greylag-part"}
+
+
+@pytest.mark.parametrize(("before", "after"), [({"old"}, "old"), ({"old", "part"}, "old"), ({"old", "new"}, "new")])
+def test_an_interrupted_replacement_is_undone_or_finished(tmp_path: Path, before: set[str], after: str) -> None:
+    places = {"old": ".a.greylag-old", "part": ".a.greylag-part", "new": "a"}
+    (tmp_path / ".a.greylag-lock").touch()
+    for name in before:
+        (tmp_path / places[name]).mkdir()
+        (tmp_path / places[name] / MARK).touch()
+        (tmp_path / places[name] / name).touch()
+    sweep(tmp_path)
+    assert names(tmp_path) == {"a"}
+    assert names(tmp_path / "a") == {MARK, after}
+
+
+def test_the_mark_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "made"
+    (folder / "sub").mkdir(parents=True)
+    for name in (MARK, "a", "z"):
+        (folder / name).touch()
+    (folder / "link").symlink_to(tmp_path)
+    removed: list[str] = []
+    unlink = os.unlink
+    monkeypatch.setattr(
+        os, "unlink", lambda path, **options: (removed.append(Path(path).name), unlink(path, **options))
+    )
+    remove_folder(folder)
+    assert removed[-1] == MARK
+    assert names(tmp_path) == set()
