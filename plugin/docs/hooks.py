@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from greylag.experiments import template
 from greylag.experiments.config import part_of
-from greylag.experiments.study import STUDIES, settings_of
+from greylag.experiments.study import find_study, registered_studies
 
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
@@ -62,7 +62,7 @@ def pages() -> dict[str, str]:
         **{f"{API}/{package}.md": package_page(package) for package in PACKAGES},
         "reference/commands.md": commands_page(),
         f"{EXPERIMENTS}/index.md": experiments_page(),
-        **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in STUDIES},
+        **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in registered_studies()},
         **dict(study_results()),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
@@ -133,13 +133,15 @@ def commands_page() -> str:
 
 def experiments_page() -> str:
     """The studies and what their files have in common."""
-    rows = [f"| [`{study}`]({study}.md) | {_cell(_summary(settings_of(study)))} |" for study in STUDIES]
+    rows = [
+        f"| [`{study}`]({study}.md) | {_cell(_summary(find_study(study).settings))} |" for study in registered_studies()
+    ]
     return "\n".join([_EXPERIMENTS, "| study | |", "|---|---|", *rows, ""])
 
 
 def study_page(study: str) -> str:
     """Every key of a study's files."""
-    form = settings_of(study)
+    form = find_study(study).settings
     head = [f"# Study `{study}`\n", f"{_summary(form)}\n", f"    greylag experiment --init {study} > mine.yaml\n"]
     return "\n".join([*head, *_keys(form), *_parts(form)])
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from greylag.cli import COMMANDS
 from greylag.experiments.config import part_of
-from greylag.experiments.study import STUDIES, settings_of
+from greylag.experiments.study import find_study, registered_studies
 from tests.docs import DOCS
 
 
@@ -46,10 +46,10 @@ def keys(form: type[BaseModel]) -> list[str]:
     return own + [key for part in parts for key in keys(part)]
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", registered_studies())
 def test_every_key_of_every_study_is_described(study: str, pages: dict[str, str]) -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", pages[f"reference/experiments/{study}.md"], re.MULTILINE)
-    assert sorted(key for key, _, _ in rows) == sorted(keys(settings_of(study)))
+    assert sorted(key for key, _, _ in rows) == sorted(keys(find_study(study).settings))
     assert [key for key, _, text in rows if not text] == []
 
 

@@ -15,7 +15,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
 from greylag.experiments.runner import run_study
 from greylag.experiments.shipped import shipped_file, shipped_files
-from greylag.experiments.study import STUDIES, deviations, load, settings_of
+from greylag.experiments.study import deviations, find_study, load, registered_studies
 
 
 def experiment(
@@ -45,10 +45,10 @@ def experiment(
         typer.echo(starting_point(init), nl=False)
         return
     if schema is not None:
-        typer.echo(json.dumps(template.schema(schema, settings_of(schema)), indent=1))
+        typer.echo(json.dumps(template.schema(schema, find_study(schema).settings), indent=1))
         return
     if config is None:
-        raise ParameterError(f"give an experiment file, or --init with one of {', '.join(STUDIES)}")
+        raise ParameterError(f"give an experiment file, or --init with one of {', '.join(registered_studies())}")
     config = config if config.exists() or config.name != str(config) else shipped_file(config.name)
     study, settings = load(config)
     if not settings.data_folder.is_dir():
@@ -78,6 +78,6 @@ def starting_point(name: str) -> str:
         If there is neither.
     """
     stem = name.removesuffix(".yaml")
-    if name not in STUDIES and stem in shipped_files():
+    if name not in registered_studies() and stem in shipped_files():
         return shipped_file(stem).read_text(encoding="utf-8")
-    return template.template(name, settings_of(name))
+    return template.template(name, find_study(name).settings)

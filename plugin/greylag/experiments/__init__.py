@@ -1,7 +1,7 @@
 """Studies: from an experiment file to runs, models, scores and a report.
 
 `load` reads an experiment file, and `run_study` runs its study. `Study`, `Outcome` and `Context` are the contract of a
-study; `greylag.experiments.study.STUDIES` lists all of them.
+study.
 """
 
 import lazy_loader as _lazy

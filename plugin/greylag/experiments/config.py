@@ -84,7 +84,7 @@ class Experiment(Settings):
     name : str
         The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`.
     study : str, default "pipeline"
-        A key of `greylag.experiments.study.STUDIES`.
+        The name of a registered study.
     data : str, default "."
         The folder that paths are relative to, itself relative to the file.
     expected : mapping of system to measure to float, default {}

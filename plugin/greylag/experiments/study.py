@@ -1,9 +1,9 @@
-"""What a study is, and the registry of all studies.
+"""The contract of a study, and finding the study of an experiment file.
 
 A study consists of settings (its fields of the experiment file), a function that opens what the settings name, and a
 pure function from what was opened to an `Outcome`. `greylag.experiments.runner` handles everything else: files, report,
-provenance, and reuse of a finished study. To add a study, write one module with a ``STUDY`` and add one line to
-`STUDIES`.
+provenance, and reuse of a finished study. Studies are registered as entry points of the group ``greylag.studies``, by
+which other packages may add theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,26 +23,7 @@ from greylag.experiments.report import Section
 from greylag.experiments.tables import Table
 from greylag.ranking import Run
 
-STUDIES = {
-    "categorisation": "greylag_papers.lee_lee_2004.categorisation",
-    "cssvm_categories": "greylag_papers.schiegg_2016.categories",
-    "cssvm_images": "greylag_papers.schiegg_2016.images",
-    "cssvm_scenes": "greylag_papers.schiegg_2016.scenes",
-    "cssvm_subsets_collection": "greylag_papers.schiegg_2016.subsets_collection",
-    "cssvm_subsets_synthetic": "greylag_papers.schiegg_2016.subsets_synthetic",
-    "learned_diversity": "greylag.experiments.learned_diversity",
-    "manifold_newsgroups": "greylag_papers.zhou_2003.newsgroups",
-    "manifold_stage": "greylag.experiments.manifold_stage",
-    "manifold_two_moons": "greylag_papers.zhou_2003.two_moons",
-    "manifold_usps": "greylag_papers.zhou_2003.usps",
-    "mrf": "greylag_papers.metzler_2007.study",
-    "pipeline": "greylag.experiments.pipeline",
-    "stack": "greylag.experiments.stack",
-    "preselection": "greylag.experiments.preselection",
-    "relevance_feedback": "greylag.experiments.relevance_feedback",
-    "svmdiv_collection": "greylag_papers.yue_joachims_2008.collection",
-    "svmdiv_synthetic": "greylag_papers.yue_joachims_2008.synthetic",
-}
+GROUP = "greylag.studies"
 
 S = TypeVar("S", bound=Experiment)
 T = TypeVar("T")
@@ -152,29 +134,27 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
         If the file is not a valid experiment file or names an unknown study.
     """
     fields = read_yaml(path)
-    name = fields.get("study", "pipeline")
-    if not isinstance(name, str) or name not in STUDIES:
-        raise FormatError(path, None, _unknown(name))
-    study: Study[Any, Any] = import_module(STUDIES[name]).STUDY
+    try:
+        study = find_study(fields.get("study", "pipeline"))
+    except ParameterError as error:
+        raise FormatError(path, None, str(error)) from None
     return study, check_fields(path, fields, study.settings)
 
 
-def settings_of(name: str) -> type[Experiment]:
-    """The settings of a study.
-
-    Raises
-    ------
-    ParameterError
-        If there is no study of this name.
-    """
-    if name not in STUDIES:
-        raise ParameterError(_unknown(name))
-    settings: type[Experiment] = import_module(STUDIES[name]).STUDY.settings
-    return settings
+@cache
+def registered_studies() -> Mapping[str, EntryPoint]:
+    """The studies of all installed packages by name; each is imported when it is first used."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 
-def _unknown(name: object) -> str:
-    return f"unknown study {name!r:.60}{did_you_mean(str(name), STUDIES)}: use one of {', '.join(STUDIES)}"
+def find_study(name: object) -> Study[Any, Any]:
+    """The registered study of this name."""
+    studies = registered_studies()
+    if not isinstance(name, str) or name not in studies:
+        known = ", ".join(studies) or "(none: install greylag, whose metadata names them)"
+        raise ParameterError(f"unknown study {name!r:.60}{did_you_mean(str(name), studies)}: use one of {known}")
+    study: Study[Any, Any] = studies[name].load()
+    return study
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:

@@ -37,7 +37,7 @@ def template(study: str, form: type[Experiment]) -> str:
     Parameters
     ----------
     study : str
-        The study's name, a key of `greylag.experiments.study.STUDIES`.
+        The study's name.
     form : type
         Its settings.
     """

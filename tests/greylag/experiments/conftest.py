@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
-from greylag.experiments.study import STUDIES
+from greylag.experiments import study
 from tests.greylag.experiments import samples
 
 
@@ -17,4 +19,6 @@ def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def sum_study(monkeypatch: pytest.MonkeyPatch) -> None:
     """The study of `samples` is in the registry as "sum"."""
-    monkeypatch.setitem(STUDIES, "sum", samples.__name__)
+    entry = EntryPoint("sum", f"{samples.__name__}:STUDY", study.GROUP)
+    everything = {**study.registered_studies(), "sum": entry}
+    monkeypatch.setattr(study, "registered_studies", lambda: everything)

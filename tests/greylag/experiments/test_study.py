@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments.config import Experiment
-from greylag.experiments.study import STUDIES, Context, Study, deviations, load
+from greylag.experiments.study import Context, Study, deviations, load, registered_studies
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO
 
 
-@pytest.mark.parametrize("module", STUDIES.values())
-def test_every_module_of_the_registry_has_a_study(module: str) -> None:
-    study = import_module(module).STUDY
+@pytest.mark.parametrize("entry", registered_studies().values(), ids=lambda entry: entry.name)
+def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
+    study = entry.load()
     assert isinstance(study, Study)
     assert issubclass(study.settings, Experiment)
     assert study.settings.__doc__

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from greylag.experiments.config import check_fields, read_yaml
-from greylag.experiments.study import STUDIES, settings_of
+from greylag.experiments.study import find_study, registered_studies
 from greylag.experiments.template import PLACEHOLDERS, descriptions, schema, template
 from tests.greylag.experiments.samples import CONFIGS
 
@@ -21,9 +21,9 @@ def uncommented(text: str) -> str:
     return re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", registered_studies())
 def test_a_template_is_a_file_of_its_study(study: str, tmp_path: Path) -> None:
-    form, path = settings_of(study), tmp_path / "mine.yaml"
+    form, path = find_study(study).settings, tmp_path / "mine.yaml"
     path.write_text(template(study, form))
     settings = check_fields(path, read_yaml(path), form)
     assert (settings.study, settings.name) == (study, f"my-{study.replace('_', '-')}")
@@ -38,7 +38,7 @@ def test_a_template_is_a_file_of_its_study(study: str, tmp_path: Path) -> None:
 
 
 def test_a_template_of_the_main_study() -> None:
-    text = template("pipeline", settings_of("pipeline"))
+    text = template("pipeline", find_study("pipeline").settings)
     assert yaml.safe_load(text) == {
         "name": "my-pipeline",
         "study": "pipeline",
@@ -52,8 +52,8 @@ def test_a_template_of_the_main_study() -> None:
 
 
 def test_every_field_is_described() -> None:
-    for study in STUDIES:
-        form = settings_of(study)
+    for study in registered_studies():
+        form = find_study(study).settings
         missing = form.model_fields.keys() - descriptions(form).keys() - {"data_folder", "own_folder"}
         assert not missing, (study, missing)
 
@@ -82,7 +82,7 @@ def check(content: dict[str, Any], part: dict[str, Any], value: Any) -> None:
 def test_files_in_configs_fit_their_schema(path: Path) -> None:
     fields = read_yaml(path)
     study = fields.get("study", "pipeline")
-    content = json.loads(json.dumps(schema(study, settings_of(study))))
+    content = json.loads(json.dumps(schema(study, find_study(study).settings)))
     check(content, content, fields)
     assert set(content["required"]) <= fields.keys()
     assert content["properties"]["study"]["const"] == study

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import Measure, Scores, compare, parse_measure
-from greylag.experiments.stack_systems import Fold
-from greylag.experiments.stack_tables import (
+from greylag.features import FeatureParameters, parse_feature
+from greylag.ltr import LinearModel
+from greylag.ltr.stack import Tuned
+from greylag_papers.beyond.stack_systems import Fold
+from greylag_papers.beyond.stack_tables import (
     choice_table,
     diversity_table,
     feature_table,
@@ -15,9 +18,6 @@ from greylag.experiments.stack_tables import (
     part_table,
     system_tables,
 )
-from greylag.features import FeatureParameters, parse_feature
-from greylag.ltr import LinearModel
-from greylag.ltr.stack import Tuned
 
 MEASURES = (parse_measure("AP"), parse_measure("P@10"))
 QIDS = tuple(f"q{q}" for q in range(10))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.experiments.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked
 from greylag.features import FeatureParameters
 from greylag.fusion import reciprocal_rank_fusion
 from greylag.ltr import GreedySelection, MRFRanker
 from greylag.ltr.stack import StackCandidates, Tuned
+from greylag_papers.beyond.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked
 from tests.greylag.ltr.test_stack import INDEX, QRELS, RANKINGS, RECIPE, mean
 
 SHARED = Collected(StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX), (0.3, 0.9), 1)

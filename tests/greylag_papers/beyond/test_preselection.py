@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from greylag.errors import FormatError
-from greylag.experiments.preselection import WHOLE, time_table
 from greylag.experiments.study import deviations, load
+from greylag_papers.beyond.preselection import WHOLE, time_table
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from greylag.evaluation import Scores, compare
-from greylag.experiments.stack_diversity import AFTER as DIVERSIFIED
-from greylag.experiments.stack_systems import RM3, STACK, WITH, WITHOUT, Fold
 from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores
+from greylag_papers.beyond.stack_diversity import AFTER as DIVERSIFIED
+from greylag_papers.beyond.stack_systems import RM3, STACK, WITH, WITHOUT, Fold
 
 
 def names(fold: Fold) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.experiments.stack import file_name
+from greylag_papers.beyond.stack import file_name
 from tests.greylag.experiments.samples import CONFIGS, results, run_file
 
 SMALL = """

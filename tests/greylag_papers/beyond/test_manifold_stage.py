@@ -11,11 +11,11 @@ import pytest
 
 from greylag.errors import FormatError
 from greylag.evaluation import evaluate
-from greylag.experiments import manifold_stage
 from greylag.experiments.study import Context, deviations, load
 from greylag.index.positional import PositionalIndex
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
+from greylag_papers.beyond import manifold_stage
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page
 

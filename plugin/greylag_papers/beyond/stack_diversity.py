@@ -22,12 +22,12 @@ from greylag.diversity.training import train, training_examples
 from greylag.diversity.xquad import XQuAD
 from greylag.evaluation import Scores, evaluate_by_subtopic
 from greylag.experiments import config
-from greylag.experiments.stack_systems import STACK, Fold
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.data import split_folds
 from greylag.ranking import Ranking, Run
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels
+from greylag_papers.beyond.stack_systems import STACK, Fold
 
 AFTER = f"{STACK}, then "
 FEATURES = replace(PRESETS["svmdiv2"], document_features=("score",))

@@ -9,13 +9,13 @@ import pytest
 
 from greylag.diversity import MMR, SVMDiv, XQuAD
 from greylag.evaluation import evaluate_by_subtopic
-from greylag.experiments.stack_diversity import Diversifiers, Diversify
-from greylag.experiments.stack_systems import Fold
 from greylag.features import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel
 from greylag.ltr.stack import Tuned
 from greylag.ranking import Ranking, Run
+from greylag_papers.beyond.stack_diversity import Diversifiers, Diversify
+from greylag_papers.beyond.stack_systems import Fold
 
 TOPICS = [[f"topic{t}word{w}" for w in range(3)] for t in range(4)]
 RNG = np.random.default_rng(2)

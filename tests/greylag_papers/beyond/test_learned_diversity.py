@@ -9,11 +9,11 @@ import pytest
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS
 from greylag.errors import FormatError, ParameterError
-from greylag.experiments.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from greylag.experiments.pipeline import Diversify
 from greylag.experiments.study import Context, load
 from greylag.ranking import Run
 from greylag.trec import read_run
+from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page

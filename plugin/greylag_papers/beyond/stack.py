@@ -1,7 +1,7 @@
 """The stack against its parts: first stages, RM3, selected MRF features, manifold ranking after each, and fusion.
 
 All systems rerank the same candidates, a union of first stages, in nested cross-validation: parameters, features,
-weights and their number are chosen on the training queries of each fold. `greylag.experiments.stack_systems` defines
+weights and their number are chosen on the training queries of each fold. `greylag_papers.beyond.stack_systems` defines
 the systems.
 """
 
@@ -21,16 +21,6 @@ from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.report import Section
-from greylag.experiments.stack_diversity import Diversifiers, Diversify
-from greylag.experiments.stack_systems import TREES, Collected, Fold, learn
-from greylag.experiments.stack_tables import (
-    choice_table,
-    diversity_table,
-    feature_table,
-    names,
-    part_table,
-    system_tables,
-)
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, means, means_table, merge_scores
 from greylag.features.spec import Pool
@@ -44,6 +34,16 @@ from greylag.lucene.lucene_index import SearchModel
 from greylag.ranking import Query, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.trec import Qrels, read_aspects, read_run, read_subtopic_qrels
+from greylag_papers.beyond.stack_diversity import Diversifiers, Diversify
+from greylag_papers.beyond.stack_systems import TREES, Collected, Fold, learn
+from greylag_papers.beyond.stack_tables import (
+    choice_table,
+    diversity_table,
+    feature_table,
+    names,
+    part_table,
+    system_tables,
+)
 
 TIMED = 20  # queries
 _TESTS = """\
