@@ -1,7 +1,6 @@
 from .cliques import redundant_features as redundant_features
 from .counts import FeatureCounts as FeatureCounts
 from .derived import Normalised as Normalised
-from .derived import Product as Product
 from .evidence import Prior as Prior
 from .evidence import ReciprocalRank as ReciprocalRank
 from .evidence import RunScore as RunScore

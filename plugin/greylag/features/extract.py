@@ -17,7 +17,7 @@ import numpy as np
 from greylag import missing_documents
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.counts import FeatureCounts, GroupCounts
-from greylag.features.derived import derive, plain_features
+from greylag.features.derived import derive, plain_feature
 from greylag.features.evidence import Prior
 from greylag.features.feature import Evidence, Feature, Values, unique_features
 from greylag.features.gains import add_gains, set_absent
@@ -118,7 +118,7 @@ class FeatureExtractor:
         object.__setattr__(self, "specs", unique_features(self.specs))
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
         # What features are made from is computed once, however often it is used.
-        bases = dict.fromkeys(base for spec in self.specs for base in plain_features(spec))
+        bases = dict.fromkeys(map(plain_feature, self.specs))
         object.__setattr__(self, "_bases", tuple(bases))
 
     def __reduce__(self) -> tuple[Any, ...]:

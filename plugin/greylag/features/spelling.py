@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from greylag.features.derived import PREFIX, Normalisation, Normalised, Product, split_factors, split_method
+from greylag.features.derived import Normalisation, Normalised, split_method
 from greylag.features.evidence import Prior, ReciprocalRank, RunScore, Score, VectorCosine
 from greylag.features.feature import Feature, PythonFeature, unique_features
 from greylag.features.spec import FeatureSpec
@@ -27,14 +27,12 @@ def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
     ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``,
-    ``vectors:(documents=FILE,queries=FILE)``, ``python:NAME`` or ``product:(FEATURE*FEATURE)``, followed by
-    ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
+    ``vectors:(documents=FILE,queries=FILE)`` or ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is
+    normalised.
     """
     base, method = split_method(text.strip())
     if method is not None:
         return Normalised(parse_feature(base), cast(Normalisation, method))
-    if base.startswith(PREFIX):
-        return Product(tuple(map(parse_feature, split_factors(base))))
     return KINDS.get(_name(base), FeatureSpec).parse(base)
 
 

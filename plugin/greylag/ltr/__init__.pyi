@@ -19,7 +19,6 @@ from .greedy import Choice as Choice
 from .greedy import GreedyCommittee as GreedyCommittee
 from .greedy import GreedySelection as GreedySelection
 from .greedy import choose_learner as choose_learner
-from .induction import add_products as add_products
 from .learner import Learner as Learner
 from .learner import Selection as Selection
 from .learner import after_each_round as after_each_round

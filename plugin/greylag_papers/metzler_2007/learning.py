@@ -35,7 +35,6 @@ from greylag.ltr import (
     RankingData,
     Selection,
     Tuned,
-    add_products,
     after_each_round,
     baselines,
     choose_learner,
@@ -49,8 +48,8 @@ from greylag_papers.metzler_2007.settings import Settings
 LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
 BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
 SELECTED, RETRAINED, CHOSEN = "MRF-FS", "MRF-FS retrained", "MRF-FS inner CV"
-INDUCED, EXPANDED, ASCENT = "MRF-FS induced", "MRF-FS expansion", "coordinate ascent"
-LEARNED = (SELECTED, RETRAINED, INDUCED, CHOSEN, EXPANDED, ASCENT)
+EXPANDED, ASCENT = "MRF-FS expansion", "coordinate ascent"
+LEARNED = (SELECTED, RETRAINED, CHOSEN, EXPANDED, ASCENT)
 FIVE = 5  # features; the paper's rule stops there, or when no feature raises the training mean
 HeldOut = tuple[tuple[float, ...], ...]
 
@@ -214,9 +213,8 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     """Learn the systems of one fold.
 
     `SELECTED` and `RETRAINED` follow the paper's rule (section 5): they add features until none raises the training
-    mean, or until there are five. `INDUCED` does so on the pool with the products of all pairs of the features of
-    `SELECTED`. `CHOSEN` chooses its objective and number of features by cross-validation within the training queries,
-    and so does `EXPANDED`, with `EXPANSION` in the pool.
+    mean, or until there are five. `CHOSEN` chooses its objective and number of features by cross-validation within the
+    training queries, and so does `EXPANDED`, with `EXPANSION` in the pool.
     """
     options, n_jobs = experiment.settings.training, experiment.n_jobs
     data = experiment.candidates.data(parameters)
@@ -226,13 +224,11 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     curves: dict[str, Curve] = {}
     paths: dict[tuple[GreedySelection, tuple[str, ...]], Selection] = {}  # without cut-offs, CHOSEN's is SELECTED's
 
-    def select(
-        system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut, test: RankingData = held
-    ) -> None:
+    def select(system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut) -> None:
         key = replace(learner, max_features=options.max_features), training.names
         path = paths[key] if key in paths else paths.setdefault(key, key[0].fit(training, n_jobs=n_jobs))
         found[system] = training, learner, path.head(learner.max_features)
-        on_test = after_each_round(path, _named(test, training.names), experiment.measure)
+        on_test = after_each_round(path, _named(held, training.names), experiment.measure)
         curves[system] = Curve(path.training_scores, on_test, held_out)
 
     expansion = {str(feature) for feature in EXPANSION}
@@ -240,9 +236,6 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     rule = GreedySelection(experiment.measure, max_features=min(FIVE, options.max_features))
     for system, learner in ((SELECTED, rule), (RETRAINED, replace(rule, retrain=True))):
         select(system, textual, learner, ())
-    useful_columns = found[SELECTED][2].columns
-    induced, _ = useful_features(add_products(textual, useful_columns))
-    select(INDUCED, induced, rule, (), add_products(_named(held, textual.names), useful_columns))
     by_query = {
         system: dict(
             zip(textual.qids, after_each_round(found[system][2], textual, experiment.measure)[-1].tolist(), strict=True)

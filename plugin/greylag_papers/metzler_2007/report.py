@@ -32,7 +32,6 @@ from greylag_papers.metzler_2007.learning import (
     CHOSEN,
     EXPANDED,
     FIVE,
-    INDUCED,
     LEARNED,
     LM,
     RETRAINED,
@@ -47,14 +46,12 @@ _SYSTEMS = f"""\
 LM, BM25, SDM (weights 0.85, 0.10, 0.05), MRF-LM, MRF-BM25 and RM3 are hand-picked: their parameters are tuned over a
 grid, and the weights of the last three are learned by coordinate ascent. {SELECTED} selects features greedily from the
 pool (Metzler 2007, Algorithm 1) until none raises the training mean or there are {FIVE}, which is the paper's rule.
-{RETRAINED} does the same and retrains all weights after each round. {INDUCED} follows the rule on a pool that also has
-the products of all pairs of {SELECTED}'s features, each scaled to [0, 1] over the query's documents. {CHOSEN} chooses
-the number of features by cross-validation within the training queries, and so does {EXPANDED}, which selects from the
-pool with expansion features added.
+{RETRAINED} does the same and retrains all weights after each round. {CHOSEN} chooses the number of features by
+cross-validation within the training queries, and so does {EXPANDED}, from the pool with expansion features added.
 {ASCENT.capitalize()} learns weights for the whole pool."""
 _CURVES = f"""\
 The mean on training queries and on test queries with the features of the first 1, 2, ... rounds, as in Figure 2 of the
-paper. {SELECTED}, {RETRAINED} and {INDUCED} are scored above with at most {FIVE} features, the others where
+paper. {SELECTED} and {RETRAINED} are scored above with at most {FIVE} features, the others where
 cross-validation within the training queries was highest."""
 _PARAMETERS = f"""\
 The learned systems use the tuned mu of {LM.name}, the tuned k1 and b of {BM25.name}, and the tuned feedback of

@@ -8,7 +8,7 @@ defines the systems, `findings` compares their scores, and `report` presents the
 techniques"). The study departs from it as follows. A feature that does not raise the training mean is dropped, whereas
 line 9 of Algorithm 1 keeps the last one. Cliques of FD have at most `max_clique` terms. All systems rerank a first
 stage instead of ranking the collection. Significance is also corrected for multiple comparisons. Added are systems that
-choose their length by inner cross-validation, one with expansion features, and one with induced features (section 6).
+choose their length by inner cross-validation, one of them with expansion features.
 """
 
 from __future__ import annotations

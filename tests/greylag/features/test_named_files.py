@@ -22,7 +22,7 @@ VALUES = st.recursive(
 def test_files_of_features_are_named() -> None:
     settings = {
         "index": "folder",
-        "features": ["run:a.run@z", "product:(prior:b.tsv:log*score)", "FI/term/BM25"],
+        "features": ["run:a.run@z", "prior:b.tsv:log@z", "FI/term/BM25"],
         "k": 3,
     }
     assert {"folder", "a.run", "b.tsv"} <= set(named_files(settings))

@@ -12,7 +12,7 @@ from scipy.stats import zscore
 from sklearn.preprocessing import minmax_scale
 
 from greylag.errors import ParameterError
-from greylag.features.derived import NORMALISATIONS, Normalised, normalise
+from greylag.features.derived import NORMALISATIONS, Normalised, normalise, supply
 from greylag.features.evidence import Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import PythonFeature
@@ -73,6 +73,17 @@ def test_what_is_normalised_in_several_ways_is_computed_once() -> None:
     values = extractor(Ranking("q", "cat", ("d1", "d2"), np.zeros(2)))
     assert calls == ["q"]
     assert values.tolist() == [[-1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+
+
+def test_functions_are_supplied_by_name() -> None:
+    bert, plain = supply(
+        (parse_feature("python:bert@z"), parse_feature("python:bert")), {"bert": lambda r: range(len(r))}
+    )
+    assert (str(bert), str(plain)) == ("python:bert@z", "python:bert")
+    two = Ranking("q", "cat", ("d1", "d2"), np.zeros(2))
+    assert FeatureExtractor(INDEX, (bert, plain))(two).tolist() == [[-1.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(ParameterError, match="no feature python:bart; the names of functions needed: bert"):
+        supply((bert,), {"bart": len})  # type: ignore[dict-item]
 
 
 def test_bad_normalisations() -> None:

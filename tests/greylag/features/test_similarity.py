@@ -57,7 +57,7 @@ def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> N
     assert str(feature) == spelt
     assert feature.files() == [feature.documents, feature.queries]
     assert str(feature.place_files(lambda file: "x.npz")) == "vectors:(documents=x.npz,queries=x.npz)"
-    model = LinearModel((feature, parse_feature(f"product:({spelt}@minmax*score@minmax)")), (1.0, 0.5))
+    model = LinearModel((feature, parse_feature(f"{spelt}@minmax")), (1.0, 0.5))
     model.save(tmp_path / "model.json")
     loaded = LinearModel.load(tmp_path / "model.json")
     assert loaded == model

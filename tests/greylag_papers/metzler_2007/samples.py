@@ -16,7 +16,7 @@ from tests.greylag.experiments.samples import DEMO
 
 SYSTEMS = [
     "first stage", "LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3",
-    "MRF-FS", "MRF-FS retrained", "MRF-FS induced", "MRF-FS inner CV", "MRF-FS expansion", "coordinate ascent",
+    "MRF-FS", "MRF-FS retrained", "MRF-FS inner CV", "MRF-FS expansion", "coordinate ascent",
 ]  # fmt: skip
 
 

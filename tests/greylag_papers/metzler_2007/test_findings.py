@@ -15,7 +15,7 @@ from tests.greylag_papers.metzler_2007.samples import Done
 
 def test_the_corrections_are_holms(done: Done) -> None:
     comparisons = done.results["comparisons"]
-    assert len(comparisons) == 6 * 6 * 2
+    assert len(comparisons) == 6 * 5 * 2
     runs = done.results["runs"]
     p = []
     for c in comparisons:

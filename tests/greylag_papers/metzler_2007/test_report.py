@@ -27,7 +27,7 @@ def test_the_report_is_self_contained(done: Done, page: Page) -> None:
     for text in (
         "634 documents; 24 judged queries in 3 folds",
         f"have p < 0.05 before and {significant} after",
-        "Holm's correction over all 72 comparisons",
+        "Holm's correction over all 60 comparisons",
         "going from 5 to 6 features",
         "learning, fold 3",
         "28 candidates",
