@@ -30,24 +30,12 @@ FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection
 
 
 class QueryTerms(NamedTuple):
-    """The terms of a query and of its expansion.
+    """The terms of a query and of its expansion."""
 
-    Parameters
-    ----------
-    vocabulary : int array, shape (v,)
-        Distinct term numbers, -1 for a term that the collection lacks; those of the query first.
-    terms : int array, shape (t,)
-        The query, in order, as places in `vocabulary`.
-    expansion : int array, shape (e,)
-        The expansion terms, as places in `vocabulary`; empty without an expansion.
-    probabilities : float array, shape (e,)
-        Their probabilities in the relevance model.
-    """
-
-    vocabulary: IntArray
-    terms: IntArray
-    expansion: IntArray
-    probabilities: FloatArray
+    vocabulary: IntArray  # (v,): distinct term numbers, -1 for a term that the collection lacks; the query's first
+    terms: IntArray  # (t,): the query, in order, as places in the vocabulary
+    expansion: IntArray  # (e,): the expansion terms, as places in the vocabulary; empty without an expansion
+    probabilities: FloatArray  # (e,): theirs in the relevance model
 
     @property
     def of_query(self) -> IntArray:
@@ -67,21 +55,11 @@ class QueryTerms(NamedTuple):
 
 
 class QueryCliques(NamedTuple):
-    """The distinct cliques of a query for some clique sets.
+    """The distinct cliques of a query for some clique sets."""
 
-    Parameters
-    ----------
-    rows : int array, shape (cliques, size)
-        Places in the query's vocabulary, padded with `ABSENT`.
-    multiplicity : float array, shape (cliques, sets)
-        How often each set has each clique; the probability of an expansion term.
-    terms : int array, shape (cliques, size)
-        The rows as term numbers, padded with `FILLER`.
-    """
-
-    rows: IntArray
-    multiplicity: FloatArray
-    terms: IntArray
+    rows: IntArray  # (cliques, size): places in the query's vocabulary, padded with ABSENT
+    multiplicity: FloatArray  # (cliques, sets): how often each set has each clique; an expansion term's probability
+    terms: IntArray  # (cliques, size): the rows as term numbers, padded with FILLER
 
 
 def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered: bool) -> QueryCliques:
@@ -180,33 +158,15 @@ def redundant_features(
 @lru_cache(maxsize=256)
 def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int) -> IntArray:
     """`cliques` as rows, shape (cliques, max_size)."""
-    found = cliques(n_terms, dependence, clique_set, max_size)
-    table = np.full((len(found), max_size), ABSENT, dtype=np.int64)
-    for row, clique in zip(table, found, strict=True):
+    listed = cliques(n_terms, dependence, clique_set, max_size)
+    table = np.full((len(listed), max_size), ABSENT, dtype=np.int64)
+    for row, clique in zip(table, listed, strict=True):
         row[: len(clique)] = clique
     return table
 
 
 def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordered: bool) -> tuple[IntArray, FloatArray]:
-    """The distinct cliques of some clique sets over query terms, which may repeat.
-
-    Parameters
-    ----------
-    terms : int array, shape (t,)
-        The query, in order, as places in its vocabulary.
-    sets : tuple of (dependence, clique set)
-    max_size : int >= 2
-        The largest clique.
-    ordered : bool
-        Whether the order of terms distinguishes cliques; if not, rows are sorted.
-
-    Returns
-    -------
-    rows : int array, shape (cliques, max_size)
-        Places in the vocabulary, padded with `ABSENT`.
-    multiplicity : float array, shape (cliques, sets)
-        How often each set has each clique.
-    """
+    """The rows and multiplicity of `QueryCliques` for a query's places; `ordered`: if not, rows are sorted."""
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
     places = np.concatenate(tables)
     rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts after every term

@@ -1,4 +1,4 @@
-"""What features are computed from before they are weighed, for one ranking or many."""
+"""Raw counts (tf, df, windows) of a query's features, before weighting, for one ranking or many."""
 
 from __future__ import annotations
 
@@ -14,31 +14,15 @@ from greylag.ranking import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
-    """The counts of the cliques of q queries, one query after another.
+    """The counts of the cliques of q queries, one query after another."""
 
-    Parameters
-    ----------
-    cliques : int array, shape (q + 1,)
-        The cliques of query i are ``cliques[i], ..., cliques[i + 1] - 1``.
-    multiplicity : float array, shape (sets, cliques)
-        How often each clique set has each clique.
-    collection : int array, shape (2, cliques, windows)
-        Cf and df.
-    offsets : int array, shape (cliques + 1,)
-    rows : int32 array, shape (n,)
-        ``rows[offsets[c]:offsets[c + 1]]`` are the rows of the documents in which clique c matches within some window.
-    codes : int32 array, shape (n,)
-    tf : int32 array, shape (m, windows)
-        As `windows.occurrences` returns them.
-    """
-
-    cliques: IntArray
-    multiplicity: FloatArray
-    collection: IntArray
-    offsets: IntArray
-    rows: Int32Array
-    codes: Int32Array
-    tf: Int32Array
+    cliques: IntArray  # (q + 1,): the cliques of query i are cliques[i], ..., cliques[i + 1] - 1
+    multiplicity: FloatArray  # (sets, cliques): how often each clique set has each clique
+    collection: IntArray  # (2, cliques, windows): cf and df
+    offsets: IntArray  # (cliques + 1,): where the rows of each clique begin and end
+    rows: Int32Array  # (n,): the rows of the documents in which the clique matches within some window
+    codes: Int32Array  # (n,): as windows.occurrences returns them
+    tf: Int32Array  # (m, windows): as windows.occurrences returns them
 
 
 @dataclass(frozen=True, eq=False)

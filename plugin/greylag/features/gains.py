@@ -38,20 +38,10 @@ def set_absent(
     n_windows: int,
     out: FloatArray,
 ) -> None:
-    """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``.
-
-    Parameters
-    ----------
-    offsets : shape (queries + 1,)
-        The rows of each query.
-    of_cliques : shape (queries, sets, weightings x windows)
-        The sum over the clique set of the cliques' parts.
-    totals : shape (queries, sets)
-        The number of cliques.
-    of_documents : shape (rows, weightings)
-        The documents' parts.
-    sets, sources, out : as in `add_gains`
-    """
+    """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``."""
+    # offsets (queries + 1,): the rows of each query. of_cliques (queries, sets, weightings x windows): the sums over
+    # the clique sets of the cliques' parts. totals (queries, sets): numbers of cliques. of_documents (rows,
+    # weightings): the documents' parts. The others as in add_gains.
     functions, constant, factor = np.empty(len(sets), np.int64), np.empty(len(sets)), np.empty(len(sets))
     for u in range(len(sets)):
         functions[u] = sources[u] // n_windows
@@ -78,21 +68,10 @@ def add_gains(
     document_values: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add the gains of the cliques that occur in each document to `out`.
-
-    Parameters
-    ----------
-    offsets, rows, codes, tf, multiplicity : from `GroupCounts`
-    widths : shape (widths,)
-    weightings : shape (weightings,)
-        Codes.
-    sets, sources : shape (features,)
-        The clique set of each feature, and its column of `clique_values`.
-    clique_values : shape (cliques, weightings x widths)
-    document_values : shape (rows, weightings)
-        The arguments of `gain`.
-    out : shape (rows, features)
-    """
+    """Add the gains of the cliques that occur in each document to `out`, shape (rows, features)."""
+    # offsets, rows, codes, tf, multiplicity: of GroupCounts. weightings: their codes. sets, sources (features,): the
+    # clique set of each feature, and its column of clique_values. clique_values (cliques, weightings x widths) and
+    # document_values (rows, weightings): the arguments of gain.
     n_widths = len(widths)
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
     once_in, functions = np.empty_like(document_values), np.arange(clique_values.shape[1]) // n_widths

@@ -34,24 +34,12 @@ def widths(windows: Sequence[Window]) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class CliqueTable:
-    """Cliques to count, and the windows to count them in.
+    """Cliques to count, and the windows to count them in."""
 
-    Parameters
-    ----------
-    ordered : bool
-        Whether the order of terms matters.
-    cliques : int array, shape (cliques, largest)
-        Term numbers, `UNKNOWN` for a term that the collection lacks, padded with `FILLER`.
-    windows : tuple of Window
-        All of the same order.
-    profile : "indri", "galago" or "inquery"
-        How windows are matched; see `FeatureParameters`.
-    """
-
-    ordered: bool
-    cliques: IntArray
-    windows: tuple[Window, ...]
-    profile: Profile
+    ordered: bool  # whether the order of terms matters
+    cliques: IntArray  # (cliques, largest): term numbers, UNKNOWN for one that the collection lacks, padded with FILLER
+    windows: tuple[Window, ...]  # all of the same order
+    profile: Profile  # see FeatureParameters
 
     @property
     def overlap(self) -> bool:
@@ -82,10 +70,10 @@ class CliqueTable:
 
     def occurrences(self, located: Located, rows: IntArray) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
         """What `windows.occurrences` finds for cliques, given as rows of located terms."""
-        found: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
+        matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
             self.ordered, rows, *located, self.widths, self.overlap, self.per_term
         )
-        return found
+        return matches
 
     def add_counts(self, located: Located, rows: IntArray, places: IntArray, counts: IntArray) -> None:
         """Add the matches of cliques, as in `occurrences`, to some places of cf and df, (2, cliques, windows)."""
@@ -94,16 +82,7 @@ class CliqueTable:
 
 
 class WindowStatistics:
-    """The counts of windows over one collection.
-
-    Counts are computed on first use, shard by shard, cached in memory, and stored in ``windows.sqlite`` in the folders
-    of the shards. If there is no folder, or it cannot be written, they are cached in memory only. Safe with concurrent
-    readers and writers.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-    """
+    """The counts of windows over one collection: computed on first use, and kept in memory and with each shard."""
 
     def __init__(self, index: PositionalIndex) -> None:
         self._shards = [_ShardStatistics(part) for part in index.parts]
@@ -115,14 +94,14 @@ class WindowStatistics:
         """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
         by_key = {table.key: table for table in tables}
         # Other threads may clear what is known at any time, so that each key is looked up once.
-        found = {key: known for key in by_key if (known := self._known.get(key)) is not None}
-        missing = [key for key in by_key if key not in found]
+        counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
+        missing = [key for key in by_key if key not in counts]
         if missing:
             of_shards = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
-            for key, counts in zip(missing, zip(*of_shards, strict=True), strict=True):
-                found[key] = sum(counts[1:], start=counts[0])
-                self._remember(key, found[key])
-        return [found[table.key] for table in tables]
+            for key, parts in zip(missing, zip(*of_shards, strict=True), strict=True):
+                counts[key] = sum(parts[1:], start=parts[0])
+                self._remember(key, counts[key])
+        return [counts[table.key] for table in tables]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -144,11 +123,11 @@ class _ShardStatistics:
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
         """Cf and df of each table, in the collection's numbers of terms."""
-        own = [replace(table, cliques=self._part.own_terms(table.cliques)) for table in tables]
-        found = [self._load(table) for table in own]
-        missing = [table for table, counts in zip(own, found, strict=True) if counts is None]
+        local = [replace(table, cliques=self._part.own_terms(table.cliques)) for table in tables]
+        stored = [self._load(table) for table in local]
+        missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
         counted = iter(collection_counts(self._part.shard, missing) if missing else ())
-        return [self._save(table, next(counted)) if c is None else c for table, c in zip(own, found, strict=True)]
+        return [self._save(table, next(counted)) if c is None else c for table, c in zip(local, stored, strict=True)]
 
     def _load(self, table: CliqueTable) -> IntArray | None:
         shape = 2, len(table.cliques), len(table.windows)
@@ -168,14 +147,14 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
     """
     counts, places = zip(*[_count_terms(shard, table) for table in tables], strict=True)
-    cliques = [table.cliques[own].ravel() for table, own in zip(tables, places, strict=True)]
+    cliques = [table.cliques[counted].ravel() for table, counted in zip(tables, places, strict=True)]
     vocabulary = np.unique(np.concatenate(cliques))
     vocabulary = vocabulary[vocabulary != FILLER]
     if len(vocabulary):
-        rows = [table.rows(vocabulary, own) for table, own in zip(tables, places, strict=True)]
-        for located in shard.locate_jointly(vocabulary, min(_fewest(own) for own in rows if len(own))):
-            for table, *own in zip(tables, rows, places, counts, strict=True):
-                table.add_counts(located, *own)
+        rows = [table.rows(vocabulary, counted) for table, counted in zip(tables, places, strict=True)]
+        for located in shard.locate_jointly(vocabulary, min(_fewest(of_table) for of_table in rows if len(of_table))):
+            for table, *arguments in zip(tables, rows, places, counts, strict=True):
+                table.add_counts(located, *arguments)
     return list(counts)
 
 

@@ -52,11 +52,6 @@ class FeatureParameters:
         Feedback documents: the relevance model of the clique set `expansion` is estimated on the top `fb_docs`.
     fb_terms : int >= 1, default 30
         The number of expansion terms.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     _: KW_ONLY
@@ -99,17 +94,7 @@ def _check_type(name: str, value: object, types: tuple[type, ...], what: str) ->
 
 @dataclass(frozen=True)
 class CollectionStatistics:
-    """The totals of a collection.
-
-    Parameters
-    ----------
-    documents : int
-        N.
-    tokens : int
-        |C|.
-    average_length : float
-        In tokens.
-    """
+    """The totals of a collection: N, |C|, and the average length in tokens."""
 
     documents: int
     tokens: int
@@ -145,11 +130,7 @@ class Weighting(Protocol):
 class Dirichlet:
     """log[(tf + mu cf/|C|) / (|D| + mu)], with cf = 1/2 for a clique that never occurs.
 
-    Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)).
-
-    References
-    ----------
-    Zhai & Lafferty 2004. Metzler (2007, Table 2) names the weighting as one of the two in use.
+    Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)). Zhai & Lafferty 2004.
     """
 
     collection: CollectionStatistics
@@ -177,12 +158,7 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class BM25:
-    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf; 0 if absent.
-
-    References
-    ----------
-    Robertson et al. 1994. Metzler (2007, Table 2) names the weighting as one of the two in use.
-    """
+    """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf; 0 if absent (Robertson et al. 1994)."""
 
     collection: CollectionStatistics
     parameters: FeatureParameters

@@ -26,13 +26,13 @@ def _add_match(begin: int, end: int, span: int, limits: Any, overlap: bool, last
 
     A match that begins before ``last[w]``, the end of the one before it, counts only if matches may `overlap`.
     """
-    found = 0
+    matched = 0
     for w in range(len(limits)):  # without branches, as they would be unpredictable
         matches = (span <= limits[w]) & (overlap | (begin >= last[w]))
         tf[row, w] += matches
         last[w] = end if matches else last[w]
-        found |= matches
-    return found
+        matched |= matches
+    return matched
 
 
 @_jit_inline
@@ -40,7 +40,7 @@ def _match_ordered(
     positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int
 ) -> int:
     """Add to ``tf[row]`` the matches of #M for each limit M; whether there is one."""
-    found = 0
+    matched = 0
     for first in range(at[0], ends[0]):
         begin = np.int64(positions[first])
         previous, gap = begin, np.int64(0)
@@ -48,11 +48,11 @@ def _match_ordered(
             while at[j] < ends[j] and positions[at[j]] <= previous:
                 at[j] += 1
             if at[j] == ends[j]:
-                return found
+                return matched
             gap = max(gap, positions[at[j]] - previous)
             previous = np.int64(positions[at[j]])
-        found |= _add_match(begin, previous + 1, gap, limits, overlap, last, tf, row)
-    return found
+        matched |= _add_match(begin, previous + 1, gap, limits, overlap, last, tf, row)
+    return matched
 
 
 @_jit_inline
@@ -64,7 +64,7 @@ def _match_unordered(
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
     greatest is where the shortest one ends. A term that the clique has twice, at adjacent places, needs its next one.
     """
-    terms, found, complete = 0, 0, True
+    terms, matched, complete = 0, 0, True
     for j in range(size):
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
             copies[terms - 1] += 1
@@ -78,10 +78,10 @@ def _match_unordered(
             here = np.int64(positions[at[j]])
             first, begin = (j, here) if here < begin else (first, begin)
             end = max(end, positions[at[j] + copies[j] - 1] + 1)
-        found |= _add_match(begin, end, end - begin, limits, overlap, last, tf, row)
+        matched |= _add_match(begin, end, end - begin, limits, overlap, last, tf, row)
         at[first] += 1
         complete = at[first] + copies[first] <= ends[first]
-    return found
+    return matched
 
 
 @_jit
@@ -120,10 +120,10 @@ def _count_repeated(
                 for w in range(len(widths)):
                     tf[row, w], last[w] = 0, -1
                 if ordered:
-                    found = _match_ordered(positions, at, ends, size, limits, overlap, last, tf, row)
+                    matched = _match_ordered(positions, at, ends, size, limits, overlap, last, tf, row)
                 else:
-                    found = _match_unordered(positions, at, ends, copies, size, limits, overlap, last, tf, row)
-                if not found:
+                    matched = _match_unordered(positions, at, ends, copies, size, limits, overlap, last, tf, row)
+                if not matched:
                     continue
                 code = -1 - row
                 row += 1
@@ -220,19 +220,10 @@ def occurrences(
     overlap: bool,
     per_term: bool,
 ) -> Any:
-    """Find the occurrences of cliques in documents.
+    """Find the occurrences of cliques, shape (cliques, largest): rows of `postings`, padded with -1.
 
-    Cliques whose terms occur once each, which is the most frequent case, are matched without a search.
-
-    Parameters
-    ----------
-    cliques : shape (cliques, largest)
-        Rows of `postings`, padded with -1.
-    postings, sole, having, having_offsets, starts, positions
-        As in `Located`.
-    widths : shape (widths,)
-    overlap, per_term : bool
-        As in `CliqueTable`.
+    Cliques whose terms occur once each, which is the most frequent case, are matched without a search. The other
+    arguments are those of `Located` and `CliqueTable`.
 
     Returns
     -------
@@ -254,8 +245,8 @@ def occurrences(
     offsets = np.zeros(len(cliques) + 1, np.int64)
     documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
     for c in range(len(cliques)):
-        own = having[having_offsets[rarest[c]] : having_offsets[rarest[c] + 1]]
-        n += _match(ordered, cliques, c, sizes[c], sole, own, widest, per_term, documents[n:], codes[n:])
+        holders = having[having_offsets[rarest[c]] : having_offsets[rarest[c] + 1]]
+        n += _match(ordered, cliques, c, sizes[c], sole, holders, widest, per_term, documents[n:], codes[n:])
         offsets[c + 1] = n
     for code in codes[:n]:
         repeated += code == MANY
@@ -281,18 +272,7 @@ def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray,
 def add_counts(
     offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, places: IntArray, out: Any
 ) -> None:
-    """Add the occurrences of cliques to cf and df.
-
-    Parameters
-    ----------
-    offsets, codes, tf
-        As `occurrences` returns them.
-    widths : shape (widths,)
-    places : shape (cliques,)
-        The place of each clique in `out`.
-    out : shape (2, all cliques, widths)
-        Cf and df.
-    """
+    """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), at the `places` of the cliques."""
     within = np.empty(len(widths), np.int64)
     for c in range(len(places)):
         within[:] = 0
