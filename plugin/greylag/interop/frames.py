@@ -37,12 +37,6 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
         Query texts by qid. By default the column query, or "".
     tag : str, default "greylag"
         The run's name.
-
-    Raises
-    ------
-    ParameterError
-        If a column is missing, an identifier is neither a string nor an integer, a score is not a finite number, a
-        document occurs twice for a query, a query has two texts or is not among `topics`.
     """
     qids, docids = _identifiers(frame, "qid"), _identifiers(frame, "docno")
     scores = [names.number(s, f"document {d!r}") for s, d in zip(_column(frame, "score"), docids, strict=True)]
@@ -53,32 +47,19 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
     if topics is None and _name(frame, "query") is not None:
         topics = _texts(qids, _column(frame, "query"))
     scored = {}
-    for qid, own in rows.items():
-        by_rank = sorted(own, key=lambda row: row[0])
+    for qid, retrieved in rows.items():
+        by_rank = sorted(retrieved, key=lambda row: row[0])
         scored[qid] = names.unique(((docid, score) for _, docid, score in by_rank), f"query {qid}: document")
     return names.run_of(scored, topics, tag)
 
 
 def topics_from_frame(frame: Any) -> dict[str, str]:
-    """Topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`.
-
-    Raises
-    ------
-    ParameterError
-        If a column is missing, an identifier is neither a string nor an integer, or a query has two texts.
-    """
+    """Topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`."""
     return _texts(_identifiers(frame, "qid"), _column(frame, "query"))
 
 
 def qrels_from_frame(frame: Any) -> Qrels:
-    """Judgements from a data frame with the columns qid, docno and label, by any of the names in `COLUMNS`.
-
-    Raises
-    ------
-    ParameterError
-        If a column is missing, an identifier is neither a string nor an integer, a grade is not an integer, or a
-        document is judged twice for a query.
-    """
+    """Judgements from a data frame with the columns qid, docno and label, by any of the names in `COLUMNS`."""
     qrels: Qrels = {}
     columns = _identifiers(frame, "qid"), _identifiers(frame, "docno"), _column(frame, "label")
     for qid, docid, value in zip(*columns, strict=True):
@@ -135,11 +116,11 @@ def _identifiers(frame: Any, column: str) -> list[str]:
 
 
 def _texts(qids: Sequence[str], texts: Sequence[Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    topics: dict[str, str] = {}
     for qid, query in zip(qids, texts, strict=True):
-        if found.setdefault(qid, names.text(query, f"query {qid}")) != query:
-            raise ParameterError(f"query {qid} has two texts, {found[qid]!r} and {query!r}")
-    return found
+        if topics.setdefault(qid, names.text(query, f"query {qid}")) != query:
+            raise ParameterError(f"query {qid} has two texts, {topics[qid]!r} and {query!r}")
+    return topics
 
 
 def _frame(columns: tuple[str, ...], types: tuple[type, ...], rows: list[tuple[Any, ...]], library: Library) -> Any:

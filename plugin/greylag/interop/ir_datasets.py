@@ -24,13 +24,6 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
     field : str, optional
         The field to search for, such as "title" or "description". By default "text", or "title" or "query" if queries
         have no text.
-
-    Raises
-    ------
-    ParameterError
-        If queries lack the field, or an identifier occurs twice.
-    CollectionError
-        If the data set has no queries, or cannot be had.
     """
 
     def words(query: Any) -> str:
@@ -47,15 +40,7 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
 
 
 def qrels_from_ir_datasets(source: Any) -> Qrels:
-    """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade.
-
-    Raises
-    ------
-    ParameterError
-        If an item is not a judgement.
-    CollectionError
-        If the data set has no judgements, or cannot be had.
-    """
+    """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade."""
     qrels: Qrels = {}
     for item in _items(source, "qrels", "relevance"):
         qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
@@ -66,15 +51,7 @@ def qrels_from_ir_datasets(source: Any) -> Qrels:
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
-    """The run in scored documents, such as the first stage that a data set comes with.
-
-    Raises
-    ------
-    ParameterError
-        If an item is not a scored document, or a document occurs twice for a query.
-    CollectionError
-        If the data set has no scored documents, or cannot be had.
-    """
+    """The run in scored documents, such as the first stage that a data set comes with."""
     scored: dict[str, dict[str, float]] = {}
     for item in _items(source, "scoreddocs", "score"):
         qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
@@ -86,15 +63,7 @@ def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, t
 
 
 def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of docid and text, as `PositionalIndex.from_texts` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If an item is not a document.
-    CollectionError
-        If the data set has no documents, or cannot be had.
-    """
+    """Pairs of docid and text, as `PositionalIndex.from_texts` takes them."""
     for document in _items(source, "docs", "doc_id"):
         words = document.default_text() if hasattr(document, "default_text") else document.text
         yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")

@@ -30,13 +30,6 @@ def langchain_compressor(
     Returns
     -------
     langchain_core.documents.BaseDocumentCompressor
-
-    Raises
-    ------
-    DependencyError
-        If langchain-core is not installed.
-    ParameterError
-        When used, if a document has no score in its metadata, or as in `greylag.rerank`.
     """
     documents = names.imported("langchain_core.documents", "langchain-core")
 
@@ -47,12 +40,8 @@ def langchain_compressor(
             """The documents in their new order."""
             texts = [document.page_content for document in documents]
             ranked = rerank(query, texts, _scores(documents, score), method=method, top_k=top_k, **options)
-            return [
-                documents[new.position].model_copy(
-                    update={"metadata": {**documents[new.position].metadata, "greylag_score": new.score}}
-                )
-                for new in ranked
-            ]
+            chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
+            return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
 
     return GreylagCompressor()
 

@@ -22,13 +22,6 @@ def llama_index_postprocessor(*, method: Method = "mmr", top_k: int | None = Non
     Returns
     -------
     llama_index.core.postprocessor.types.BaseNodePostprocessor
-
-    Raises
-    ------
-    DependencyError
-        If llama-index-core is not installed.
-    ParameterError
-        When used, if there is no query, a node has no score, or as in `greylag.rerank`.
     """
     types = names.imported("llama_index.core.postprocessor.types", "llama-index-core")
     schema = names.imported("llama_index.core.schema", "llama-index-core")

@@ -19,54 +19,32 @@ def named_topics(path: str | Path, *, field: str = "title") -> dict[str, str] | 
     path : str or Path
     field : str, default "title"
         The field to search for. Topics of ir_datasets that have no title are searched by their text.
-
-    Raises
-    ------
-    CollectionError
-        If there are such topics but they cannot be downloaded, or ir_datasets has none.
-    ParameterError
-        If topics lack the field.
-    DependencyError
-        If a package is missing.
     """
     name = str(path)
     if name.startswith("irds:"):
         return topics_from_ir_datasets(name, field=None if field == "title" else field)
     if not may_be_name(path):
         return None
-    found = fetched(lambda: pyserini_module("search").get_topics(name), f"topics {name}", unknown="Not Found")
-    return None if found is None else topics_from_pyserini(found, field=field)
+    topics = fetched(lambda: pyserini_module("search").get_topics(name), f"topics {name}", unknown="Not Found")
+    return None if topics is None else topics_from_pyserini(topics, field=field)
 
 
 def named_qrels(path: str | Path) -> Qrels | None:
     """Judgements of ``irds:NAME`` or those that Pyserini has under this name; None if `path` is no such name.
 
     They are read from the file that Pyserini downloads, as its ``get_qrels`` drops leading zeros of identifiers.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Raises
-    ------
-    CollectionError
-        If there are such judgements but they cannot be downloaded, or ir_datasets has none.
-    FormatError
-        If the file is faulty.
-    DependencyError
-        If a package is missing.
     """
     name = str(path)
     if name.startswith("irds:"):
         return qrels_from_ir_datasets(name)
     if not may_be_name(path):
         return None
-    found = fetched(
+    downloaded = fetched(
         lambda: pyserini_module("search").get_qrels_file(name), f"judgements {name}", unknown="no qrels file"
     )
-    if found is None:
+    if downloaded is None:
         return None
-    file = Path(found)
+    file = Path(downloaded)
     if not file.stat().st_size:  # Pyserini leaves an empty file behind if a download fails, and takes it next time
         raise CollectionError(f"{file}, Pyserini's judgements {name}, is empty: delete it, and download it again")
     return read_qrels(file)

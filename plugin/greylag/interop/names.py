@@ -1,4 +1,4 @@
-"""What all adapters share: reading identifiers, grades and texts strictly, and importing a package or saying how."""
+"""Helpers for adapters: strict conversion of identifiers, grades and texts, and optional imports."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ def imported(module: str, package: str) -> Any:
 
 
 def identifier(value: Any, what: str) -> str:
-    """A query's or document's identifier as a string; integers, which some packages make of them, are accepted.
-
-    Raises
-    ------
-    ParameterError
-        If it is anything else, such as a missing value or a float, which may have lost digits.
-    """
+    """An identifier as a string. Integers, which some packages make of them, are accepted; floats may lack digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -38,72 +32,46 @@ def identifier(value: Any, what: str) -> str:
 
 
 def grade(value: Any, what: str) -> int:
-    """A relevance grade.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an integer, such as a string.
-    """
+    """A relevance grade, which must be an integer."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     raise ParameterError(f"the grade of {what} is {shown(value)}: it must be an integer; convert grades with int()")
 
 
 def number(value: Any, what: str) -> float:
-    """A score.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a number, such as a string.
-    """
+    """A score, which must be a number."""
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):
         raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
     return float(value)
 
 
 def text(value: Any, what: str) -> str:
-    """A text.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a string.
-    """
+    """A text, which must be a string."""
     if not isinstance(value, str):
         raise ParameterError(f"the text of {what} is {shown(value)}: it must be a string")
     return value
 
 
 def unique(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
-    """A dictionary of the pairs.
-
-    Raises
-    ------
-    ParameterError
-        If a key occurs twice.
-    """
-    found: dict[str, Any] = {}
+    """A dictionary of pairs with different keys."""
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in values:
             raise ParameterError(f"{what} {key!r} occurs twice")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
+
+
+def topic(qid: str, topics: Mapping[str, str] | None) -> str:
+    """The text of a query; "" without topics."""
+    if topics is not None and qid not in topics:
+        raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
+    return "" if topics is None else topics[qid]
 
 
 def run_of(scored: Mapping[str, Mapping[str, float]], topics: Mapping[str, str] | None, tag: str) -> Run:
-    """A run from scores by qid and docid; equal scores keep the order of the mapping.
-
-    Raises
-    ------
-    ParameterError
-        If a query has no text in `topics`, where these are given, or a score is not finite.
-    """
-    rankings = []
-    for qid, scores in scored.items():
-        if topics is not None and qid not in topics:
-            raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
-        query = "" if topics is None else topics[qid]
-        rankings.append(Ranking.sort(qid, query, list(scores), list(scores.values())))
+    """A run from scores by qid and docid; equal scores keep the order of the mapping."""
+    rankings = (
+        Ranking.sort(qid, topic(qid, topics), list(scores), list(scores.values())) for qid, scores in scored.items()
+    )
     return Run(tuple(rankings), tag)

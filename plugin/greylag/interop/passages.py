@@ -27,27 +27,13 @@ Method = str | Callable[[PositionalIndex], Stage]
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A passage in its new place.
-
-    Parameters
-    ----------
-    text : str
-        The passage.
-    doc_id : object
-        Its identifier, as given; its position in the input if none was.
-    score : float
-        By the method; not above that of the passage before it.
-    rank : int
-        From 1.
-    position : int
-        Its position in the input, from 0.
-    """
+    """A passage in its new place."""
 
     text: str
-    doc_id: Any
-    score: float
-    rank: int
-    position: int
+    doc_id: Any  # as given, or else the position
+    score: float  # by the method; not above that of the passage before it
+    rank: int  # from 1
+    position: int  # in the input, from 0
 
 
 def rerank(
@@ -93,15 +79,11 @@ def rerank(
     list of RankedPassage
         Best first.
 
-    Raises
-    ------
-    ParameterError
-        If lengths differ, a score is not finite, or the method or an option is unknown or outside its domain.
 
     Examples
     --------
     >>> texts = ["the cat sat", "the cat sat down", "a dog ran"]
-    >>> [found.position for found in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
+    >>> [passage.position for passage in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
     [0, 2, 1]
     """
     if isinstance(passages, str) or (isinstance(query, Sequence) and not isinstance(query, str)):

@@ -29,11 +29,6 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
     topics : mapping of str or int to mapping of str to str
     field : str, default "title"
         The field to search for.
-
-    Raises
-    ------
-    ParameterError
-        If a topic has no such field, or a qid is neither a string nor an integer.
     """
     if not isinstance(topics, Mapping):
         raise ParameterError(f"{shown(topics)} is not what get_topics returns: a mapping from qid to fields")
@@ -50,13 +45,7 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
 
 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
-    """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers.
-
-    Raises
-    ------
-    ParameterError
-        If a key is neither a string nor an integer, or a grade not an integer or the string of one.
-    """
+    """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers."""
 
     def grade(value: Any, what: str) -> int:
         if not isinstance(value, str):
@@ -88,23 +77,14 @@ def run_from_pyserini(
         Query texts by qid. By default every text is "".
     tag : str, default "pyserini"
         The run's name.
-
-    Raises
-    ------
-    ParameterError
-        If a value is not hits, a document occurs twice, scores increase, or a query is not among `topics`.
     """
     if not isinstance(hits, Mapping):
         raise ParameterError(
             f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
             "query, use Ranking.from_hits(qid, query, hits)"
         )
-    rankings = []
-    for key, own in hits.items():
-        qid = names.identifier(key, "a qid")
-        if topics is not None and qid not in topics:
-            raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
-        rankings.append(ranking_of(qid, "" if topics is None else topics[qid], own))
+    by_qid = names.unique(((names.identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
+    rankings = (ranking_of(qid, names.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
     return Run(tuple(rankings), tag)
 
 
@@ -126,11 +106,6 @@ class PyseriniSource(Source):
         With a method ``search(query, k)`` that returns hits.
     k : int >= 1, default 1000
         Number of documents to retrieve.
-
-    Raises
-    ------
-    ParameterError
-        If `searcher` has no such method or `k` is below 1, or when called, if it does not return hits.
     """
 
     searcher: Any
@@ -150,8 +125,8 @@ class PyseriniSource(Source):
 
 def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
     """`Ranking.from_hits`, refusing what are not hits."""
-    found = list(hits)
-    wrong = next((hit for hit in found if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
+    listed = list(hits)
+    wrong = next((hit for hit in listed if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
     if wrong is not None:
         raise ParameterError(f"query {qid}: {shown(wrong)} is not a hit of Pyserini: it has no docid and score")
-    return Ranking.from_hits(qid, query, found)
+    return Ranking.from_hits(qid, query, listed)

@@ -33,13 +33,6 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
     step : Source, Stage, Pipeline, or function from Ranking to Ranking
     n_jobs : int, optional
         Number of workers; the results do not depend on it.
-
-    Raises
-    ------
-    DependencyError
-        If PyTerrier is not installed.
-    ParameterError
-        If `step` is not callable.
     """
     if not callable(step):
         raise ParameterError(f"{shown(step)} is not a step: pass a source, a stage or a pipeline")
@@ -72,16 +65,7 @@ def _transformer() -> Any:
 
 
 def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
-    """A transformer of PyTerrier as a step of greylag: a source if it gives documents for queries, else a stage.
-
-    Raises
-    ------
-    DependencyError
-        If PyTerrier is not installed.
-    ParameterError
-        If it is not a transformer, or PyTerrier's inspection cannot say what it takes; then use `PyTerrierSource` or
-        `PyTerrierStage`, which tell.
-    """
+    """A transformer of PyTerrier as a step of greylag: a source if it gives documents for queries, else a stage."""
     pt = names.imported("pyterrier", "python-terrier")
     if not isinstance(transformer, pt.Transformer):
         raise ParameterError(f"{shown(transformer)} is not a PyTerrier transformer")
@@ -113,8 +97,7 @@ class PyTerrierSource(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Retrieve for one query."""
-        found = self.transformer(topics_to_frame({query.qid: query.text}))
-        return _single(found, query.qid, query.text)
+        return _single(self.transformer(topics_to_frame({query.qid: query.text})), query.qid, query.text)
 
 
 @dataclass(frozen=True)
@@ -153,17 +136,17 @@ def _reranked(step: Callable[[Any], Ranking], frame: Any, n_jobs: int | None) ->
 
 def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
     """The run as a frame, with the other columns of the frame that it was made from."""
-    found = run_to_frame(
+    made = run_to_frame(
         Ranking(r.qid, r.query, r.docids, strictly_decreasing(r.scores).astype(np.float64)) for r in run.rankings
     )
     keys = [key for key in keys if key in frame.columns]
-    more = [column for column in frame.columns if column not in {*keys, "score", "rank", *found.columns}]
+    more = [column for column in frame.columns if column not in {*keys, "score", "rank", *made.columns}]
     if not more:
-        return found
+        return made
     other = frame[[*keys, *more]].copy()
     for key in keys:
         other[key] = other[key].astype(str).astype(object)
-    return found.merge(other, on=keys, how="left", sort=False)
+    return made.merge(other, on=keys, how="left", sort=False)
 
 
 def _single(frame: Any, qid: str, query: str) -> Ranking:

@@ -16,11 +16,6 @@ def run_to_ranx(run: Run) -> Any:
     """A ``ranx.Run`` of the same name. Documents get the scores n, n - 1, ..., 1 of their ranks.
 
     ranx may reorder equal scores, so the scores of the run itself would not say what its order is.
-
-    Raises
-    ------
-    ParameterError
-        If a query has no documents, which ranx cannot express, or ranx would shorten an identifier.
     """
     empty = [ranking.qid for ranking in run.rankings if not len(ranking)]
     if empty or not run.rankings:
@@ -35,26 +30,14 @@ def run_to_ranx(run: Run) -> Any:
 
 
 def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
-    """The run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given.
-
-    Raises
-    ------
-    ParameterError
-        If `run` is not a ranx run, or a query is not among `topics`.
-    """
+    """The run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
     scores = _dictionary(run, "Run")
-    found = {str(qid): {str(docid): float(score) for docid, score in own.items()} for qid, own in scores.items()}
-    return names.run_of(found, topics, tag or run.name or "ranx")
+    plain = {str(qid): {str(docid): float(score) for docid, score in of.items()} for qid, of in scores.items()}
+    return names.run_of(plain, topics, tag or run.name or "ranx")
 
 
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
-    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains.
-
-    Raises
-    ------
-    ParameterError
-        If ranx would shorten an identifier.
-    """
+    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
     _check_identifiers(qrels)
     return names.imported("ranx", "ranx").Qrels(
         {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
@@ -62,20 +45,14 @@ def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
 
 
 def qrels_from_ranx(qrels: Any) -> Qrels:
-    """The judgements in ``ranx.Qrels``.
-
-    Raises
-    ------
-    ParameterError
-        If `qrels` are not those of ranx.
-    """
+    """The judgements in ``ranx.Qrels``."""
     judged = _dictionary(qrels, "Qrels")
-    return {str(qid): {str(docid): int(grade) for docid, grade in own.items()} for qid, own in judged.items()}
+    return {str(qid): {str(docid): int(grade) for docid, grade in of.items()} for qid, of in judged.items()}
 
 
 def _check_identifiers(table: Mapping[str, Mapping[str, Any]]) -> None:
     """An identifier loses the characters at its end whose code is a multiple of 256, such as U+0100 and U+4E00."""
-    for identifier in (*table, *(docid for own in table.values() for docid in own)):
+    for identifier in (*table, *(docid for by_docid in table.values() for docid in by_docid)):
         if identifier and ord(identifier[-1]) % 256 == 0:
             raise ParameterError(f"ranx would drop the last character of the identifier {identifier!r}: rename it")
 
@@ -83,5 +60,5 @@ def _check_identifiers(table: Mapping[str, Mapping[str, Any]]) -> None:
 def _dictionary(value: Any, kind: str) -> dict[Any, Any]:
     if type(value).__name__ != kind or not hasattr(value, "to_dict"):
         raise ParameterError(f"{shown(value)} is not a ranx.{kind}")
-    found: dict[Any, Any] = value.to_dict()
-    return found
+    plain: dict[Any, Any] = value.to_dict()
+    return plain

@@ -25,19 +25,14 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
     -------
     rerankers.results.RankedResults
         The same documents, with new scores and ranks.
-
-    Raises
-    ------
-    ParameterError
-        If `results` are something else, or not of texts, or as in `greylag.rerank`.
     """
     package = names.imported("rerankers.results", "rerankers")
     if not isinstance(results, package.RankedResults):
         raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
-    found = list(results.results)
-    ranked = rerank(results.query, [result.document.text for result in found], _scores(found), method=method, **options)
+    given = list(results.results)
+    ranked = rerank(results.query, [result.document.text for result in given], _scores(given), method=method, **options)
     return package.RankedResults(
-        [package.Result(found[new.position].document, new.score, new.rank) for new in ranked],
+        [package.Result(given[new.position].document, new.score, new.rank) for new in ranked],
         results.query,
         has_scores=True,
     )
