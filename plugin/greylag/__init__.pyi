@@ -85,7 +85,6 @@ from .ranking import unit_range as unit_range
 from .runtime.compilation import compiled as compiled
 from .runtime.files import read_json_lines as read_json_lines
 from .runtime.parallel import parallel_map as parallel_map
-from .runtime.progress import Steps as Steps
 from .selection import InformationGainSelection as InformationGainSelection
 from .selection import KollerSahamiSelection as KollerSahamiSelection
 from .selection import MMRFeatureSelection as MMRFeatureSelection

@@ -25,7 +25,6 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe
 from greylag.ltr.training import MRFRecipe, Recipe
-from greylag.runtime.progress import LEARNING, SEARCH, Steps
 
 LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
 
@@ -111,12 +110,9 @@ def train(
     else:
         recipe = learning.make_recipe(options)
         check_features(out, recipe.more)
-    with Steps(search=SEARCH * (run is None), training=LEARNING * (1 + (held_out.folds or 0))) as steps:
-        steps.begin("search")
-        rankings = first_stage(run, index, topics, reading, running.jobs, stack=preset is not None)
-        judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
-        steps.begin("training")
-        model = train_recipe(recipe, rankings, judgements, positions, held_out, "held-out", running.jobs)
+    rankings = first_stage(run, index, topics, reading, running.jobs, stack=preset is not None)
+    judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
+    model = train_recipe(recipe, rankings, judgements, positions, held_out, "held-out", running.jobs)
     if preset is not None:  # so that rerank knows whether to search in the same way
         model = replace(model, provenance={**model.provenance, "searched": run is None})
     save(model, out)

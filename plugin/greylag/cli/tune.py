@@ -16,7 +16,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import GRID, Baseline, BaselineRecipe
 from greylag.ltr.training import training_line
-from greylag.runtime.progress import LEARNING, SEARCH, Steps
 
 MODELS: dict[str, tuple[Baseline, ...]] = {
     "bm25": (baselines.BM25,),
@@ -59,12 +58,9 @@ def tune(
     *before, baseline = MODELS[model]
     values = {**GRID, **parse_grid(grid or [], [name for step in MODELS[model] for name in step.tuned])}
     recipe = BaselineRecipe(baseline, objective=measure, grid=values, before=tuple(before))
-    with Steps(search=SEARCH * (run is None), tuning=LEARNING * (1 + (held_out.folds or 0))) as steps:
-        steps.begin("search")
-        rankings = first_stage(run, index, topics, reading, running.jobs)
-        judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
-        steps.begin("tuning")
-        tuned = train_recipe(recipe, rankings, judgements, positions, held_out, f"tuned-{model}", running.jobs)
+    rankings = first_stage(run, index, topics, reading, running.jobs)
+    judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
+    tuned = train_recipe(recipe, rankings, judgements, positions, held_out, f"tuned-{model}", running.jobs)
     tuned.save(out)
     typer.echo(training_line(tuned))
     for name in recipe.at_ends(tuned):

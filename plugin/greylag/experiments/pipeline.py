@@ -25,7 +25,7 @@ from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import CrossValidation, MRFRecipe
 from greylag.lucene.lucene_index import SearchModel
 from greylag.ranking import Run
-from greylag.runtime.progress import FEATURES, LEARNING, RANKING, SEARCH, Steps
+from greylag.runtime.progress import each
 from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
 
@@ -153,25 +153,20 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     """Rank by each step, and score each step against the one before."""
     stage = settings.first_stage
     models: tuple[SearchModel, ...] = ("bm25", "ql", stage.model)
-    folds = settings.training.folds
-    with Steps(searches=2 * SEARCH, cross_validation=FEATURES + folds * LEARNING, diversity=RANKING) as whole:
-        whole.begin("searches")
-        runs: dict[str, Run] = {
-            model: opened.first
-            if model == stage.model
-            else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
-            for model in Steps.each(list(dict.fromkeys(models)), "models")
-        }
-        whole.begin("cross_validation")
-        validated = cross_validate(settings, opened, context)
-        runs["mrf"] = validated.run
-        whole.begin("diversity")
-        if (option := settings.diversify) is not None:
-            mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
-            runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
-            context.progress(
-                f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
-            )
+    runs: dict[str, Run] = {
+        model: opened.first
+        if model == stage.model
+        else stage.source(opened.lucene, model).run(opened.topics, n_jobs=context.n_jobs, tag=model)
+        for model in each(list(dict.fromkeys(models)), "models")
+    }
+    validated = cross_validate(settings, opened, context)
+    runs["mrf"] = validated.run
+    if (option := settings.diversify) is not None:
+        mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
+        runs["mmr"] = mmr.run(runs["mrf"], n_jobs=context.n_jobs, tag="mmr")
+        context.progress(
+            f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
+        )
     scores = score(settings, opened, runs)
     order = [stage.model, "mrf", *(["mmr"] if settings.diversify else [])]
     return Outcome(

@@ -37,7 +37,6 @@ from greylag.experiments.tables import as_text
 from greylag.features.named_files import followed
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
-from greylag.runtime.progress import Steps
 from greylag.runtime.work_log import resuming
 from greylag.trec.runs import write_run
 
@@ -113,10 +112,8 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     _check_free(out, [FINISHED, RESULTS])
     if study.figures:
         check_dependencies()
-    with resuming(out / WORK, lambda: key), Steps(opening=1, study=9) as steps:
-        steps.begin("opening")
+    with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
-        steps.begin("study")
         outcome = study.run(settings, opened, context)
     files = outcome_files(outcome, settings)
     earlier_files = _own_files(out)

@@ -16,7 +16,7 @@ from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, 
 from greylag.index.arrays import DTYPES, join, offsets, ranges
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.runtime.progress import shown
+from greylag.runtime.progress import step
 
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
@@ -97,7 +97,7 @@ def _write_postings(source: LuceneIndex, writer: Writer) -> None:
     for name in totals:
         writer.append(name, [0])
     done, tokens = 0, source.statistics().tokens
-    with shown() as share:
+    with step("exporting tokens", tokens) as current:
         for block in source.postings_blocks():
             stream, places = encode_positions(totals["postings_offsets"], place, block.tfs, block.positions)
             place += len(stream)
@@ -109,7 +109,7 @@ def _write_postings(source: LuceneIndex, writer: Writer) -> None:
             writer.append("positions", stream)
             writer.append("block_places", places)
             done += len(block.positions)
-            share.show("exporting tokens", done, tokens)
+            current.reach(done)
 
 
 def _write_forward(writer: Writer) -> None:

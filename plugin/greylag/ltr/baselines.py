@@ -27,7 +27,7 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.training import Recipe
 from greylag.ranking import Run
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import Steps
+from greylag.runtime.progress import each
 
 Grid = Mapping[str, Sequence[Any]]
 """The values to try for each feature parameter, by its name in `FeatureParameters`."""
@@ -233,7 +233,7 @@ class PreparedBaseline:
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
         """The model for these training queries; of equally good values, the first."""
         recipe, parameters = self.recipe, self.recipe.base
-        for step, rankings in Steps.each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
+        for step, rankings in each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
             settings = parameter_grid(recipe.grid, step.tuned, parameters)
             best = tune_on_data(step, settings, rankings.data, qids, recipe.measure, n_jobs=n_jobs)
             parameters = best.parameters

@@ -18,7 +18,7 @@ from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
 from greylag.runtime.parallel import parallel_map, thread_count
-from greylag.runtime.progress import Steps, reached
+from greylag.runtime.progress import each, reached
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def choose_learner(
     """
     means = [
         held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs)
-        for learner in Steps.each(learners, "learners")
+        for learner in each(learners, "learners")
     ]
     best = max(range(len(learners)), key=lambda i: max(means[i]))
     chosen = replace(learners[best], max_features=1 + int(np.argmax(means[best])))
@@ -269,7 +269,7 @@ class GreedyCommittee:
         """
         measure = Objective.parse(self.objective)
         columns, weights = centred(data), np.zeros(len(data.specs))
-        for fold in Steps.each(split_folds(data.qids, self.folds, self.seed), "members"):
+        for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
             own = [qid for qid in data.qids if qid not in fold]
             found = self.member.fit(data.select_queries(own), n_jobs=n_jobs)
             rows = np.repeat(np.isin(data.qids, own), np.diff(data.offsets))

@@ -31,7 +31,7 @@ from greylag.ltr.rankers import RM3, RM3_PARTS
 from greylag.ltr.training import Recipe, train_on_data
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import rebuilt
-from greylag.runtime.progress import Steps
+from greylag.runtime.progress import each
 
 T = TypeVar("T")
 
@@ -182,7 +182,7 @@ class StackCandidates:
         bm25 = self._best(baselines.BM25, parameter_grid(grid, ("k1", "b"), base), qids)
         smoothed = self._best(baselines.LM, parameter_grid(grid, ("mu",), base), qids)
         best, tuned = -np.inf, Tuned(bm25, 1.0)
-        for own in Steps.each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
+        for own in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
             data = self._feedback(own).select_queries(qids)
             for weight in grid["original_weight"]:
                 scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]

@@ -26,7 +26,6 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import FEATURES, LEARNING, RANKING, Steps
 
 Rankings = Run | Iterable[Ranking]
 
@@ -271,21 +270,17 @@ def train(
     first = _as_run(rankings)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
-    with Steps(features=FEATURES, cross_validation=LEARNING * (folds or 0), training=LEARNING) as steps:
-        steps.begin("features")
-        prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-        held_out, scores, validated = None, {}, {}
-        if folds is not None:
-            steps.begin("cross_validation")
-            held_out = cross_validate(
-                recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
-                prepared=prepared,
-            )  # fmt: skip
-            runs, judged = {"first stage": first, "held out": held_out.run}, {q: dict(qrels[q]) for q in qrels}
-            scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
-            validated = {"held_out": {"folds": folds, **scores["held out"].by_measure}}
-        steps.begin("training")
-        model = prepared.fit(list(first), n_jobs=n_jobs)
+    prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    held_out, scores, validated = None, {}, {}
+    if folds is not None:
+        held_out = cross_validate(
+            recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
+            prepared=prepared,
+        )  # fmt: skip
+        runs, judged = {"first stage": first, "held out": held_out.run}, {q: dict(qrels[q]) for q in qrels}
+        scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
+        validated = {"held_out": {"folds": folds, **scores["held out"].by_measure}}
+    model = prepared.fit(list(first), n_jobs=n_jobs)
     return TrainingResult(_noted(model, validated), held_out, scores)
 
 
@@ -324,19 +319,15 @@ def cross_validate(
     models: list[LinearModel] = []
     seconds: list[float] = []
     work = partial(_train_fold, qids=tuple(first), n_jobs=n_jobs)
-    with Steps(features=FEATURES * (prepared is None), folds=LEARNING * (folds - 1), ranking=RANKING) as steps:
-        steps.begin("features")
-        if prepared is None:
-            prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-        steps.begin("folds")
-        for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
-            fold = {"fold": len(models) + 1, "folds": folds, "seed": seed}
-            models.append(_noted(model, {**(provenance or {}), **fold}))
-            seconds.append(spent)
-            if progress is not None:
-                progress(f"fold {len(models)}: {training_line(model)}")
-        steps.begin("ranking")
-        run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
+    if prepared is None:
+        prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
+        fold = {"fold": len(models) + 1, "folds": folds, "seed": seed}
+        models.append(_noted(model, {**(provenance or {}), **fold}))
+        seconds.append(spent)
+        if progress is not None:
+            progress(f"fold {len(models)}: {training_line(model)}")
+    run = rerank_by_fold([MRFRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
     return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(seconds))
 
 

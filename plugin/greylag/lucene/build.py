@@ -19,7 +19,7 @@ from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
 from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK, make_folder, read_mark
-from greylag.runtime.progress import shown
+from greylag.runtime.progress import step
 
 _log = logging.getLogger("greylag")
 
@@ -217,9 +217,9 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
     thread = threading.Thread(target=target, name="indexing", daemon=True)
     thread.start()
     try:
-        with shown() as share:
+        with step("indexing documents") as current:
             while not finished.wait(0.1):
-                share.show("indexing documents", done())
+                current.reach(done())
     except KeyboardInterrupt:
         _interrupt(java_threads)
         thread.join(5)

@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.runtime.files import file_stamp, is_name, parse_json
-from greylag.runtime.progress import shown
+from greylag.runtime.progress import step
 
 COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
 
@@ -140,10 +140,10 @@ def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
     """Write the documents as JSON lines; return their number."""
     count = 0
     with ExitStack() as stack:
-        share = stack.enter_context(shown())
+        current = stack.enter_context(step("reading documents"))
         files = [stack.enter_context((folder / f"{part}.jsonl").open("w", encoding="utf-8")) for part in range(parts)]
         for docid, contents in documents:
-            share.show("reading documents", count)
+            current.reach(count)
             files[count % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
             count += 1
     return count

@@ -216,32 +216,30 @@ class _Map:
         size = min(WINDOW * self.team.size, _MAX_WINDOW)
         chunk = self.largest if self.total is None else min(self.largest, -(-self.total // (8 * self.team.size)))
         numbered = enumerate(items)
-        with progress.shown() as share:
+        with progress.step(self.what, self.total) as step:
             if not self.team.together:
                 for number, item in numbered:
-                    yield self._one(number, item, share)
+                    yield self._one(number, item, step)
             else:
                 job = _Job(self.function, local=self.team.threads, folder=self.team.folder)
                 with self.team.parallel(shares=bool(self.shared) or job.apart is not None) as parallel:
                     while window := list(islice(numbered, size)):
-                        yield from self._window(window, max(1, chunk), parallel, job, share)
+                        yield from self._window(window, max(1, chunk), parallel, job, step)
         self.tally.warn(self.what)
 
-    def _one(self, number: int, item: Any, share: progress.Share) -> Any:
+    def _one(self, number: int, item: Any, step: progress.Step) -> Any:
         """The result of an item, kept or computed in this thread, where the item's own maps keep theirs."""
         done = self._load(number)
-        kept = done is not None
         if done is None:
             inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
-            within = progress.at(share.item(self.what, number, self.total))
-            with _at(inner), within, missing_documents.gathered() as tally:
+            with _at(inner), step.inside(), missing_documents.gathered() as tally:
                 done = _Done(number, self.function(item, *self.shared), tally.found)
             self._save(done)
-        share.show(self.what, number + 1, self.total, kept=kept)
+        step.reach(number + 1)
         return done.result
 
     def _window(
-        self, window: list[tuple[int, Any]], chunk: int, parallel: Any, job: _Job, share: progress.Share
+        self, window: list[tuple[int, Any]], chunk: int, parallel: Any, job: _Job, step: progress.Step
     ) -> Iterator[Any]:
         """The results of a window, which are kept as they come and yielded in order."""
         from joblib import delayed
@@ -252,7 +250,7 @@ class _Map:
                 missing.append((number, item))
             else:
                 results[number] = kept.result
-                share.show(self.what, first + len(results), self.total, kept=True)
+                step.reach(first + len(results))
         parts = [missing[first : first + chunk] for first in range(0, len(missing), chunk)]
         for found, records in parallel(delayed(job)(part, job.apart, *self.shared) for part in parts):
             for record in records:
@@ -260,7 +258,7 @@ class _Map:
             for done in found:
                 self._save(done)
                 results[done.number] = done.result
-                share.show(self.what, first + len(results), self.total)
+                step.reach(first + len(results))
         for number, _ in window:
             yield results.pop(number)
 
@@ -313,7 +311,7 @@ class _Job:
         if self.function is None:
             self.function = pickle.loads(apart)
         foreign = self.origin != (socket.gethostname(), os.getpid())
-        with _at(_Place(in_worker=True)), progress.at(progress.HIDDEN), _recorded(foreign) as records:
+        with _at(_Place(in_worker=True)), progress.hidden(), _recorded(foreign) as records:
             done = []
             for number, item in part:
                 with missing_documents.gathered() as tally:

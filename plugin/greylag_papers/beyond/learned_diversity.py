@@ -31,7 +31,6 @@ from greylag.experiments.tables import comparison_table, means, means_table, mer
 from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import Steps
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
 
@@ -130,23 +129,16 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         "essential-pages": EssentialPages(index, **sizes),
         "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }
-    with Steps(cross_validation=2, diversity=1, learning=3) as steps:
-        steps.begin("cross_validation")
-        validated = pipeline.cross_validate(base, opened.collection, context)
-        mrf = validated.run
-        steps.begin("diversity")
-        runs = {first.tag: first, mrf.tag: mrf}
-        runs |= {
-            name: stage.run(mrf, n_jobs=n_jobs, tag=name)
-            for name, stage in Steps.each([*stages.items()], "diversifiers")
-        }
-        ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
-        steps.begin("learning")
-        for name in Steps.each(settings.systems, "systems"):
-            make = CandidateMaker(index, parse_system(name), titles=opened.titles)
-            learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
-            runs[name] = Run(tuple(learned[qid] for qid in first), name)
-            context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
+    validated = pipeline.cross_validate(base, opened.collection, context)
+    mrf = validated.run
+    runs = {first.tag: first, mrf.tag: mrf}
+    runs |= {name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in stages.items()}
+    ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
+    for name in settings.systems:
+        make = CandidateMaker(index, parse_system(name), titles=opened.titles)
+        learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
+        runs[name] = Run(tuple(learned[qid] for qid in first), name)
+        context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
     measures = [*dict.fromkeys([*option.measures, f"subtopic-loss@{settings.k}"])]
     scores = {
         "relevance": {name: evaluate(run, opened.collection.qrels, base.measures) for name, run in runs.items()},

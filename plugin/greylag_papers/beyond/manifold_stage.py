@@ -24,7 +24,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.manifold import Confidence, Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
-from greylag.runtime.progress import Steps
 from greylag.trec import Qrels
 
 TIMED = 20  # queries
@@ -85,19 +84,14 @@ def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], co
     """Rerank both baselines with every graph and confidence, and compare each result with its baseline."""
     base, collection = opened
     tuned = []
-    with Steps(cross_validation=1, tuning=1) as steps:
-        steps.begin("cross_validation")
-        validated = pipeline.cross_validate(base, collection, context)
-        baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
-        steps.begin("tuning")
-        for baseline, graph, confidence in Steps.each(
-            [*product(baselines, settings.graphs, settings.confidences)], "manifold stages"
-        ):
-            stage = ManifoldRanker(
-                index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
-            )
-            tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
-            context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
+    validated = pipeline.cross_validate(base, collection, context)
+    baselines, qrels, index = (collection.first, validated.run), collection.qrels, collection.index
+    for baseline, graph, confidence in product(baselines, settings.graphs, settings.confidences):
+        stage = ManifoldRanker(
+            index, depth=settings.depth, graph=graph, neighbours=settings.neighbours, confidence=confidence
+        )
+        tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
+        context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
     runs = [*baselines, *(found.run for found in tuned)]
     scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
     tables = [alpha_table(tuned), *(baseline_table(baseline.tag, scores, tuned) for baseline in baselines)]
@@ -130,9 +124,7 @@ def tune(
 ) -> Tuned:
     """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"
-    runs = {
-        alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in Steps.each(alphas, "alphas")
-    }
+    runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in alphas}
     scores = {alpha: evaluate(ranked, qrels, ["AP"]) for alpha, ranked in runs.items()}
     chosen: list[float] = []
     rankings: dict[str, Ranking] = {}

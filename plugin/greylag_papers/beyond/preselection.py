@@ -22,7 +22,6 @@ from greylag.ltr.data import RankingData
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import CrossValidation, PreparedFeatures, cross_validate
-from greylag.runtime.progress import FEATURES, LEARNING, Steps
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\
@@ -65,26 +64,23 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     training, first = settings.training, opened.first
     tried = (None, *map(MMRPreselection.parse, settings.preselect))
     trials: dict[str, CrossValidation] = {}
-    with Steps(features=FEATURES, trials=LEARNING * training.folds * len(tried)) as steps:
-        steps.begin("features")
-        whole = settings.features.recipe(training.learner)
-        data = whole.prepare(first, opened.qrels, opened.index, n_jobs=context.n_jobs).data
-        warm_up(data)
-        steps.begin("trials")
-        for preselection in Steps.each(tried, "preselections"):
-            name = WHOLE if preselection is None else str(preselection)
-            recipe = replace(whole, preselection=preselection)
-            trials[name] = cross_validate(
-                recipe,
-                first,
-                opened.qrels,
-                opened.index,
-                folds=training.folds,
-                seed=training.seed,
-                n_jobs=context.n_jobs,
-                prepared=PreparedFeatures(recipe, data),
-            )
-            context.progress(f"{name}: {training.folds} models in {sum(trials[name].seconds):.1f} s")
+    whole = settings.features.recipe(training.learner)
+    data = whole.prepare(first, opened.qrels, opened.index, n_jobs=context.n_jobs).data
+    warm_up(data)
+    for preselection in tried:
+        name = WHOLE if preselection is None else str(preselection)
+        recipe = replace(whole, preselection=preselection)
+        trials[name] = cross_validate(
+            recipe,
+            first,
+            opened.qrels,
+            opened.index,
+            folds=training.folds,
+            seed=training.seed,
+            n_jobs=context.n_jobs,
+            prepared=PreparedFeatures(recipe, data),
+        )
+        context.progress(f"{name}: {training.folds} models in {sum(trials[name].seconds):.1f} s")
     runs = {first.tag: first, **{name: trial.run for name, trial in trials.items()}}
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)

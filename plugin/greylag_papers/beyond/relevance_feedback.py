@@ -39,7 +39,6 @@ from greylag.manifold import Graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import Steps
 from greylag.trec import Qrels
 
 NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"
@@ -135,7 +134,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     first, qrels = opened.first, opened.qrels
     folds = split_folds(list(first), settings.folds, settings.seed)
     chosen = {}
-    for name, stages in Steps.each([*methods(settings, opened.index).items()], "methods"):
+    for name, stages in methods(settings, opened.index).items():
         with context.timed(name):
             chosen[name] = choose(name, stages, first, qrels, folds, settings, context.n_jobs)
         context.progress(f"{name}: {', '.join(f'{value:g}' for value in chosen[name].parameters)} by fold")

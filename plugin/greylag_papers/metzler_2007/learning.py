@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag import Steps, __version__
+from greylag import __version__
 from greylag.experiments import OpenCollection, Progress
 from greylag.features import (
     EXPANSION,
@@ -189,7 +189,7 @@ def tune_baseline(
     settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
     return [
         tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
-        for own, fold in Steps.each([*zip(settings, folds, strict=True)], "folds")
+        for own, fold in zip(settings, folds, strict=True)
     ]
 
 
@@ -197,7 +197,7 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Prog
     """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     found: dict[str, list[Tuned]] = {}
     bases = [experiment.base] * len(folds)
-    for model in Steps.each(BASELINES, "hand-picked models"):
+    for model in BASELINES:
         if model is RM3:
             bases = [
                 replace(lm.parameters, k1=bm25.parameters.k1, b=bm25.parameters.b)

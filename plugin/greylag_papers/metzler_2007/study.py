@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from greylag import FeatureParameters, ParameterError, Run, Steps, parallel_map
+from greylag import FeatureParameters, ParameterError, Run, parallel_map
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
 from greylag.ltr import LinearModel, MRFRanker, Tuned, rerank_by_fold, split_folds
@@ -108,12 +108,9 @@ def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
     """The models of every system, one for each fold, and what each fold learned."""
-    with Steps(tuning=1, learning=4) as steps:
-        steps.begin("tuning")
-        with context.timed("tuning hand-picked models"):
-            tuned = learning.tune_baselines(experiment, folds, context.progress)
-        steps.begin("learning")
-        learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
+    with context.timed("tuning hand-picked models"):
+        tuned = learning.tune_baselines(experiment, folds, context.progress)
+    learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
     models = {
         model.name: [
             learning.baseline_model(experiment, model, *own) for own in zip(tuned[model.name], folds, strict=True)

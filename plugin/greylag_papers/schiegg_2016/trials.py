@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from greylag import FloatArray, ParameterError, Steps, parallel_map
+from greylag import FloatArray, ParameterError, parallel_map
 from greylag.evaluation import pick_best
 from greylag.structured import ComparingModel, CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.methods import (
@@ -118,18 +118,15 @@ def run_learners(
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
     costs = dict.fromkeys(learner.C for found in learners.values() for learner in found)
     pairs = [(i, C) for i in range(len(tasks)) for C in costs]
-    with Steps(starts=len(pairs), learning=len(tasks) * sum(map(len, learners.values()))) as steps:
-        steps.begin("starts")
-        starts = parallel_map(
-            lambda pair: optimum(model, *pair),
-            [(tasks[i], C) for i, C in pairs],
-            what="structured SVMs",
-            n_jobs=n_jobs,
-            prefer="processes",
-        )
-        optima = dict(zip(pairs, starts, strict=True))
-        steps.begin("learning")
-        return list(run_all(model, tasks, learners, optima, n_jobs))
+    starts = parallel_map(
+        lambda pair: optimum(model, *pair),
+        [(tasks[i], C) for i, C in pairs],
+        what="structured SVMs",
+        n_jobs=n_jobs,
+        prefer="processes",
+    )
+    optima = dict(zip(pairs, starts, strict=True))
+    return list(run_all(model, tasks, learners, optima, n_jobs))
 
 
 def run_all(

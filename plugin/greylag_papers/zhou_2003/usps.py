@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 from scipy.spatial.distance import cdist
 
-from greylag import FloatArray, FormatError, IntArray, Steps, parallel_map
+from greylag import FloatArray, FormatError, IntArray, parallel_map
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
 from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag_papers.zhou_2003.by_example import (
@@ -120,17 +120,14 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     single = queries[..., :1]
     by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
     work, jobs = partial(areas_by_width, settings=settings), context.n_jobs
-    with Steps(widths=settings.trials, choice=settings.chosen_trials * settings.queries) as steps:
-        steps.begin("widths")
-        found = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
-        for sigma, own in zip(settings.widths, found, strict=True):
-            by_width[sigma] = own
-            context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
-        W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
-        by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
-        context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
-        steps.begin("choice")
-        chosen = choose(X, digits, queries[:, : settings.chosen_trials], settings, context)
+    found = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
+    for sigma, own in zip(settings.widths, found, strict=True):
+        by_width[sigma] = own
+        context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
+    W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
+    by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
+    context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
+    chosen = choose(X, digits, queries[:, : settings.chosen_trials], settings, context)
     means = class_means(areas, settings.names) | class_means({CHOSEN: chosen.areas}, settings.names)
     number_table = areas_table(areas, settings)
     width_table = widths_table(by_width, areas[DISTANCE][..., :1], settings)

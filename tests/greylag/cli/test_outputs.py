@@ -13,7 +13,7 @@ from greylag.cli import COMMANDS, main
 from greylag.cli.outputs import check_options, check_output, tell
 from greylag.errors import ParameterError
 from tests.greylag.cli.conftest import Refused
-from tests.greylag.runtime.test_progress import lines, on_terminal
+from tests.greylag.runtime.test_progress import bars, on_terminal
 
 OPTIONS = {
     "index": ["IN"],
@@ -97,23 +97,23 @@ def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) ->
 
 
 SMALL = ["--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25", "--max-features", "2"]
-LINES = {
+BARS = {
     "train": (["train", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
-        "features 24/24", "cross validation, folds 2/3, features selected 1/2", "training, features selected 1/2",
+        "1 features 24/24", "2 folds 2/3 features selected 1/2",
     ]),
     "tune": (["tune", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
-        "cross validation, folds 1/3, baselines 2/2, grid of RM3 4/9", "tuning, baselines 2/2, grid of RM3 4/9",
+        "1 folds 1/3 grid of RM3 4/9", "3 baselines 1/2 grid of RM3 4/9",
     ]),
-    "rerank": (["rerank", "--method", "manifold", "--out", "out.run"], ["run bm25-manifold 12/24"]),
+    "rerank": (["rerank", "--method", "manifold", "--out", "out.run"], ["1 run bm25-manifold 12/24"]),
 }  # fmt: skip
-"""Commands, and some of what their progress line says."""
+"""Commands, and some of what their bars say."""
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_a_command_has_one_progress_line(
+@pytest.mark.parametrize("name", BARS)
+def test_the_bars_of_a_command(
     name: str, made: Path, collection: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, texts = LINES[name]
+    words, texts = BARS[name]
     judged = [] if name == "rerank" else ["--qrels", made / "qrels.txt"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
@@ -125,8 +125,5 @@ def test_a_command_has_one_progress_line(
             main()
         assert not stop.value.code
 
-    found = lines(on_terminal(work, monkeypatch))
-    percents = [own.percent for own in found]
-    assert percents == sorted(percents)
-    assert percents[-1] >= 90
-    assert set(texts) <= {own.text for own in found}
+    shown = bars(on_terminal(work, monkeypatch))
+    assert set(texts) <= set(shown), shown
