@@ -1,88 +1,99 @@
-"""What model files have in common: JSON with a kind, a schema version and the fingerprint of a collection."""
+"""Models and their files: JSON with a kind, a schema version and the fingerprint of a collection."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
+
+from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
 from greylag.errors import FormatError, ModelError
 from greylag.index.positional import PositionalIndex
 from greylag.runtime.files import Faults, parse_json, read_text, write_text
 
-_COMMON = {"parameters": dict, "fingerprint": str, "provenance": dict}
+
+class Provenance(TypedDict, total=False):
+    """The types of those entries of a model's provenance that commands read; others are free."""
+
+    learner: str
+    baseline: str
+    tuned: list[str]
+    training_score: float
+    queries: list[str]
+    validation: list[str]
+    held_out: dict[str, float]
+    preset: str
+    searched: bool
 
 
-def write_model(path: str | Path, kind: str, schema: int, content: Mapping[str, Any]) -> None:
-    """Write a model as JSON, atomically. Equal models give identical bytes.
+class SavedModel(ABC):
+    """A model that is kept as JSON. Equal models give identical bytes.
 
-    Parameters
+    Attributes
     ----------
-    path : str or Path
-        The file.
-    kind : str
-        The kind of model.
-    schema : int
-        The version of its layout.
-    content : mapping of str to JSON values
-        The model, with at least ``parameters``, ``fingerprint`` and ``provenance``.
-
-    Raises
-    ------
-    ParameterError
-        If the file cannot be written.
-    """
-    write_text(path, json.dumps({"kind": kind, "schema": schema, **content}, indent=2) + "\n")
-
-
-@contextmanager
-def model_content(path: str | Path, kind: str, schema: int, command: str, **types: type) -> Iterator[dict[str, Any]]:
-    """Yield the content of a file that `write_model` wrote, to the block that makes a model from it.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
     kind, schema : str, int
-        The expected kind and schema version.
+        The kind of model, and the version of its layout.
     command : str
-        The command that trains such a model, for messages.
-    **types : type
-        The types of the content's entries, besides those that every model has.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read, is not such a model or has another schema version, or the block finds an entry
-        missing or outside its domain. Always one line, which starts with the path.
+        The command that trains one, for messages.
+    layout : type
+        A `TypedDict` of the entries of a file, all of which are checked when it is read.
     """
-    content = _read(path)
-    if content.get("kind") != kind:
-        raise ModelError(f"{path}: not a {kind}; train one with `{command}`")
-    if content.get("schema") != schema:
-        found = f"{content.get('schema')!r:.20}"
-        raise ModelError(f"{path}: schema {found}, but this version reads {schema}: train it again")
-    try:
-        for name, wanted in {**_COMMON, **types}.items():
-            if type(content[name]) is not wanted:
-                raise ModelError(f"{name} is {content[name]!r:.40}: it must be a {wanted.__name__}")
-        yield content
-    except KeyError as error:
-        raise ModelError(f"{path}: the model lacks {error}") from None
-    except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, ModelError) as error:
-        raise ModelError(f"{path}: {_line(error)}") from None
+
+    kind: ClassVar[str]
+    schema: ClassVar[int]
+    command: ClassVar[str]
+    layout: ClassVar[type]
+
+    @abstractmethod
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of the file, as JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The model with these entries, whose types are those of the layout."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON, atomically."""
+        content = {"kind": self.kind, "schema": self.schema, **self.as_dict()}
+        write_text(path, json.dumps(content, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model written by `save`.
+
+        Raises
+        ------
+        ModelError
+            If the file is something else. Always one line, which starts with the path.
+        """
+        from pydantic import TypeAdapter, ValidationError  # slow to import
+
+        content = _read(path)
+        if content.get("kind") != cls.kind:
+            raise ModelError(f"{path}: not a {cls.kind}; train one with `{cls.command}`")
+        if content.get("schema") != cls.schema:
+            other = f"{content.get('schema')!r:.20}"
+            raise ModelError(f"{path}: schema {other}, but this version reads {cls.schema}: train it again")
+        try:
+            TypeAdapter(cls.layout).validate_python(content, strict=True)
+            return cls.from_dict(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            if first["type"] == "missing":
+                raise ModelError(f"{path}: the model lacks {place!r}") from None
+            message = f"{place} is {first['input']!r:.40}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        except (ValueError, TypeError, ArithmeticError, ModelError) as error:  # values outside their domains
+            message = str(error)
+        raise ModelError(f"{path}: {_line(message)}")
 
 
 def read_kind(path: str | Path) -> str:
-    """The kind of a model file, "" if it has none.
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read or is not JSON.
-    """
+    """The kind of a model file, "" if it has none."""
     kind = _read(path).get("kind")
     return kind if isinstance(kind, str) else ""
 
@@ -95,34 +106,12 @@ def _read(path: str | Path) -> dict[str, Any]:
     except FormatError as error:
         raise ModelError(str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not a model file: {_line(error)}") from None
+        raise ModelError(f"{path}: not a model file: {_line(str(error))}") from None
     return content if isinstance(content, dict) else {}
 
 
-def read_weight(value: object) -> float:
-    """A weight of a model file; raises `ModelError` if it is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ModelError(f"weight {value!r:.40} is not a number")
-    return float(value)
-
-
 def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool) -> None:
-    """Check that a model is used on the collection that it was trained on.
-
-    Parameters
-    ----------
-    fingerprint : str
-        The fingerprint of the training collection; "" matches every collection.
-    index : PositionalIndex
-        The collection at hand.
-    transfer : bool
-        Whether another collection is acceptable.
-
-    Raises
-    ------
-    ModelError
-        If the collections differ and `transfer` is false.
-    """
+    """Check by fingerprint ("" for any) that a model is used on its collection, or that `transfer` allows others."""
     if fingerprint and fingerprint != index.fingerprint and not transfer:
         raise ModelError(
             f"the model was trained on another collection (fingerprint {fingerprint[:12]}, this index has "
@@ -130,5 +119,5 @@ def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool
         )
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+def _line(message: str) -> str:
+    return " ".join(message.split())[:300]

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from greylag.diversity import model as diversity
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ModelError
-from greylag.ltr import linear
 from greylag.ltr.linear import LinearModel
 from greylag.model_files import read_kind
 
-KINDS: dict[str, Callable[[Path], LinearModel | DiversityModel]] = {
-    linear.KIND: LinearModel.load,
-    diversity.KIND: DiversityModel.load,
-}
+KINDS: dict[str, type[LinearModel] | type[DiversityModel]] = {kind.kind: kind for kind in (LinearModel, DiversityModel)}
 
 
 def show(model: Annotated[Path, typer.Argument(help="A model of greylag.")]) -> None:
@@ -28,4 +22,4 @@ def show(model: Annotated[Path, typer.Argument(help="A model of greylag.")]) -> 
         raise ModelError(
             f"{model}: not a model of greylag: give a file that `greylag train` or `train-diversity` wrote"
         )
-    typer.echo(KINDS[kind](model).summary(), nl=False)
+    typer.echo(KINDS[kind].load(model).summary(), nl=False)

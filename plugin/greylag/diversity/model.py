@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.errors import ModelError
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.model_files import check_collection, model_content, read_weight, write_model
+from greylag.model_files import Provenance, SavedModel, check_collection
 from greylag.tables import html_text
 
-SCHEMA = 3
-KIND = "greylag diversity model"
+
+class _Layout(TypedDict):
+    criteria: list[list[Any]]
+    thresholds: list[float]
+    levels: str
+    document_features: list[str]
+    k: int
+    titles: bool
+    weights: dict[str, list[float]]
+    parameters: dict[str, Any]
+    fingerprint: str
+    provenance: Provenance
 
 
 @dataclass(frozen=True, repr=False)
-class DiversityModel:
+class DiversityModel(SavedModel):
     """The weights of SVM-div, or of the M members of an ensemble, with everything needed to apply them.
 
     Parameters
@@ -47,6 +57,11 @@ class DiversityModel:
     ModelError
         If there are no weights, if they are not finite, or if their number differs from that of the features.
     """
+
+    kind = "greylag diversity model"
+    schema = 3
+    command = "greylag train-diversity"
+    layout = _Layout
 
     features: CoverageFeatures
     weights: tuple[tuple[float, ...], ...]
@@ -124,9 +139,9 @@ class DiversityModel:
             raise ModelError("the model was trained with titles: pass the titles of the documents")
         return CandidateMaker(index, self.features, titles=titles if self.titles else None, parameters=self.parameters)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as JSON, atomically and deterministically."""
-        content = {
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of the model's file."""
+        return {
             "preset": self.preset,
             "criteria": [list(criterion) for criterion in self.features.criteria],
             "thresholds": list(self.features.thresholds),
@@ -139,35 +154,26 @@ class DiversityModel:
             "fingerprint": self.fingerprint,
             "provenance": dict(self.provenance),
         }
-        write_model(path, KIND, SCHEMA, content)
 
     @classmethod
-    def load(cls, path: str | Path) -> DiversityModel:
-        """Read a model written by `save`.
-
-        Raises
-        ------
-        ModelError
-            If the file is not a diversity model, if its schema is not supported, or if a value is outside its domain.
-        """
-        with model_content(path, KIND, SCHEMA, "greylag train-diversity", k=int, titles=bool) as content:
-            features = CoverageFeatures(
-                content["criteria"],
-                content["thresholds"],
-                levels=content["levels"],
-                document_features=content["document_features"],
-            )
-            if tuple(content["weights"]) != features.names:
-                raise ModelError("the names of the weights do not match the criteria, thresholds and document features")
-            if len({len(own) for own in content["weights"].values()}) > 1:
-                raise ModelError("the features have weights for different numbers of models")
-            vectors = zip(*content["weights"].values(), strict=True)
-            return cls(
-                features=features,
-                weights=tuple(tuple(map(read_weight, vector)) for vector in vectors),
-                k=content["k"],
-                titles=content["titles"],
-                parameters=FeatureParameters(**content["parameters"]),
-                fingerprint=content["fingerprint"],
-                provenance=content["provenance"],
-            )
+    def from_dict(cls, content: Mapping[str, Any]) -> DiversityModel:
+        """The model of a file's entries."""
+        features = CoverageFeatures(
+            content["criteria"],
+            content["thresholds"],
+            levels=content["levels"],
+            document_features=content["document_features"],
+        )
+        if tuple(content["weights"]) != features.names:
+            raise ModelError("the names of the weights do not match the criteria, thresholds and document features")
+        if len({len(members) for members in content["weights"].values()}) > 1:
+            raise ModelError("the features have weights for different numbers of models")
+        return cls(
+            features=features,
+            weights=tuple(tuple(map(float, vector)) for vector in zip(*content["weights"].values(), strict=True)),
+            k=content["k"],
+            titles=content["titles"],
+            parameters=FeatureParameters(**content["parameters"]),
+            fingerprint=content["fingerprint"],
+            provenance=content["provenance"],
+        )

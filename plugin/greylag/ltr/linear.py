@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from greylag.errors import ModelError, ParameterError
 from greylag.features.derived import supply
@@ -16,15 +17,34 @@ from greylag.features.spelling import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
-from greylag.model_files import model_content, read_weight, write_model
+from greylag.model_files import Provenance, SavedModel
 from greylag.tables import html_text
 
-SCHEMA = 1
-KIND = "greylag linear model"
+
+class _Row(TypedDict):
+    feature: str
+    weight: float
+    training_score: float | None
+
+
+class _Collection(TypedDict, total=False):
+    documents: float
+    tokens: float
+    average_length: float
+
+
+class _Layout(TypedDict):
+    features: list[_Row]
+    objective: str
+    parameters: dict[str, Any]
+    collection: _Collection
+    fingerprint: str
+    query_form: NotRequired[dict[str, Any]]
+    provenance: Provenance
 
 
 @dataclass(frozen=True, repr=False)
-class LinearModel:
+class LinearModel(SavedModel):
     """A ranking function: the weighted sum of features (Metzler 2007, section 2.1).
 
     Parameters
@@ -53,6 +73,11 @@ class LinearModel:
     ModelError
         If the numbers of features and weights differ, or a weight is not finite.
     """
+
+    kind = "greylag linear model"
+    schema = 1
+    command = "greylag train"
+    layout = _Layout
 
     features: tuple[Feature, ...]
     weights: tuple[float, ...]
@@ -87,9 +112,11 @@ class LinearModel:
         if "learner" in origin:
             lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
         if "baseline" in origin:
-            tuned, score = ", ".join(origin["tuned"]), f"{self.objective} {origin['training_score']:.4f} in training"
-            lines.append(f"{origin['baseline']} with {tuned} tuned on {len(origin['queries'])} queries, {score}")
-        if self.collection:
+            tuned, queries = ", ".join(origin.get("tuned", ())), len(origin.get("queries", ()))
+            lines.append(f"{origin['baseline']} with {tuned} tuned on {queries} queries")
+            if "training_score" in origin:
+                lines[-1] += f", {self.objective} {origin['training_score']:.4f} in training"
+        if "documents" in self.collection:
             documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
             lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")
         held_out = dict(origin.get("held_out", {}))
@@ -144,10 +171,10 @@ class LinearModel:
         features = tuple(feature.place_files(lambda file: places.get(Path(file), file)) for feature in self.features)
         return replace(self, features=features)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as JSON, atomically; the same model gives the same bytes."""
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of the model's file."""
         scores = self.training_scores or [None] * len(self.weights)
-        content = {
+        return {
             "features": [
                 {"feature": str(feature), "weight": weight, "training_score": score}
                 for feature, weight, score in zip(self.features, self.weights, scores, strict=True)
@@ -159,28 +186,20 @@ class LinearModel:
             **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
             "provenance": dict(self.provenance),
         }
-        write_model(path, KIND, SCHEMA, content)
 
     @classmethod
-    def load(cls, path: str | Path) -> LinearModel:
-        """Read a model written by `save`.
-
-        Raises
-        ------
-        ModelError
-            If the file is not such a model, has another schema, or has a value outside its domain.
-        """
-        with model_content(path, KIND, SCHEMA, "greylag train", objective=str, collection=dict) as content:
-            rows = content["features"]
-            scores = tuple(row["training_score"] for row in rows)
-            return cls(
-                features=tuple(parse_feature(row["feature"]) for row in rows),
-                weights=tuple(read_weight(row["weight"]) for row in rows),
-                parameters=FeatureParameters(**content["parameters"]),
-                objective=content["objective"],
-                training_scores=() if None in scores else scores,
-                collection=content["collection"],
-                fingerprint=content["fingerprint"],
-                query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
-                provenance=content["provenance"],
-            )
+    def from_dict(cls, content: Mapping[str, Any]) -> LinearModel:
+        """The model of a file's entries."""
+        rows = content["features"]
+        scores = tuple(row["training_score"] for row in rows)
+        return cls(
+            features=tuple(parse_feature(row["feature"]) for row in rows),
+            weights=tuple(float(row["weight"]) for row in rows),
+            parameters=FeatureParameters(**content["parameters"]),
+            objective=content["objective"],
+            training_scores=() if None in scores else scores,
+            collection=content["collection"],
+            fingerprint=content["fingerprint"],
+            query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
+            provenance=content["provenance"],
+        )

@@ -32,7 +32,7 @@ from tests.greylag.ltr.phrases import collection, rankings, trained
         ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
         ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
         ({"query_form": {"first_sentence": 1}}, "needs first_sentence and stop_words"),
-        ({"query_form": []}, "list"),
+        ({"query_form": []}, "dictionary"),
         ({"parameters": {"nu": 1.0}}, "nu"),
         ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
     ],
