@@ -16,15 +16,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from greylag.experiments import template
-from greylag.experiments.config import part_of
+from greylag.experiments.config import file_fields, part_of
 from greylag.experiments.study import find_study, registered_studies
+from greylag.experiments.template import description, summary
 
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 API, EXPERIMENTS, STUDY_PAGES = "reference/api", "reference/experiments", "studies"
 PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
-_HIDDEN = {"data_folder", "own_folder"}
 _COMMANDS = """\
 # Commands
 
@@ -134,7 +133,7 @@ def commands_page() -> str:
 def experiments_page() -> str:
     """The studies and what their files have in common."""
     rows = [
-        f"| [`{study}`]({study}.md) | {_cell(_summary(find_study(study).settings))} |" for study in registered_studies()
+        f"| [`{study}`]({study}.md) | {_cell(summary(find_study(study).settings))} |" for study in registered_studies()
     ]
     return "\n".join([_EXPERIMENTS, "| study | |", "|---|---|", *rows, ""])
 
@@ -142,27 +141,28 @@ def experiments_page() -> str:
 def study_page(study: str) -> str:
     """Every key of a study's files."""
     form = find_study(study).settings
-    head = [f"# Study `{study}`\n", f"{_summary(form)}\n", f"    greylag experiment --init {study} > mine.yaml\n"]
+    head = [
+        f"# Study `{study}`\n",
+        f"{summary(form)}\n",
+        f"    greylag experiment --init {study} > mine.yaml\n",
+    ]
     return "\n".join([*head, *_keys(form), *_parts(form)])
 
 
 def _parts(form: type[BaseModel], place: str = "") -> Iterator[str]:
-    for name, field in form.model_fields.items():
+    for name, field in file_fields(form).items():
         if part := part_of(field):
             yield f"## `{place}{name}`\n"
-            yield f"{_summary(part)}\n"
+            yield f"{summary(part)}\n"
             yield from _keys(part)
             yield from _parts(part, f"{place}{name}.")
 
 
 def _keys(form: type[BaseModel]) -> Iterator[str]:
-    texts = template.descriptions(form)
     yield "| key | default | |"
     yield "|---|---|---|"
-    for name, field in form.model_fields.items():
-        if name in _HIDDEN:
-            continue
-        text = f"A mapping: see [`{name}`](#{name})." if part_of(field) else texts.get(name, "")
+    for name, field in file_fields(form).items():
+        text = f"A mapping: see [`{name}`](#{name})." if part_of(field) else description(field)
         default = field.get_default(call_default_factory=True)
         plain = json.dumps(default) if not isinstance(default, BaseModel) and not field.is_required() else ""
         shown = "required" if field.is_required() else f"`{plain}`" if plain else ""
@@ -176,10 +176,6 @@ def study_results() -> Iterator[tuple[str, str]]:
     yield f"{STUDY_PAGES}/configs.md", (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
     for readme in sorted(PLUGIN.glob("greylag_papers/*/README.md")):
         yield f"{STUDY_PAGES}/{readme.parent.name}.md", readme.read_text(encoding="utf-8")
-
-
-def _summary(form: type[BaseModel]) -> str:
-    return cleandoc(form.__doc__ or "").split("\n\n")[0]
 
 
 def _cell(text: str) -> str:

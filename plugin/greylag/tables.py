@@ -11,17 +11,7 @@ SHOWN = 10
 
 
 def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]], total: int) -> str:
-    """An HTML table of the first `SHOWN` rows; its caption tells how many there are if more.
-
-    Parameters
-    ----------
-    caption : str
-    header : sequence of str
-    rows : iterable of sequences
-        Floats are shown with four decimals, other values as text.
-    total : int
-        The number of rows.
-    """
+    """An HTML table of the first `SHOWN` rows; its caption tells how many there are if more."""
     more = f"; the first {SHOWN} of {total}" if total > SHOWN else ""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     body = "".join(

@@ -29,61 +29,39 @@ _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 
 
 class Documents(Settings):
-    """Which documents to read, and from which fields.
-
-    Parameters
-    ----------
-    path : str
-        A file, or a folder whose .jsonl and .jsonl.gz files are read in order of name.
-    id, label, split : str, default "id", "label" and "split"
-        Names of the fields.
-    text : tuple of str, default ("text",)
-        Names of the fields that form the text, joined by line breaks.
-    labels : tuple of str, default ()
-        The selected labels; () selects all. Labels that are not selected are ignored.
-    skip_headers : bool, default False
-        Keep only what follows the first blank line of a text, as in mail and news.
-    """
+    """Which documents to read, and from which fields."""
 
     path: str
+    """A file, or a folder whose .jsonl and .jsonl.gz files are read in order of name."""
     id: str = "id"
+    """Names of the fields."""
     label: str = "label"
+    """Names of the fields."""
     text: Annotated[tuple[str, ...], Field(min_length=1)] = ("text",)
+    """Names of the fields that form the text, joined by line breaks."""
     split: str = "split"
+    """Names of the fields."""
     labels: tuple[str, ...] = ()
+    """The selected labels; () selects all. Labels that are not selected are ignored."""
     skip_headers: bool = False
+    """Keep only what follows the first blank line of a text, as in mail and news."""
 
 
 class TextSettings(Experiment):
-    """A study on labelled texts.
-
-    Parameters
-    ----------
-    documents : Documents
-    """
+    """A study on labelled texts."""
 
     documents: Documents
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Documents with one label each.
+    """Documents with one label each."""
 
-    Parameters
-    ----------
-    ids, labels, texts : tuple of str
-        One entry per document, in the order of the files.
-    splits : tuple of str
-        "train", "test" or "" (neither) for each document.
-    left_out : mapping of reason to int
-        Number of documents that were left out.
-    """
-
-    ids: tuple[str, ...]
+    ids: tuple[str, ...]  # ids, labels, texts: one entry per document, in the order of the files
     labels: tuple[str, ...]
     texts: tuple[str, ...]
-    splits: tuple[str, ...]
-    left_out: Mapping[str, int]
+    splits: tuple[str, ...]  # "train", "test" or "" (neither) for each document
+    left_out: Mapping[str, int]  # number of documents that were left out
 
 
 def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
@@ -92,16 +70,7 @@ def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
 
 
 def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
-    """Read the documents that `documents` selects.
-
-    Raises
-    ------
-    CollectionError
-        If there is nothing at `path`, no .jsonl file in the folder, or no document is kept.
-    FormatError
-        If `read_json_lines` rejects a file, an object lacks a field, a value has the wrong type, or two documents share
-        an id.
-    """
+    """Read the documents that `documents` selects."""
     kept: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()
     for record in (_Record(file, *line) for file in _files(path) for line in read_json_lines(file)):

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from greylag.cli import COMMANDS
-from greylag.experiments.config import part_of
+from greylag.experiments.config import file_fields, part_of
 from greylag.experiments.study import find_study, registered_studies
 from tests.docs import DOCS
 
@@ -41,9 +41,9 @@ def test_all_pages_are_in_the_navigation(pages: dict[str, str]) -> None:
 
 
 def keys(form: type[BaseModel]) -> list[str]:
-    own = [name for name in form.model_fields if name not in {"data_folder", "own_folder"}]
-    parts = filter(None, (part_of(form.model_fields[name]) for name in own))
-    return own + [key for part in parts for key in keys(part)]
+    fields = file_fields(form)
+    parts = filter(None, map(part_of, fields.values()))
+    return [*fields, *(key for part in parts for key in keys(part))]
 
 
 @pytest.mark.parametrize("study", registered_studies())

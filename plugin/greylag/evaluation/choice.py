@@ -38,13 +38,7 @@ class PickBest:
     wins: FloatArray
 
     def at(self, rank: int) -> float:
-        """The mean over queries of the `rank`-th best score; rank 1 is pick-best.
-
-        Raises
-        ------
-        ParameterError
-            If `rank` is not in [1, M].
-        """
+        """The mean over queries of the `rank`-th best score; rank 1 is pick-best."""
         if not 1 <= rank <= self.ordered.shape[1]:
             raise ParameterError(f"rank must be between 1 and {self.ordered.shape[1]}, not {rank}")
         return float(self.ordered[:, rank - 1].mean())
@@ -59,11 +53,6 @@ def pick_best(values: FloatArray, *, larger: bool) -> PickBest:
         Finite scores; M and n are at least 1.
     larger : bool
         Whether larger scores are better; False for losses. Scores that agree to 12 decimals tie for a win.
-
-    Raises
-    ------
-    ParameterError
-        If `values` has another shape or is not finite.
     """
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
         raise ParameterError(
@@ -100,11 +89,6 @@ def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:
     ----------
     scores : mapping
         Scores by name of run, for at least two runs.
-
-    Raises
-    ------
-    ParameterError
-        If there is a single run, or if queries or measures differ between runs.
     """
     check_comparable(scores)
     if len(scores) == 1:

@@ -155,12 +155,6 @@ def parse_measure(measure: Measure | str | Any) -> Measure:
     Names are case-insensitive, and ``-`` and ``_`` are interchangeable. A cut-off, any positive integer, follows ``@``,
     ``_`` or ``.``. Names that greylag lacks, such as ``RBP(p=0.8)@10``, and measure objects are those of ir_measures,
     which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown (the message suggests similar names), if a cut-off is missing or not allowed, if it is
-        outside [1, 10^9], or if an object of ir_measures has another meaning here.
     """
     if isinstance(measure, Measure):
         return measure
@@ -186,13 +180,7 @@ def parse_measure(measure: Measure | str | Any) -> Measure:
 
 
 def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ...]:
-    """Parse the names among `measures` and drop duplicates.
-
-    Raises
-    ------
-    ParameterError
-        If there are no measures, or if a name is invalid.
-    """
+    """Parse the names among `measures` and drop duplicates."""
     parsed = dict.fromkeys(map(parse_measure, measures))
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")

@@ -23,11 +23,6 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
         Scores by name of run.
     significance : Significance, optional
         Adds the difference from the baseline and the corrected p-value to each mean, marked ``*`` below 0.05.
-
-    Raises
-    ------
-    ParameterError
-        If there are no scores, or if queries or measures differ between runs.
     """
     check_comparable(scores)
     first = next(iter(scores.values()))

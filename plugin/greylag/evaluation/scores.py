@@ -84,11 +84,6 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
         Grades by qid and docid.
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
-
-    Raises
-    ------
-    ParameterError
-        If the run and the judgements share no query, if a measure is unknown, or if it needs judgements by subtopic.
     """
     parsed = parse_measures(measures)
     _check_inputs(run, qrels)
@@ -116,11 +111,6 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
         Grades by qid, subtopic and docid.
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
-
-    Raises
-    ------
-    ParameterError
-        If the run and the judgements share no query, or if a measure is unknown.
     """
     parsed = parse_measures(measures)
     columns: dict[Measure, FloatArray] = {}

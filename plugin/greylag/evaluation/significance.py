@@ -114,12 +114,6 @@ def compare(
     seed : int >= 0, default 0
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
 
-    Raises
-    ------
-    ParameterError
-        If the baseline, test or alternative is unknown, if there is no other run, if queries or measures differ between
-        runs, or if there are fewer than two queries.
-
     References
     ----------
     Smucker, Allan and Carterette, A comparison of statistical significance tests for information retrieval evaluation,
@@ -158,11 +152,6 @@ def paired_test(
         The alternative hypothesis.
     seed : int >= 0, default 0
         Seeds the random flips of the randomisation test.
-
-    Raises
-    ------
-    ParameterError
-        If the test or alternative is unknown.
     """
     if test not in _TESTS:
         raise ParameterError(f"unknown test {test!r}; choose from {', '.join(_TESTS)}")

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 
 def relevant_documents(judgements: Mapping[str, Mapping[str, int]]) -> list[set[str]]:
-    """The relevant documents of each subtopic that has any.
-
-    Parameters
-    ----------
-    judgements : mapping
-        Grades of one query by subtopic and docid.
-    """
+    """The relevant documents of each subtopic that has any."""
     relevant = ({docid for docid, grade in grades.items() if grade > 0} for grades in judgements.values())
     return [docids for docids in relevant if docids]
 

@@ -24,45 +24,33 @@ from greylag.trec import Qrels, read_qrels, read_topics
 
 
 class Collection(Settings):
-    """Documents.
-
-    Parameters
-    ----------
-    docs : str
-        A file or folder.
-    type : {"JsonCollection", "TrecCollection", "HtmlCollection"}, default: detected from the files
-        Anserini's name for the format.
-    """
+    """Documents."""
 
     docs: str
+    """A file or folder."""
     type: Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None = None
+    """Anserini's name for the format."""
 
 
 class FirstStage(Settings):
-    """The search whose rankings are reranked.
-
-    Parameters
-    ----------
-    model : {"bm25", "ql", "bm25+rm3", "ql+rm3"}, default "bm25"
-        BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.index.RM3Search`.
-    hits : int >= 1, default 1000
-        Number of documents per topic.
-    k1, b : float, default 0.9 and 0.4
-        Parameters of BM25.
-    mu : float, default 1000
-        Parameter of query likelihood.
-    fb_terms, fb_docs, original_query_weight : default 10, 10 and 0.5
-        Parameters of RM3.
-    """
+    """The search whose rankings are reranked."""
 
     model: SearchModel = "bm25"
+    """BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.index.RM3Search`."""
     hits: Positive = 1000
+    """Number of documents per topic."""
     k1: float = 0.9
+    """Saturation of term frequency by BM25."""
     b: float = 0.4
+    """Length normalisation of BM25."""
     mu: float = 1000.0
+    """Parameter of query likelihood."""
     fb_terms: Positive = 10
+    """Expansion terms of RM3."""
     fb_docs: Positive = 10
+    """Feedback documents of RM3."""
     original_query_weight: float = 0.5
+    """Weight of the query in RM3."""
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -86,41 +74,26 @@ class FirstStage(Settings):
 
 
 class Queries(Settings):
-    """How the texts of topics become queries.
-
-    Parameters
-    ----------
-    field : str, default "title"
-        The field of a topic, as in `read_topics`.
-    first_sentence : bool, default False
-        Whether to use only the first sentence.
-    stop_words : str or None, default None
-        A stop list, as in `read_stop_words`; a file is below the data folder. Its words are removed.
-    """
+    """How the texts of topics become queries."""
 
     field: str = "title"
+    """The field of a topic, as in `read_topics`."""
     first_sentence: bool = False
+    """Whether to use only the first sentence."""
     stop_words: str | None = None
+    """A stop list, as in `read_stop_words`; a file is below the data folder. Its words are removed."""
 
 
 class CollectionSettings(Experiment):
-    """A test collection and how it is searched.
-
-    Parameters
-    ----------
-    collection : Collection
-    topics, qrels : str
-        Paths of topics (TSV or TREC) and of relevance judgements (TREC).
-    lenient : bool, default False
-        Repair and log faults in topics and judgements instead of raising an error.
-    queries : Queries
-    first_stage : FirstStage
-    """
+    """A test collection and how it is searched."""
 
     collection: Collection
     topics: str
+    """Path of the topics (TSV or TREC)."""
     qrels: str
+    """Path of the relevance judgements (TREC)."""
     lenient: bool = False
+    """Repair and log faults in topics and judgements instead of raising an error."""
     queries: Queries = Queries()
     first_stage: FirstStage = FirstStage()
 
@@ -131,11 +104,6 @@ class CollectionSettings(Experiment):
         ----------
         topics : sequence of str
             The topics of the collection.
-
-        Raises
-        ------
-        GreylagError
-            If a file or a number does not fit the topics.
         """
 
 

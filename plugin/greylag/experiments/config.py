@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import parse_measure
@@ -46,13 +47,7 @@ def readable_by(parse: Callable[[str], object]) -> AfterValidator:
 
 
 def check_file_name(name: str) -> str:
-    """The name, if it can be the name of a file or folder inside another.
-
-    Raises
-    ------
-    ParameterError
-        If it is empty, has a slash, backslash or control character, starts with a dot, or is too long.
-    """
+    """The name, if it can be the name of a file or folder inside another."""
     odd = any(c in "/\\" or not c.isprintable() for c in name)
     if odd or name.startswith(".") or not 1 <= len(name.encode(errors="replace")) <= MAX_NAME:
         raise ParameterError(
@@ -73,34 +68,27 @@ ObjectiveName = Annotated[str, readable_by(Objective.parse)]
 class Settings(BaseModel):
     """A part of an experiment file: frozen; unknown fields and numbers that are not finite are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class Experiment(Settings):
-    """The fields of every experiment file.
-
-    Parameters
-    ----------
-    name : str
-        The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`.
-    study : str, default "pipeline"
-        The name of a registered study.
-    data : str, default "."
-        The folder that paths are relative to, itself relative to the file.
-    expected : mapping of system to measure to float, default {}
-        The scores that ``greylag experiment --check`` verifies.
-    """
+    """The fields of every experiment file."""
 
     name: FileName
+    """The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`."""
     study: str = "pipeline"
+    """The name of a registered study."""
     data: str = "."
+    """The folder that paths are relative to, itself relative to the file."""
     expected: Mapping[str, Mapping[str, float]] = {}
-    data_folder: Path = Field(default=Path(), exclude=True)
-    own_folder: Path = Field(default=Path(), exclude=True)
+    """The scores that ``greylag experiment --check`` verifies."""
+    # the folders of the data and of the file, which `check_fields` sets; no fields of the file
+    data_folder: SkipJsonSchema[Path] = Field(default=Path(), exclude=True)
+    file_folder: SkipJsonSchema[Path] = Field(default=Path(), exclude=True)
 
     def path(self, name: str) -> Path:
         """The location of a file that the experiment names."""
-        return Path(os.path.normpath((self.own_folder if name.startswith(".") else self.data_folder) / name))
+        return Path(os.path.normpath((self.file_folder if name.startswith(".") else self.data_folder) / name))
 
     def paths(self) -> Iterator[Path]:
         """What the text fields, and the files of features among them, would be as paths. Most of them name no file."""
@@ -153,14 +141,7 @@ def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The fields of an experiment file, unchecked; all values are those of JSON.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is not YAML or does not hold a mapping; if it is larger than `MAX_YAML`, or has an
-        alias, a key that is not text, a duplicate key, or a value that JSON lacks.
-    """
+    """The fields of an experiment file, unchecked; all values are those of JSON."""
     text = read_bytes(path)
     if len(text) > MAX_YAML:
         raise FormatError(path, None, f"an experiment file has at most {MAX_YAML} bytes, not {len(text)}")
@@ -183,27 +164,21 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> T:
-    """The fields of the file `path` as a study's settings.
-
-    Raises
-    ------
-    FormatError
-        If a field is unknown, missing or out of its domain. Only the first such field is reported.
-    """
+    """The fields of the file `path` as a study's settings."""
     try:
         settings = form.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         reason = f"{message[:1].lower()}{message[1:]} (got {first['input']!r:.60})"
         if first["type"] == "extra_forbidden":
-            known = _fields_at(form, first["loc"][:-1])
-            reason = f"unknown field{did_you_mean(str(first['loc'][-1]), known)} (fields are {', '.join(known)})"
-        raise FormatError(path, None, f"{place}: {reason}") from None
-    own = Path(path).parent
+            reason = _unknown_field(form, first["loc"])
+        raise FormatError(path, None, f"{'.'.join(map(str, first['loc']))}: {reason}") from None
+    for name in fields.keys() - file_fields(form):
+        raise FormatError(path, None, f"{name}: {_unknown_field(form, (name,))}")
+    folder = Path(path).parent
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
-    return settings.model_copy(update={"data_folder": Path(data or own / settings.data), "own_folder": own})
+    return settings.model_copy(update={"data_folder": Path(data or folder / settings.data), "file_folder": folder})
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -218,9 +193,14 @@ def part_of(field: FieldInfo) -> type[BaseModel] | None:
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
-def _fields_at(form: type[BaseModel], place: Iterable[int | str]) -> list[str]:
-    """The fields of the settings at a place in an experiment file."""
-    for part in place:
+def file_fields(form: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a form that files have."""
+    return {name: field for name, field in form.model_fields.items() if not field.exclude}
+
+
+def _unknown_field(form: type[BaseModel], place: tuple[int | str, ...]) -> str:
+    for part in place[:-1]:
         if isinstance(part, str) and part in form.model_fields:
             form = part_of(form.model_fields[part]) or form
-    return [name for name, field in form.model_fields.items() if not field.exclude]
+    known = file_fields(form)
+    return f"unknown field{did_you_mean(str(place[-1]), known)} (fields are {', '.join(known)})"

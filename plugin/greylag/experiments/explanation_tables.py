@@ -13,15 +13,7 @@ DECIMALS = 6
 
 
 def explanation_table(explanation: Explanation, top: int | None = None) -> Table:
-    """The score of a document: a row for each feature and, below it, for each of its cliques.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    top : int >= 1, optional
-        The number of features, those that contribute most. The others share a row, and so do the cliques that the
-        document lacks. Everything has a row of its own by default.
-    """
+    """The score of a document: a row for each feature and, below it, for each of its cliques."""
     shares = largest(explanation.features)
     shown = shares if top is None else shares[:top]
     rows: list[Row] = []
@@ -47,15 +39,7 @@ def _clique_rows(share: FeatureShare, *, fold: bool) -> Iterator[Row]:
 
 
 def comparison_of_documents(above: Explanation, below: Explanation, top: int | None = None) -> Table:
-    """Why one document is above another: the differences of their contributions, the largest first.
-
-    Parameters
-    ----------
-    above, below : Explanation
-        Of the same query by the same model.
-    top : int >= 1, optional
-        The number of features; the others share a row. All by default. Cliques without a difference have no row.
-    """
+    """Why one document is above another: the differences of their contributions, the largest first."""
     pairs = sorted(
         zip(above.features, below.features, strict=True),
         key=lambda pair: -abs(pair[0].contribution - pair[1].contribution),

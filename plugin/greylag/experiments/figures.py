@@ -37,13 +37,7 @@ class Figure:
 
 
 def check_dependencies() -> None:
-    """Check that figures can be drawn.
-
-    Raises
-    ------
-    DependencyError
-        If matplotlib is missing.
-    """
+    """Check that figures can be drawn."""
     try:
         import_module("matplotlib")
     except ImportError:

@@ -23,17 +23,7 @@ from greylag.ranking import Run
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:
-    """The metadata of a run as YAML.
-
-    Parameters
-    ----------
-    run : Run
-    description : mapping
-        - ``retrieval``: the steps of the pipeline in order, each with its name, method, parameters and what it reranks;
-        - ``measures``: the measures that the run was scored with;
-        - ``baselines``: the tags of the runs that it was compared with, by one-tailed paired t-tests;
-        - ``collection``: name, topics and judgements of the test collection, and optionally more.
-    """
+    """The metadata of a run as YAML."""
     content = {
         "tag": run.tag,
         "platform": _platform(),

@@ -30,31 +30,22 @@ from greylag.trec import SubtopicQrels, read_subtopic_qrels
 
 
 class Features(config.Settings):
-    """The candidate features and their parameters.
-
-    Parameters
-    ----------
-    pool : {"sd", "fd", "full"}, default "full"
-        The dependence models of the pool.
-    mu : float > 0, default 1000
-        Dirichlet prior of LM.
-    k1, b : float, default 0.9 and 0.4
-        Term frequency saturation and length normalisation of BM25.
-    idf : {"lucene", "robertson"}, default "lucene"
-        ln(1 + (N - df + 0.5) / (df + 0.5)), or the same without the 1.
-    profile : {"indri", "galago", "inquery"}, default "indri"
-        How windows are counted: without overlaps, every match, or within N tokens in all.
-    max_clique : int >= 1, default 3
-        The largest clique, in query terms.
-    """
+    """The candidate features and their parameters."""
 
     pool: Literal["sd", "fd", "full"] = "full"
+    """The dependence models of the pool."""
     mu: float = 1000.0
+    """Dirichlet prior of LM."""
     k1: float = 0.9
+    """Saturation of term frequency by BM25."""
     b: float = 0.4
+    """Length normalisation of BM25."""
     idf: Literal["lucene", "robertson"] = "lucene"
+    """ln(1 + (N - df + 0.5) / (df + 0.5)), or the same without the 1."""
     profile: Profile = "indri"
+    """How windows are counted: without overlaps, every match, or within N tokens in all."""
     max_clique: int = 3
+    """The largest clique, in query terms."""
 
     def recipe(self, learner: GreedySelection, preselection: MMRPreselection | None = None) -> MRFRecipe:
         """The recipe of a model of these features."""
@@ -63,30 +54,20 @@ class Features(config.Settings):
 
 
 class Training(config.Settings):
-    """Cross-validated training of the linear model.
-
-    Parameters
-    ----------
-    objective : str, default "AP"
-        The measure that is maximised, as `Objective.parse` reads it.
-    max_features : int >= 1, default 5
-        The largest number of features.
-    epsilon : float >= 0, default 0
-        Selection stops if the measure rises by no more than this.
-    retrain : bool, default False
-        Whether to retrain all weights after each round.
-    folds : int >= 2, default 5
-        The number of folds of cross-validation over topics.
-    seed : int, default 0
-        Seed of the split into folds.
-    """
+    """Cross-validated training of the linear model."""
 
     objective: config.ObjectiveName = "AP"
+    """The measure that is maximised, as `Objective.parse` reads it."""
     max_features: config.Positive = 5
+    """The largest number of features."""
     epsilon: float = 0.0
+    """Selection stops if the measure rises by no more than this."""
     retrain: bool = False
+    """Whether to retrain all weights after each round."""
     folds: config.Folds = 5
+    """The number of folds of cross-validation over topics."""
     seed: config.Seed = 0
+    """Seed of the split into folds."""
 
     @property
     def learner(self) -> GreedySelection:
@@ -97,45 +78,28 @@ class Training(config.Settings):
 
 
 class Diversify(config.Settings):
-    """MMR after the model, and measures on judgements by subtopic.
-
-    Parameters
-    ----------
-    relevance_weight : float in [0, 1], default 0.7
-        1 for relevance only, 0 for novelty only.
-    depth : int >= 1, default 100
-        The candidates: the top documents.
-    k : int >= 1, default 20
-        The number of candidates to pick.
-    subtopic_qrels : str
-        Path of the judgements.
-    measures : tuple of str, default ("alpha-nDCG@10", "S-recall@10")
-        Measures of diversity.
-    """
+    """MMR after the model, and measures on judgements by subtopic."""
 
     relevance_weight: float = 0.7
+    """1 for relevance only, 0 for novelty only."""
     depth: config.Positive = 100
+    """The candidates: the top documents."""
     k: config.Positive = 20
+    """The number of candidates to pick."""
     subtopic_qrels: str
+    """Path of the judgements."""
     measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
+    """Measures of diversity."""
 
 
 class Settings(CollectionSettings):
-    """A whole pipeline.
-
-    Parameters
-    ----------
-    features : Features
-    training : Training
-    diversify : Diversify or None, default None
-    measures : tuple of str, default ("AP", "P@10", "nDCG@10")
-        Measures of relevance.
-    """
+    """A whole pipeline."""
 
     features: Features = Features()
     training: Training = Training()
     diversify: Diversify | None = None
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
+    """Measures of relevance."""
 
     def check(self, topics: Sequence[str]) -> None:
         """Check the number of folds and the judgements by subtopic."""
@@ -221,13 +185,7 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context)
 
 
 def read_pipeline(path: Path) -> Settings:
-    """The settings of a main experiment file, for studies that build on its pipeline.
-
-    Raises
-    ------
-    FormatError
-        If the file is of another study.
-    """
+    """The settings of a main experiment file, for studies that build on its pipeline."""
     _, settings = load(path)
     if not isinstance(settings, Settings):
         raise FormatError(path, None, f"study {settings.study!r}: use an experiment file of the study 'pipeline'")

@@ -33,17 +33,7 @@ def sections(
     collection: OpenCollection,
     validated: CrossValidation,
 ) -> list[Section]:
-    """The sections of the report.
-
-    Parameters
-    ----------
-    scores : mapping of kind to mapping of system to Scores
-    steps : sequence of str
-        The systems of which each reranks the one before.
-    collection : OpenCollection
-    validated : CrossValidation
-        The cross-validated model that reranks the first stage.
-    """
+    """The sections of the report."""
     tables: list[Table] = []
     for kind, own in scores.items():
         queries = len(next(iter(own.values())).qids)

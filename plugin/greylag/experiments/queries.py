@@ -20,26 +20,13 @@ Why = Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A document at the top of a ranking.
+    """A document at the top of a ranking."""
 
-    Parameters
-    ----------
-    rank : int
-        From 1.
-    docid : str
-    grade : int or None
-        None if the document is not judged.
-    moved : str
-        Where it came from or went to, in words.
-    why : str, default ""
-        Why it is there.
-    """
-
-    rank: int
+    rank: int  # from 1
     docid: str
-    grade: int | None
-    moved: str
-    why: str = ""
+    grade: int | None  # None if the document is not judged
+    moved: str  # where it came from or went to, in words
+    why: str = ""  # why it is there
 
 
 @dataclass(frozen=True, slots=True)

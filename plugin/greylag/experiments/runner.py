@@ -135,13 +135,7 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
 
 
 def outcome_files(outcome: Outcome, settings: Experiment) -> dict[str, Callable[[Path], object]]:
-    """The files of an outcome, each with a function that writes it.
-
-    Raises
-    ------
-    ParameterError
-        If a name cannot be the name of a file (see `greylag.experiments.config.check_file_name`).
-    """
+    """The files of an outcome, each with a function that writes it."""
     origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:

@@ -19,18 +19,7 @@ def shipped_files() -> dict[str, Path]:
 
 
 def shipped_file(name: str) -> Path:
-    """An experiment file that comes with greylag.
-
-    Parameters
-    ----------
-    name : str
-        With or without ``.yaml``.
-
-    Raises
-    ------
-    ParameterError
-        If there is none of this name.
-    """
+    """An experiment file that comes with greylag."""
     files, stem = shipped_files(), name.removesuffix(".yaml")
     if stem not in files:
         known = did_you_mean(stem, files) or f": {', '.join(files) or 'none does in this installation'}"

@@ -158,13 +158,7 @@ def find_study(name: object) -> Study[Any, Any]:
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """One line for each score that differs from the expected one at four decimals.
-
-    Raises
-    ------
-    ParameterError
-        If the study does not compute an expected score.
-    """
+    """One line for each score that differs from the expected one at four decimals."""
     lines = []
     for system, measures in expected.items():
         for measure, value in measures.items():

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import textwrap
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from greylag.experiments.config import Experiment, part_of
+from greylag.experiments.config import Experiment, file_fields, part_of
 
 PLACEHOLDERS = {
     "docs": "docs.jsonl",
@@ -24,8 +23,6 @@ PLACEHOLDERS = {
 }
 """Values of required fields, by name; others are made from the field's type."""
 WIDTH = 100
-_LEFT_OUT = {"study", "expected", "data_folder", "own_folder"}
-_ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*) : (?P<type>.*)$")
 
 
 def template(study: str, form: type[Experiment]) -> str:
@@ -33,76 +30,46 @@ def template(study: str, form: type[Experiment]) -> str:
 
     Required fields have values to be replaced. All others are commented out, with their defaults, so that the file
     without its comments is short.
-
-    Parameters
-    ----------
-    study : str
-        The study's name.
-    form : type
-        Its settings.
     """
-    head = [*_comment(_summary(form)), "# Fields that are commented out show their defaults.", ""]
+    head = [*_comment(summary(form)), "# Fields that are commented out show their defaults.", ""]
     name = f"my-{study.replace('_', '-')}"
-    return "\n".join([*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", *_LEFT_OUT})]) + "\n"
+    return "\n".join([*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", "study", "expected"})]) + "\n"
 
 
 def schema(study: str, form: type[Experiment]) -> dict[str, Any]:
-    """The JSON Schema of a study's experiment files, with the descriptions of all fields, for editors and validators.
-
-    Parameters
-    ----------
-    study, form
-        As for `template`.
-    """
+    """The JSON Schema of a study's experiment files, with descriptions of all fields, for editors and validators."""
     content = form.model_json_schema()
-    _describe(content, form)
-    for part in _parts(form):
-        _describe(content["$defs"][part.__name__], part)
-    for hidden in ("data_folder", "own_folder"):
-        content["properties"].pop(hidden, None)
     content["properties"]["study"] = {"const": study, "description": "The study."}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **content}
 
 
-def descriptions(form: type[BaseModel]) -> dict[str, str]:
-    """Type and description of each field, from the docstrings of the settings and the classes that they extend."""
-    found: dict[str, str] = {}
-    for cls in reversed(form.__mro__):
-        section = inspect.cleandoc(cls.__doc__ or "").partition("Parameters\n----------\n")[2]
-        names: list[str] = []
-        for line in section.splitlines():
-            if entry := _ENTRY.match(line):
-                names = entry["names"].split(", ")
-                found |= dict.fromkeys(names, f"{entry['type']}.")
-            elif re.match(r"^\w+(, \w+)*$", line):
-                names = line.split(", ")
-                found |= dict.fromkeys(names, "")
-            elif line.startswith("    "):
-                found |= {name: f"{found[name]} {line.strip()}".strip() for name in names}
-            elif line.strip():
-                break
-    return found
+def description(field: FieldInfo) -> str:
+    """What a field means, and the words that it may be; for a part, what the part is."""
+    if part := part_of(field):
+        return summary(part)
+    words = ", ".join(_words(field.annotation))
+    return (field.description or "") + (f" One of {words}." if words else "")
 
 
-def _describe(content: dict[str, Any], form: type[BaseModel]) -> None:
-    content["description"] = _summary(form)
-    for name, text in descriptions(form).items():
-        if name in content.get("properties", {}):
-            content["properties"][name]["description"] = text
+def _words(kind: Any) -> Iterator[str]:
+    for argument in get_args(kind):
+        if get_origin(kind) is Literal:
+            yield str(argument)
+        else:
+            yield from _words(argument)
 
 
-def _summary(form: type[BaseModel]) -> str:
+def summary(form: type[BaseModel]) -> str:
+    """The first paragraph of the docstring of a form."""
     return inspect.cleandoc(form.__doc__ or "").split("\n\n")[0]
 
 
 def _fields(form: type[BaseModel], left_out: Collection[str] = (), *, plain: bool = False) -> Iterator[str]:
     """The lines of a form's fields, the required ones first; the others are commented out unless `plain`."""
-    texts = descriptions(form)
-    for name, field in sorted(form.model_fields.items(), key=lambda item: not item[1].is_required()):
+    for name, field in sorted(file_fields(form).items(), key=lambda item: not item[1].is_required()):
         if name not in left_out:
             yield ""
-            part = part_of(field)
-            yield from _comment(_summary(part) if part else texts.get(name, ""))
+            yield from _comment(description(field))
             optional = not field.is_required() and not plain
             for line in _field(name, field, plain=plain or optional):
                 yield f"#{line}" if optional else line
@@ -118,13 +85,6 @@ def _field(name: str, field: FieldInfo, *, plain: bool) -> Iterator[str]:
     for line in _fields(part, plain=plain):
         if line:
             yield f"  {line}"
-
-
-def _parts(form: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for field in form.model_fields.values():
-        if part := part_of(field):
-            yield part
-            yield from _parts(part)
 
 
 def _placeholder(name: str, field: FieldInfo) -> Any:

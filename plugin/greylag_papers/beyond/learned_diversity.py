@@ -45,13 +45,7 @@ table."""
 
 
 def parse_system(name: str) -> CoverageFeatures:
-    """The feature space of a system's name: a preset, then ``+`` and the name of each document feature.
-
-    Raises
-    ------
-    ParameterError
-        If the name does not begin with a preset.
-    """
+    """The feature space of a system's name: a preset, then ``+`` and the name of each document feature."""
     preset, *document_features = name.split("+")
     if preset not in PRESETS:
         raise ParameterError(f"system {name!r} does not begin with one of {', '.join(PRESETS)}")
@@ -59,57 +53,33 @@ def parse_system(name: str) -> CoverageFeatures:
 
 
 class Settings(config.Experiment):
-    """The pipeline that the diversifiers are added to, and what is learned.
-
-    Parameters
-    ----------
-    pipeline : str
-        Path of the collection's main experiment file, which must have a part ``diversify`` and documents as JSON lines.
-    k : int >= 1, default 5
-        Size of the sets that SVM-div is trained to pick. The number that each diversifier picks is in the main file.
-    systems : tuple of str, default ("svmdiv", "svmdiv2", "svmdiv2+score")
-        Feature spaces of SVM-div, as `parse_system` reads them.
-    """
+    """The pipeline that the diversifiers are added to, and what is learned."""
 
     pipeline: str
+    """Path of the collection's main experiment file, with a part ``diversify`` and documents as JSON lines."""
     k: config.Positive = 5
+    """Size of the sets that SVM-div is trained to pick. The number that each diversifier picks is in the main file."""
     systems: Annotated[tuple[Annotated[str, config.readable_by(parse_system)], ...], Field(min_length=1)] = (
         "svmdiv",
         "svmdiv2",
         "svmdiv2+score",
     )
+    """Feature spaces of SVM-div, as `parse_system` reads them."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The open pipeline.
+    """The open pipeline."""
 
-    Parameters
-    ----------
-    base : pipeline.Settings
-        The main experiment.
-    diversify : pipeline.Diversify
-        Its part ``diversify``.
-    collection : OpenCollection
-    subtopics : SubtopicQrels
-    titles : dict of docid to title
-    """
-
-    base: pipeline.Settings
-    diversify: pipeline.Diversify
+    base: pipeline.Settings  # the main experiment
+    diversify: pipeline.Diversify  # its part ``diversify``
     collection: OpenCollection
     subtopics: SubtopicQrels
     titles: dict[str, str]
 
 
 def open_pipeline(settings: Settings, context: Context) -> Opened:
-    """Read the main experiment file, and open what it names.
-
-    Raises
-    ------
-    FormatError
-        If the file belongs to another study or has no part ``diversify``.
-    """
+    """Read the main experiment file, and open what it names."""
     path = settings.path(settings.pipeline)
     base = pipeline.read_pipeline(path)
     if base.diversify is None:
@@ -172,23 +142,7 @@ def cross_validate(
     *,
     n_jobs: int | None = None,
 ) -> Mapping[str, Ranking]:
-    """Each query diversified by a model that neither trained nor chose C on its fold.
-
-    Parameters
-    ----------
-    make : CandidateMaker
-    folds : sequence of sequence of str
-        The queries of each fold.
-    ranked : sequence of Run
-        For each fold, all queries ranked by the MRF model that was trained on the other folds.
-    subtopics : SubtopicQrels
-    option : pipeline.Diversify
-        Depth and number of picks.
-    k : int
-        Size of the sets that SVM-div is trained to pick.
-    n_jobs : int, optional
-        Number of workers, each with a fold; the result does not depend on it.
-    """
+    """Each query diversified by a model that neither trained nor chose C on its fold."""
     work = partial(_diversified, make=make, folds=folds, subtopics=subtopics, option=option, k=k)
     found = parallel_map(work, [*enumerate(ranked)], what="folds of SVM-div", n_jobs=n_jobs)
     return {ranking.qid: ranking for rankings in found for ranking in rankings}

@@ -31,46 +31,29 @@ _TESTS = "p is that of the two-sided paired t-test over queries, with Holm's cor
 
 
 class Settings(config.Experiment):
-    """The pipeline that the stage is added to, and the stage.
-
-    Parameters
-    ----------
-    pipeline : str
-        Path of the collection's main experiment file (``./cacm.yaml`` for one in the same folder).
-    alphas : tuple of float, default (0.1, 0.2, ..., 0.9, 0.99)
-        The values that cross-validation chooses from.
-    graphs, confidences : tuple of str, default all
-        Options of `ManifoldRanker`; every pair is tried.
-    depth, neighbours : int >= 1, default 100 and 10
-        Options of `ManifoldRanker`.
-    """
+    """The pipeline that the stage is added to, and the stage."""
 
     pipeline: str
+    """Path of the collection's main experiment file (``./cacm.yaml`` for one in the same folder)."""
     alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+    """The values that cross-validation chooses from."""
     graphs: tuple[Graph, ...] = ("full", "knn", "mutual_knn")
+    """Options of `ManifoldRanker`; every pair is tried."""
     confidences: tuple[Confidence, ...] = ("query", "scores")
+    """Options of `ManifoldRanker`; every pair is tried."""
     depth: config.Positive = 100
+    """Options of `ManifoldRanker`."""
     neighbours: config.Positive = 10
+    """Options of `ManifoldRanker`."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The stage on one run, each fold with the alpha that is best on the other folds.
+    """The stage on one run, each fold with the alpha that is best on the other folds."""
 
-    Parameters
-    ----------
-    baseline : str
-        The tag of the run that is reranked.
-    run : Run
-        The reranked run.
-    alphas : tuple of float
-        The alpha of each fold.
-    curve : mapping of alpha to mean AP over all queries
-    """
-
-    baseline: str
-    run: Run
-    alphas: tuple[float, ...]
+    baseline: str  # the tag of the run that is reranked
+    run: Run  # the reranked run
+    alphas: tuple[float, ...]  # the alpha of each fold
     curve: Mapping[float, float]
 
 

@@ -37,26 +37,21 @@ preselection needs all of them and saves none of that time. Ranking computes onl
 
 
 class Settings(CollectionSettings):
-    """A collection, a pool, and how it is narrowed.
-
-    Parameters
-    ----------
-    features, training
-        As in the main study.
-    preselect : tuple of str, default ("mmr:8", "mmr:16", "mmr:32", "mmr:16:1")
-        Preselections, as `MMRPreselection.parse` reads them.
-    measures : tuple of str, default ("AP",)
-    """
+    """A collection, a pool, and how it is narrowed."""
 
     features: Features = Features()
+    """As in the main study."""
     training: Training = Training()
+    """As in the main study."""
     preselect: Annotated[tuple[Annotated[str, config.readable_by(MMRPreselection.parse)], ...], Field(min_length=1)] = (
         "mmr:8",
         "mmr:16",
         "mmr:32",
         "mmr:16:1",
     )
+    """Preselections, as `MMRPreselection.parse` reads them."""
     measures: tuple[config.MeasureName, ...] = ("AP",)
+    """Measures of relevance."""
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:

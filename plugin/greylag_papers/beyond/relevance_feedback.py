@@ -57,50 +57,36 @@ class Settings(CollectionSettings):
     """A collection, the rounds, and the values that the parameter of each method is chosen from.
 
     All methods rerank all documents of the first stage.
-
-    Parameters
-    ----------
-    rounds, per_round : int >= 1, default 3 and 10
-        Number of rounds, and of documents judged in each.
-    folds : int >= 2, default 5
-    seed : int, default 0
-        Seed of the split into folds.
-    graph : {"connecting", "knn", "mutual_knn", "full"}, default "knn"
-        Graph of manifold ranking.
-    betas, query_weights, alphas : tuple of float
-        Values of the parameters of Rocchio, RM3 and manifold ranking.
-    mu : float, default 1000
-        Dirichlet prior of RM3.
-    measures : tuple of str, default ("AP", "nDCG@10")
-        Measures on residual collections.
     """
 
     rounds: config.Positive = 3
+    """Number of rounds."""
     per_round: config.Positive = 10
+    """Number of documents judged in each round."""
     folds: config.Folds = 5
+    """The number of folds of cross-validation over topics."""
     seed: config.Seed = 0
+    """Seed of the split into folds."""
     graph: Graph = "knn"
+    """Graph of manifold ranking."""
     betas: Values = (0.75, 1.5, 3, 6)
+    """Values of the parameters of Rocchio, RM3 and manifold ranking."""
     query_weights: Values = (0.1, 0.3, 0.5, 0.7)
+    """Values of the parameters of Rocchio, RM3 and manifold ranking."""
     alphas: Values = (0.6, 0.9, 0.99)
+    """Values of the parameters of Rocchio, RM3 and manifold ranking."""
     mu: float = 1000.0
+    """Dirichlet prior of RM3."""
     measures: Annotated[tuple[config.MeasureName, ...], Field(min_length=1)] = ("AP", "nDCG@10")
+    """Measures on residual collections."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """One method, with a parameter for each fold.
+    """One method, with a parameter for each fold."""
 
-    Parameters
-    ----------
-    parameters : tuple of float
-        By fold.
-    given, interactive : Session
-        The sessions, each query with the parameter of its fold.
-    """
-
-    parameters: tuple[float, ...]
-    given: Session
+    parameters: tuple[float, ...]  # by fold
+    given: Session  # given, interactive: the sessions, each query with the parameter of its fold
     interactive: Session
 
 

@@ -69,57 +69,45 @@ Values = Annotated[tuple[float, ...], Field(min_length=1)]
 
 
 class Training(config.Settings):
-    """How systems are learned.
-
-    Parameters
-    ----------
-    objective, pool, depth, max_features, inner_folds, seed
-        As in `StackRecipe`.
-    features : tuple of str, default ()
-        More candidates of the stack, such as priors and runs; files are below the data folder.
-    grid : mapping
-        The values to try for k1, b, mu, fb_docs, fb_terms and original_weight; by default, those of
-        `greylag.ltr.stack.GRID`.
-    alphas : tuple of float, default (0.3, 0.6, 0.9)
-        The values of alpha that training queries choose from, for manifold ranking after a system.
-    restarts : int >= 1, default 1
-        Of coordinate ascent.
-    folds : int >= 2, default 5
-    """
+    """How systems are learned."""
 
     objective: config.ObjectiveName = "AP"
+    """As in `StackRecipe`."""
     pool: Pool = "sd"
+    """As in `StackRecipe`."""
     features: tuple[Annotated[str, config.readable_by(parse_feature)], ...] = ()
+    """More candidates of the stack, such as priors and runs; files are below the data folder."""
     grid: Mapping[Tunable, Annotated[tuple[int | float, ...], Field(min_length=1)]] = {}
+    """The values to try for k1, b, mu, fb_docs, fb_terms and original_weight; by default, those of
+    `greylag.ltr.stack.GRID`.
+    """
     depth: config.Positive = 200
+    """As in `StackRecipe`."""
     max_features: config.Positive = 5
+    """As in `StackRecipe`."""
     alphas: Values = (0.3, 0.6, 0.9)
+    """The values of alpha that training queries choose from, for manifold ranking after a system."""
     restarts: config.Positive = 1
+    """Of coordinate ascent."""
     folds: config.Folds = 5
+    """The number of folds of cross-validation over topics."""
     inner_folds: config.Folds = 5
+    """As in `StackRecipe`."""
     seed: config.Seed = 1
+    """As in `StackRecipe`."""
 
 
 class Settings(CollectionSettings):
-    """A collection, its first stages, and how systems are learned.
-
-    Parameters
-    ----------
-    models : tuple of "bm25", "ql" and "bm25+rm3", default BM25 and BM25+RM3
-        The first stages whose union is reranked.
-    runs : tuple of str, default ()
-        Given runs that are in the union, too; paths below the data folder.
-    training : Training
-    diversify : Diversify or None, default None
-    measures : tuple of str, default ("P@10", "nDCG@10")
-        Measures that runs are scored by, in addition to the objective.
-    """
+    """A collection, its first stages, and how systems are learned."""
 
     models: Annotated[tuple[Literal["bm25", "ql", "bm25+rm3"], ...], Field(min_length=1)] = ("bm25", "bm25+rm3")
+    """The first stages whose union is reranked."""
     runs: tuple[str, ...] = ()
+    """Given runs that are in the union, too; paths below the data folder."""
     training: Training = Training()
     diversify: Diversify | None = None
     measures: tuple[config.MeasureName, ...] = ("P@10", "nDCG@10")
+    """Measures that runs are scored by, in addition to the objective."""
 
     @property
     def recipe(self) -> StackRecipe:

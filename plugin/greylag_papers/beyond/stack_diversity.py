@@ -35,53 +35,33 @@ VALIDATION = 3  # one of as many parts of the training queries chooses C
 
 
 class Diversify(config.Settings):
-    """Diversity after the stack, with the weight of relevance chosen on training queries.
-
-    Parameters
-    ----------
-    subtopic_qrels : str
-        Path of the judgements.
-    aspects : str or None, default None
-        Path of given aspects, for xQuAD and PM-2.
-    weights : tuple of float, default (0.1, 0.3, 0.5, 0.7, 0.9)
-        The weights of relevance (of one aspect for PM-2) to choose from.
-    measure : str, default "alpha-nDCG@10"
-        What the weight is chosen by.
-    set_size : int >= 1, default 5
-        Size of the sets that SVM-div is trained to pick.
-    depth, k : int >= 1, default 100 and 20
-        As in `DiversityStage`.
-    """
+    """Diversity after the stack, with the weight of relevance chosen on training queries."""
 
     subtopic_qrels: str
+    """Path of the judgements."""
     aspects: str | None = None
+    """Path of given aspects, for xQuAD and PM-2."""
     weights: Annotated[tuple[float, ...], Field(min_length=1)] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    """The weights of relevance (of one aspect for PM-2) to choose from."""
     measure: config.MeasureName = "alpha-nDCG@10"
+    """What the weight is chosen by."""
     set_size: config.Positive = 5
+    """Size of the sets that SVM-div is trained to pick."""
     depth: config.Positive = 100
+    """As in `DiversityStage`."""
     k: config.Positive = 20
+    """As in `DiversityStage`."""
 
 
 @dataclass(frozen=True)
 class Diversifiers:
-    """The diversifiers, and what they are learned from.
-
-    Parameters
-    ----------
-    option : Diversify
-    subtopics : SubtopicQrels
-    aspects : dict of qid to tuple of str
-        None are given if it is empty.
-    index : PositionalIndex
-    seed : int
-        Of the split of training queries that chooses C.
-    """
+    """The diversifiers, and what they are learned from."""
 
     option: Diversify
     subtopics: SubtopicQrels
-    aspects: dict[str, tuple[str, ...]]
+    aspects: dict[str, tuple[str, ...]]  # None are given if it is empty
     index: PositionalIndex
-    seed: int
+    seed: int  # of the split of training queries that chooses C
 
     def add(self, fold: Fold, training: Sequence[str]) -> None:
         """Add the diversifiers after the stack to a fold, all of them learned on the queries `training`."""

@@ -32,21 +32,11 @@ FIVE = 5  # features; the rule of Metzler (2007)
 
 @dataclass(frozen=True)
 class Collected:
-    """What the folds share.
+    """What the folds share."""
 
-    Parameters
-    ----------
-    candidates : StackCandidates
-        Those of the queries with a relevant document.
-    alphas : sequence of float
-        The values to choose from, for manifold ranking after a system.
-    restarts : int
-        Of coordinate ascent.
-    """
-
-    candidates: StackCandidates
-    alphas: Sequence[float]
-    restarts: int
+    candidates: StackCandidates  # those of the queries with a relevant document
+    alphas: Sequence[float]  # the values to choose from, for manifold ranking after a system
+    restarts: int  # of coordinate ascent
 
     @property
     def n_jobs(self) -> int | None:
@@ -56,22 +46,13 @@ class Collected:
 
 @dataclass
 class Fold:
-    """What one fold learned.
-
-    Parameters
-    ----------
-    tuned : Tuned
-    model : LinearModel
-        The stack.
-    rankings : dict of system to dict of qid to Ranking
-        All queries; those of training are ranked by what was learned from them.
-    chosen : dict of str to float
-        What else was chosen on the training queries: alphas of manifold ranking, weights of diversifiers.
-    """
+    """What one fold learned."""
 
     tuned: Tuned
-    model: LinearModel
+    model: LinearModel  # the stack
+    # all queries; those of training are ranked by what was learned from them
     rankings: dict[str, dict[str, Ranking]] = field(default_factory=dict)
+    # what else was chosen on the training queries: alphas of manifold ranking, weights of diversifiers
     chosen: dict[str, float] = field(default_factory=dict)
 
 

@@ -22,13 +22,7 @@ def names(fold: Fold) -> list[str]:
 
 
 def system_tables(scores: Mapping[str, Scores]) -> list[Table]:
-    """The scores of all systems, and tests of all that are learned or fused against the stack.
-
-    Parameters
-    ----------
-    scores : mapping of system to Scores
-        The first measure is the objective.
-    """
+    """The scores of all systems, and tests of all that are learned or fused against the stack."""
     parts = [system for system in scores if system.startswith((WITHOUT, WITH, DIVERSIFIED))]
     main = {system: own for system, own in scores.items() if system not in parts}
     objective = main[STACK].measures[0]

@@ -20,39 +20,19 @@ DECIMALS = 12  # accuracies that agree to this many decimals are equal
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accuracies:
-    """Accuracies on the test documents of S splits, for K numbers of words, L learners and W values of lambda.
-
-    Parameters
-    ----------
-    learners : tuple of str, length L
-    sizes : tuple of int, length K
-        Numbers of words.
-    relevance_weights : tuple of float, length W
-        Values of lambda, ascending.
-    all_words : ndarray, shape (S, L)
-        The learners on all words.
-    svm : ndarray, shape (S,)
-        The linear support vector machine on all words.
-    information_gain, koller_sahami : ndarray, shape (S, K, L)
-        On the words that these methods select.
-    mmr : ndarray, shape (S, W, K, L)
-        On the words that MMR selects.
-    validated : ndarray, shape (S, W, K, L)
-        MMR's accuracies by cross-validation on the training documents.
-    test_ratio : float
-        Number of test documents over number of training documents.
-    """
+    """Accuracies on the test documents of S splits, for K numbers of words, L learners and W values of lambda."""
 
     learners: tuple[str, ...]
-    sizes: tuple[int, ...]
-    relevance_weights: tuple[float, ...]
-    all_words: FloatArray
-    svm: FloatArray
+    sizes: tuple[int, ...]  # numbers of words
+    relevance_weights: tuple[float, ...]  # values of lambda, ascending
+    all_words: FloatArray  # shape (S, L): the learners on all words
+    svm: FloatArray  # shape (S,): the linear support vector machine on all words
+    # information_gain, koller_sahami: shape (S, K, L): on the words that these methods select
     information_gain: FloatArray
     koller_sahami: FloatArray
-    mmr: FloatArray
-    validated: FloatArray
-    test_ratio: float
+    mmr: FloatArray  # shape (S, W, K, L): on the words that MMR selects
+    validated: FloatArray  # shape (S, W, K, L): MMR's accuracies by cross-validation on the training documents
+    test_ratio: float  # number of test documents over number of training documents
 
     @cached_property
     def chosen(self) -> IntArray:
@@ -120,12 +100,6 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
     t = mean / sqrt((1/S + n_test / n_training) s^2), where s^2 is the variance with divisor S - 1; S - 1 degrees of
     freedom. The plain paired test (without n_test / n_training) assumes independent splits. Their training documents
     overlap, so it finds far too many differences. If all differences are equal, p is 1 if they are 0, and 0 otherwise.
-
-    Parameters
-    ----------
-    differences : ndarray, shape (S,), S >= 2
-    test_ratio : float
-        n_test / n_training.
     """
     rounded = np.round(differences, DECIMALS)
     mean, variance = rounded.mean(), rounded.var(ddof=1)

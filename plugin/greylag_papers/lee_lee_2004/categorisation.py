@@ -33,36 +33,24 @@ Ascending = AfterValidator(lambda weights: tuple(sorted(weights)))
 
 
 class Settings(TextSettings):
-    """Selectors and splits.
-
-    Parameters
-    ----------
-    sizes : tuple of int >= 1, default (25, 50, 100, 200, 500, 1000)
-        Numbers of words to select.
-    preselect : int >= 1, default 1000
-        MMR and Koller & Sahami's method choose among the top `preselect` words by information gain.
-    relevance_weights : tuple of float in [0, 1], default (0, 0.1, ..., 1)
-        Values of MMR's lambda, of which one is chosen for each learner and size.
-    conditioning_size : int >= 0, default 2
-        Size K of Koller & Sahami's Markov blankets.
-    splits : int >= 1 or "given", default 10
-        Number of random splits, which ignore the labels; "given" takes the split of the files.
-    test_share : float in (0, 1), default 0.2
-        Share of the test documents in a random split.
-    folds : int >= 2, default 5
-        Folds of the cross-validation that chooses lambda on a split's training documents.
-    seed : int, default 0
-        Seed of the random splits and folds.
-    """
+    """Selectors and splits."""
 
     sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 500, 1000)
+    """Numbers of words to select."""
     preselect: Positive = 1000
+    """MMR and Koller & Sahami's method choose among the top `preselect` words by information gain."""
     relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
+    """Values of MMR's lambda, of which one is chosen for each learner and size."""
     conditioning_size: Annotated[int, Field(ge=0)] = 2
+    """Size K of Koller & Sahami's Markov blankets."""
     splits: Positive | Literal["given"] = 10
+    """Number of random splits, which ignore the labels; "given" takes the split of the files."""
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the test documents in a random split."""
     folds: Annotated[int, Field(ge=2)] = 5
+    """Folds of the cross-validation that chooses lambda on a split's training documents."""
     seed: Seed = 0
+    """Seed of the random splits and folds."""
 
 
 def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:
@@ -96,13 +84,7 @@ def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
 
 
 def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> list[Split]:
-    """The splits of the settings.
-
-    Raises
-    ------
-    CollectionError
-        If the documents cannot be split, or if a label has fewer training documents than there are folds.
-    """
+    """The splits of the settings."""
     if settings.splits == "given":
         given = np.array(texts.splits)
         splits = [(np.flatnonzero(given == "train"), np.flatnonzero(given == "test"))]

@@ -31,13 +31,7 @@ low."""
 
 
 def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Section]:
-    """The sections of the report.
-
-    Parameters
-    ----------
-    documents : mapping of str to int
-        Counts of documents and words.
-    """
+    """The sections of the report."""
     counts = Table("Input", ("", "number"), list(documents.items()))
     tests = [difference_table(accuracies)] if len(accuracies.svm) > 1 else []
     return [

@@ -25,29 +25,10 @@ from greylag import FloatArray
 
 
 class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class: predicts the class with the highest value, the first one of equals.
-
-    Attributes
-    ----------
-    classes_ : ndarray, shape (classes,)
-        The labels, ascending.
-    """
+    """Base class: predicts the class with the highest value, the first one of equals."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (N, V)
-            Word counts, >= 0.
-        y : array-like, shape (N,)
-            Labels.
-
-        Raises
-        ------
-        ValueError
-            If a count is missing, infinite or negative, if labels are continuous, or if shapes do not match.
-        """
+        """Fit the classifier."""
         counts, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_non_negative(counts, type(self).__name__)
         check_classification_targets(labels)
@@ -93,11 +74,6 @@ class Rocchio(WordCountClassifier):
         c = max(0, alpha / n sum_{d in class} d / ||d|| - beta / (N - n) sum_{d not in class} d / ||d||)
 
     The cosine with a null vector is 0.
-
-    Parameters
-    ----------
-    alpha, beta : float, default 16 and 4
-        Weights of the documents inside and outside the class.
     """
 
     def __init__(self, alpha: float = 16.0, beta: float = 4.0) -> None:
@@ -130,13 +106,6 @@ class PrTFIDF(WordCountClassifier):
     with Pr(w | d) = TF(w, d) / |d|, Pr(w | C) the mean of Pr(w | d) over the documents of the class, and Pr(C) the
     share of its documents. |d| counts the words of d that are columns of X; a document without any gets Pr(C), and so
     does the share of d's words that occur in no training document.
-
-    Attributes
-    ----------
-    class_prior_ : ndarray, shape (classes,)
-        Pr(C).
-    word_posterior_ : ndarray, shape (classes, V)
-        Pr(C | w), the fraction above; Pr(C) for words that occur in no training document.
     """
 
     def _fit(self, counts: csr_array, members: csr_array) -> None:
@@ -172,11 +141,6 @@ class PrInd(WordCountClassifier):
     so that long ones count for more; priors are uniform; and weights are scaled by the last factor, "Quinlan's
     FoilGain", and normalised to a sum of 1 for each class. Rainbow's options ``--prind-non-uniform-priors`` and
     ``--prind-no-foilgain-weight-scaling`` turn these off. The formulas are those of bow's prind.c and foilgain.c.
-
-    Attributes
-    ----------
-    weights_ : ndarray, shape (classes, V)
-        The weights, normalised.
     """
 
     def _fit(self, counts: csr_array, members: csr_array) -> None:

@@ -28,62 +28,35 @@ from greylag_papers.metzler_2007.learning import (
 
 @dataclass(frozen=True)
 class PooledCurve:
-    """The objective against the number of features, over all folds.
+    """The objective against the number of features, over all folds."""
 
-    Parameters
-    ----------
-    training : array, shape (rounds,)
-        Means over training queries, averaged over folds.
-    test : array, shape (rounds,)
-        Means over all judged test queries.
-    after_fifth : tuple of float, or None
-        The mean over test queries with 5 features minus the mean with the most features, and p of the one-tailed paired
-        t-test that further features lower it. None if there are at most 5 features.
-    """
-
-    training: NDArray[np.float64]
-    test: NDArray[np.float64]
+    training: NDArray[np.float64]  # shape (rounds,): means over training queries, averaged over folds
+    test: NDArray[np.float64]  # shape (rounds,): means over all judged test queries
+    # the mean over test queries with 5 features minus the mean with the most features, and p of the one-tailed paired
+    # t-test that further features lower it. None if there are at most 5 features
     after_fifth: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Retraining:
-    """What retraining after each round changes (the paper's Table 4).
+    """What retraining after each round changes (the paper's Table 4)."""
 
-    Parameters
-    ----------
-    training, test : tuple of float
-        The mean without retraining, the mean with retraining, and p of the two-sided paired t-test over queries. A
-        training query has its mean over the folds that train on it.
-    same : tuple of bool
-        For each fold, whether the same features were selected.
-    """
-
+    # training, test: the mean without retraining, the mean with retraining, and p of the two-sided paired t-test over
+    # queries. A training query has its mean over the folds that train on it
     training: tuple[float, float, float]
     test: tuple[float, float, float]
-    same: tuple[bool, ...]
+    same: tuple[bool, ...]  # for each fold, whether the same features were selected
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that the study found.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    scores : mapping of system to Scores
-        The first stage comes first.
-    folds : tuple of Fold
-    models : mapping of system to its models by fold
-    learned : tuple of Learned
-        By fold.
-    """
+    """Everything that the study found."""
 
     experiment: Experiment
-    scores: Mapping[str, Scores]
+    scores: Mapping[str, Scores]  # the first stage comes first
     folds: tuple[Fold, ...]
     models: Mapping[str, Sequence[LinearModel]]
-    learned: tuple[Learned, ...]
+    learned: tuple[Learned, ...]  # by fold
 
     @cached_property
     def means(self) -> dict[str, dict[str, float]]:

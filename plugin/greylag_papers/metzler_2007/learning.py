@@ -65,19 +65,11 @@ class Fold:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that the folds share.
-
-    Parameters
-    ----------
-    settings : Settings
-    collection : OpenCollection
-    n_jobs : int, optional
-        Number of workers.
-    """
+    """Everything that the folds share."""
 
     settings: Settings
     collection: OpenCollection
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # number of workers
 
     @cached_property
     def measure(self) -> Objective:
@@ -130,42 +122,22 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Curve:
-    """The measure after each round of a selection.
+    """The measure after each round of a selection."""
 
-    Parameters
-    ----------
-    training : tuple of float
-        Means over the training queries.
-    test : array, shape (rounds, queries)
-        Scores of the judged test queries.
-    held_out : tuple of tuple of float
-        Cross-validated means within the training queries, for each learner to choose from.
-    """
-
-    training: tuple[float, ...]
-    test: NDArray[np.float64]
-    held_out: HeldOut
+    training: tuple[float, ...]  # means over the training queries
+    test: NDArray[np.float64]  # shape (rounds, queries): scores of the judged test queries
+    held_out: HeldOut  # cross-validated means within the training queries, for each learner to choose from
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What is learned from the training queries of one fold.
-
-    Parameters
-    ----------
-    models : mapping of system to LinearModel
-    curves : mapping of system to Curve
-        For the systems that select features.
-    training : mapping of system to mapping of qid to float
-        The measure of each training query, for the systems that follow the paper's rule.
-    set_aside : tuple of str
-        Features that are trivial or duplicates by value, with the reasons.
-    """
+    """What is learned from the training queries of one fold."""
 
     models: Mapping[str, LinearModel]
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, Curve]  # for the systems that select features
+    # the measure of each training query, for the systems that follow the paper's rule
     training: Mapping[str, Mapping[str, float]]
-    set_aside: tuple[str, ...]
+    set_aside: tuple[str, ...]  # features that are trivial or duplicates by value, with the reasons
 
 
 class _Remembered:

@@ -68,15 +68,7 @@ NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 
 
 def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
-    """The sections of the report.
-
-    Parameters
-    ----------
-    findings : Findings
-    runs : mapping of system to Run
-        On all test queries.
-    seconds : mapping of step to float
-    """
+    """The sections of the report."""
     return [
         Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),

@@ -74,13 +74,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 
 
 def make_folds(settings: Settings, qids: Sequence[str]) -> list[learning.Fold]:
-    """The folds of cross-validation over `qids`, or the single fold of a fixed split.
-
-    Raises
-    ------
-    ParameterError
-        If a split names an unknown topic, or names a topic for both training and testing.
-    """
+    """The folds of cross-validation over `qids`, or the single fold of a fixed split."""
     if settings.split is None:
         tests = split_folds(qids, settings.training.folds, settings.training.seed)
         pairs = [([qid for qid in qids if qid not in test], test) for test in tests]

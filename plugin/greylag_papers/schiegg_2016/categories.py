@@ -39,20 +39,16 @@ the same baseline. The losses of an image are means over the two ensembles that 
 
 
 class Settings(EnsembleSettings):
-    """The study of all categories together.
-
-    Parameters
-    ----------
-    image_seed, n_categories, n_images : int, default 0, 6 and 10
-        Parameters of `SyntheticImages`; its other parameters keep their defaults.
-    fold_seed : int >= 0, default 0
-        Seed of the division into folds.
-    """
+    """The study of all categories together."""
 
     image_seed: Annotated[int, Field(ge=0)] = 0
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_categories: Positive = 6
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_images: Positive = 10
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     fold_seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the division into folds."""
 
     @property
     def images(self) -> SyntheticImages:
@@ -66,13 +62,7 @@ def open_images(settings: Settings, context: Context) -> list[list[LabelledImage
 
 
 def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list[Task]:
-    """A task for each fold, of images of all categories, named by category and number, such as 2.1.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer images than folds.
-    """
+    """A task for each fold, of images of all categories, named by category and number, such as 2.1."""
     examples = [
         (f"{category}.{number}", (Superpixels.from_colours(image.colours), image.labels))
         for category, images in enumerate(categories, 1)

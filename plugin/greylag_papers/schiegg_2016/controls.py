@@ -82,13 +82,7 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
 def control_tables(
     table: TrialTable, matched: TrialTable, methods: Sequence[str], where: str, unit: Unit = "example"
 ) -> list[Table]:
-    """Each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses.
-
-    Parameters
-    ----------
-    unit : {"example", "task"}, default "example"
-        What the tests pair: test examples, or tasks by their mean test loss.
-    """
+    """Each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses."""
     rows, tests = {}, []
     for method in methods:
         M, scores = table.largest(method), {}

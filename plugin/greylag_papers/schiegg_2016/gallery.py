@@ -18,14 +18,7 @@ GREY = 0.75
 
 
 def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles: Mapping[str, FloatArray]) -> Figure:
-    """An image and its labels (white is the object), then a row for each ensemble: its members' labels, best first.
-
-    Parameters
-    ----------
-    colours : array of shape (rows, columns, 3)
-    labels : array of shape (rows * columns,)
-    ensembles : mapping of name to weights, shape (M, d)
-    """
+    """An image and its labels (white is the object), then a row for each ensemble: its members' labels, best first."""
     x, model = Superpixels.from_colours(colours), PottsModel()
 
     def tile(y: IntArray) -> FloatArray:

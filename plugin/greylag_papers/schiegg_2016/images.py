@@ -56,23 +56,18 @@ of each method predict, best first"""
 
 
 class Settings(EnsembleSettings):
-    """The study of images.
-
-    Parameters
-    ----------
-    image_seed, n_categories, n_images : int, default 0, 6 and 10
-        Parameters of `SyntheticImages`; its other parameters keep their defaults.
-    n_validation : int >= 1, default 3
-        Number of images that parameters are chosen on, for each training image.
-    n_trained : int >= 1, optional (all)
-        Number of images of each category that are trained on.
-    """
+    """The study of images."""
 
     image_seed: Annotated[int, Field(ge=0)] = 0
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_categories: Positive = 6
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_images: Positive = 10
+    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_validation: Positive = 3
+    """Number of images that parameters are chosen on, for each training image."""
     n_trained: Positive | None = None
+    """Number of images of each category that are trained on."""
 
     @property
     def images(self) -> SyntheticImages:
@@ -131,11 +126,6 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
     """A task for each image: train on it, validate on the `n_validation` images after it, and test on the rest.
 
     The first image follows the last. Images are named by `prefix` and their number, from 1.
-
-    Raises
-    ------
-    ParameterError
-        If no image is left to test on.
     """
     held_out = 1 + n_validation
     if len(images) <= held_out:

@@ -18,25 +18,13 @@ from greylag import IntArray, compiled
 
 
 class Network(NamedTuple):
-    """A graph of P nodes with an arc in each direction for each of E pairs of neighbours.
+    """A graph of P nodes with an arc in each direction for each of E pairs of neighbours."""
 
-    Parameters
-    ----------
-    pairs : array, shape (2, E)
-        The nodes p and q of each pair.
-    starts : array, shape (P + 1,)
-        The arcs from node p are ``starts[p]`` to ``starts[p + 1]``, without the last.
-    heads, reverse : arrays, shape (2 E,)
-        The node that an arc leads to, and the arc in the other direction.
-    back : array, shape (E,)
-        The arc from q to p.
-    """
-
-    pairs: IntArray
-    starts: IntArray
-    heads: IntArray
+    pairs: IntArray  # shape (2, E): the nodes p and q of each pair
+    starts: IntArray  # shape (P + 1,): the arcs from node p are ``starts[p]`` to ``starts[p + 1]``, without the last
+    heads: IntArray  # heads, reverse: shape (2 E,): the node that an arc leads to, and the arc in the other direction
     reverse: IntArray
-    back: IntArray
+    back: IntArray  # shape (E,): the arc from q to p
 
 
 def make_network(pairs: IntArray, P: int) -> Network:
@@ -148,13 +136,6 @@ def improve(
     From y = 0, each move gives the label k to the set of nodes that raises the energy most, which is a minimum cut. It
     ends when no move raises the energy. With two labels, the first move finds the maximum; with more, the labels are
     within a factor of two of it in the sense of Boykov, Veksler & Zabih. Ties go to the smallest set.
-
-    Parameters
-    ----------
-    unary : int array, shape (P, K)
-    pairwise : int array, shape (E,), >= 0
-    pairs, starts, heads, reverse, back
-        The parts of a `Network`.
     """
     P, K = unary.shape
     labels, supplies = np.zeros(P, dtype=np.int64), np.empty(P, dtype=np.int64)

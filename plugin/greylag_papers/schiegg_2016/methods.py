@@ -46,23 +46,12 @@ class Perturbed:
 
     Each one is w + spread ||w|| u, where w is the optimum and u is uniform on the unit sphere. M = 1 and spread = 0
     give the structured SVM.
-
-    Parameters
-    ----------
-    M : int >= 1
-        Number of members.
-    C : float > 0
-        Cost of the structured SVM.
-    spread : float >= 0
-        Distance of the members from w, relative to ||w||.
-    seed : int >= 0, default 0
-        Seed of u.
     """
 
-    M: int
-    C: float
-    spread: float
-    seed: int = 0
+    M: int  # number of members
+    C: float  # cost of the structured SVM
+    spread: float  # distance of the members from w, relative to ||w||
+    seed: int = 0  # seed of u
 
     def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray) -> Ensemble:
         """Draw the members; weights that must be non-negative are projected."""
@@ -72,49 +61,34 @@ class Perturbed:
 
 
 class EnsembleSettings(Experiment):
-    """Ensemble sizes, and the values that the parameters of each method are chosen from.
-
-    Parameters
-    ----------
-    sizes : tuple of int >= 1, default 1 to 10
-        Numbers of members M, ascending.
-    costs : tuple of float > 0
-        C of the methods without other parameters, as many as there are pairs for the other methods.
-    ensemble_costs : tuple of float > 0
-        C of the other methods, each paired with each value of their second parameter.
-    alphas, gradient_alphas, diversities, spreads : tuple of float
-        Second parameter of `Coulomb` by displacement and by gradient, of `MultipleChoice` as DivMCL and of
-        `Perturbed`; ascending and of equal number.
-    s : float > 0, default 1
-        Exponent of the Riesz energy; 1 is the paper's.
-    epochs : int >= 1, default `Coulomb.epochs`
-        Maximum number of epochs of `Coulomb`.
-    seed : int >= 0, default 0
-    rounds : int >= 1, default `MultipleChoice.rounds`
-        Maximum number of rounds of MCL and DivMCL.
-    """
+    """Ensemble sizes, and the values that the parameters of each method are chosen from."""
 
     sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 11))
+    """Numbers of members M, ascending."""
     costs: tuple[float, ...]
+    """C of the methods without other parameters, as many as there are pairs for the other methods."""
     ensemble_costs: tuple[float, ...]
+    """C of the other methods, each paired with each value of their second parameter."""
     alphas: tuple[float, ...]
+    """Alpha of `Coulomb` by displacement, ascending; as many as of the next three."""
     gradient_alphas: tuple[float, ...]
+    """Alpha of `Coulomb` by gradient, ascending."""
     diversities: tuple[float, ...]
+    """The diversity of `MultipleChoice` as DivMCL, ascending."""
     spreads: tuple[float, ...]
+    """The spread of `Perturbed`, ascending."""
     s: Annotated[float, Field(gt=0)] = Coulomb.s
+    """Exponent of the Riesz energy; 1 is the paper's."""
     epochs: Positive = Coulomb.epochs
+    """Maximum number of epochs of `Coulomb`."""
     seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the learners."""
     rounds: Positive = MultipleChoice.rounds
+    """Maximum number of rounds of MCL and DivMCL."""
 
 
 def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLearner]]:
-    """The candidates of each method for M members; the structured SVM always has one member.
-
-    Raises
-    ------
-    ParameterError
-        If the methods differ in their number of candidates.
-    """
+    """The candidates of each method for M members; the structured SVM always has one member."""
     costs, rounds, seed = settings.costs, settings.rounds, settings.seed
 
     def grid(values: Sequence[float]) -> list[tuple[float, float]]:

@@ -34,26 +34,11 @@ N_FEATURES = 13
 
 @dataclass(frozen=True, eq=False)
 class Superpixels:
-    """An image, as a grid of P superpixels, numbered row by row.
+    """An image, as a grid of P superpixels, numbered row by row."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns; their product is P.
-    features : array of shape (P, f)
-        phi.
-    affinities : array of shape (edges,), >= 0
-        Similarity of the pairs of neighbours, in the order of `neighbours`.
-
-    Raises
-    ------
-    ParameterError
-        If an array has the wrong length or an affinity is negative.
-    """
-
-    shape: tuple[int, int]
-    features: FloatArray
-    affinities: FloatArray
+    shape: tuple[int, int]  # rows and columns; their product is P
+    features: FloatArray  # shape (P, f): phi
+    affinities: FloatArray  # shape (edges,): similarity of the pairs of neighbours, in the order of `neighbours`
 
     def __post_init__(self) -> None:
         P, edges = self.shape[0] * self.shape[1], neighbours(self.shape).shape[1]
@@ -67,13 +52,7 @@ class Superpixels:
 
     @classmethod
     def from_colours(cls, colours: FloatArray) -> Superpixels:
-        """Superpixels from their mean colours, with `colour_features` and a constant 1, and `colour_affinities`.
-
-        Parameters
-        ----------
-        colours : array of shape (rows, columns, 3), in [0, 1]
-            Red, green and blue.
-        """
+        """Superpixels from their mean colours, with `colour_features` and a constant 1, and `colour_affinities`."""
         flat = colours.reshape(-1, 3)
         features = np.column_stack([colour_features(flat), np.ones(len(flat))])
         return cls(colours.shape[:2], features, colour_affinities(colours))
@@ -84,11 +63,6 @@ def colour_affinities(colours: FloatArray) -> FloatArray:
 
     The affinity of p and q is exp(-||c_p - c_q||² / (2 s²)), where 2 s² is the mean of ||c_p - c_q||² over all pairs of
     neighbours.
-
-    Parameters
-    ----------
-    colours : array of shape (rows, columns, 3)
-        c.
     """
     flat = colours.reshape(-1, 3)
     first, second = neighbours(colours.shape[:2])
@@ -120,22 +94,10 @@ class PottsModel:
     and affinities a. Only differences between labels count, so that label 0 needs no weights. Delta is the share of
     wrong labels, or the sum of the class weights c of their true labels, divided by P. The division by P makes weights
     and losses independent of the size of the image.
-
-    Parameters
-    ----------
-    n_labels : int >= 2, default 2
-        K.
-    class_weights : tuple of float > 0, default () (all 1)
-        c, for each label; see `inverse_frequencies`.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two labels, or if the class weights are not as many positive numbers.
     """
 
-    n_labels: int = 2
-    class_weights: tuple[float, ...] = ()
+    n_labels: int = 2  # K
+    class_weights: tuple[float, ...] = ()  # c, for each label; see `inverse_frequencies`
 
     def __post_init__(self) -> None:
         if self.n_labels < 2:
@@ -165,13 +127,7 @@ class PottsModel:
         return truth
 
     def infer(self, x: Superpixels, weights: FloatArray) -> IntArray:
-        """The y with the highest w' Psi(x, y), as exact as `best_labels`.
-
-        Raises
-        ------
-        ModelError
-            If the number of weights does not match the features of the image, or v or v' is negative.
-        """
+        """The y with the highest w' Psi(x, y), as exact as `best_labels`."""
         return best_labels(x.shape, *self._terms(x, weights))
 
     def infer_augmented(self, x: Superpixels, truth: IntArray, weights: FloatArray) -> IntArray:
@@ -227,11 +183,6 @@ def inverse_frequencies(truths: Sequence[IntArray], n_labels: int) -> tuple[floa
     """For each label, the number of all superpixels divided by K times that of its own.
 
     A constant prediction then loses on average 1 - 1/K over the given images, whatever the label is.
-
-    Raises
-    ------
-    ParameterError
-        If a label does not occur.
     """
     counts = np.bincount(np.concatenate(truths), minlength=n_labels)
     if not counts.all():
@@ -247,14 +198,6 @@ def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray)
     See `greylag_papers.schiegg_2016.label_moves.improve`. Terms are rounded to integers after division by B /
     `PRECISION`, where B is the sum of the absolute values of all terms. E(y) is therefore within B (P + edges) /
     `PRECISION` of the highest if K = 2. Then, ties go to the y with the fewest labels 1.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns.
-    unary : array of shape (P, K)
-    pairwise : array of shape (edges,), >= 0
-        In the order of `neighbours`.
     """
     total = np.abs(unary).sum() + pairwise.sum()
     scale = PRECISION / total if total else 0.0

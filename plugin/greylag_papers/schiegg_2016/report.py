@@ -27,13 +27,7 @@ def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity
 
 
 def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
-    """All members, not only the best ones, at the largest M of each method.
-
-    Parameters
-    ----------
-    where : str
-        Ends the captions: what the table is about.
-    """
+    """All members, not only the best ones, at the largest M of each method."""
     learned = [method for method in methods if table.chosen(method, table.largest(method))[0].learner]
     several = [method for method in methods if table.largest(method) > 1]
     M = max(map(table.largest, methods))
@@ -95,13 +89,7 @@ def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Tabl
 def compare_methods(
     table: TrialTable, baselines: Sequence[str], methods: Sequence[str], quantity: Quantity
 ) -> list[Significance]:
-    """Methods at their largest M compared with baselines, by Wilcoxon's signed-rank test over test examples.
-
-    Parameters
-    ----------
-    baselines : sequence of str
-        All `methods` are compared with the first; only the Coulomb structured SVMs are compared with the others.
-    """
+    """Methods at their largest M compared with baselines, by Wilcoxon's signed-rank test over test examples."""
     scores = {}
     for method in dict.fromkeys((*baselines, *methods)):
         losses = table.by_example(method, table.largest(method), quantity)

@@ -40,26 +40,22 @@ scenes that nothing was chosen on."""
 
 
 class Settings(EnsembleSettings):
-    """The study of scenes.
-
-    Parameters
-    ----------
-    image_seed : int >= 0, default 0
-    n_classes : int >= 1, default 5
-        Labels other than the background.
-    n_potentials, n_training, n_validation, n_test : int >= 1, default 10 each
-        Scenes for the potentials, to train on, to choose parameters on, and to test on.
-    svm_costs : tuple of float > 0
-        C of the linear SVM.
-    """
+    """The study of scenes."""
 
     image_seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the scenes."""
     n_classes: Positive = 5
+    """Labels other than the background."""
     n_potentials: Positive = 10
+    """Scenes for the potentials."""
     n_training: Positive = 10
+    """Scenes to train on."""
     n_validation: Positive = 10
+    """Scenes to choose parameters on."""
     n_test: Positive = 10
+    """Scenes to test on."""
     svm_costs: Annotated[tuple[float, ...], Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
+    """C of the linear SVM."""
 
     @property
     def images(self) -> SyntheticImages:
@@ -78,13 +74,7 @@ class Scenes:
 
 
 def open_scenes(settings: Settings, context: Context) -> Scenes:
-    """Draw the scenes, and fit the potentials.
-
-    Raises
-    ------
-    ParameterError
-        If the scenes for the potentials lack a label.
-    """
+    """Draw the scenes, and fit the potentials."""
     (drawn,) = settings.images.draw()
     first, second = settings.n_potentials, settings.n_potentials + settings.n_training
     examples = with_potentials(drawn[:first], drawn[first:], settings.n_classes + 1)

@@ -68,25 +68,18 @@ Trained on all training queries, with the assignment "all", and tested as above,
 
 
 class SubsetSettings(EnsembleSettings):
-    """How ensembles learn from queries.
-
-    Parameters
-    ----------
-    k : int >= 1, default 5
-        Number of documents picked.
-    n_training, n_validation : int >= 1, default 12 and 4
-        Number of queries to train on and to choose parameters on.
-    n_single : int >= 1, default 2
-        Number of training queries of each split that are also trained on alone.
-    alpha_curve : tuple of float
-        Values of alpha for the table of angles.
-    """
+    """How ensembles learn from queries."""
 
     k: Positive = 5
+    """Number of documents picked."""
     n_training: Positive = 12
+    """Number of queries to train on."""
     n_validation: Positive = 4
+    """Number of queries to choose parameters on."""
     n_single: Positive = 2
+    """Number of training queries of each split that are also trained on alone."""
     alpha_curve: tuple[float, ...] = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0)
+    """Values of alpha for the table of angles."""
 
 
 @dataclass(frozen=True)

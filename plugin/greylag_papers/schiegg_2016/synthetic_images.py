@@ -11,18 +11,10 @@ from greylag import FloatArray, IntArray, ParameterError
 
 @dataclass(frozen=True, eq=False)
 class LabelledImage:
-    """A grid of superpixels.
+    """A grid of superpixels."""
 
-    Parameters
-    ----------
-    colours : array of shape (rows, columns, 3), in [0, 1]
-        Red, green and blue.
-    labels : array of shape (rows * columns,)
-        Row by row; 1, 2, ... for the classes of objects, 0 for the background.
-    """
-
-    colours: FloatArray
-    labels: IntArray
+    colours: FloatArray  # shape (rows, columns, 3): red, green and blue
+    labels: IntArray  # shape (rows * columns,): row by row; 1, 2, ... for the classes of objects, 0 for the background
 
 
 @dataclass(frozen=True)
@@ -40,44 +32,19 @@ class SyntheticImages:
 
     Ellipses have semi-axes between 0.1 and 0.2 of the image's diagonal. They are redrawn until they cover between 0.1
     and 0.6 of the image.
-
-    Parameters
-    ----------
-    n_categories : int >= 1, default 5
-    n_images : int >= 1, default 10
-        Images per category.
-    shape : tuple of int >= 4, default (12, 16)
-        Rows and columns.
-    n_objects : tuple of int >= 1, default (2, 4)
-        Minimum and maximum number of objects.
-    n_patches : int >= 1, default 6
-        Background patches per image.
-    n_palette : int >= 1, default 8
-        Background colours per category.
-    n_classes : int >= 1, default 1
-        Classes of objects.
-    distance : float >= 0, default 0.3
-        Euclidean distance. The balls of this radius around the classes' colours must not fill the cube, so that colours
-        at this distance exist: at most 0.6 for one class, 0.36 for five.
-    variation, lighting, noise : float >= 0, default 0.08, 0.15 and 0.08
-        Standard deviations.
-    seed : int >= 0, default 0
-
-    Raises
-    ------
-    ParameterError
-        If a size is out of range.
     """
 
     n_categories: int = 5
-    n_images: int = 10
-    shape: tuple[int, int] = (12, 16)
-    n_objects: tuple[int, int] = (2, 4)
-    n_patches: int = 6
-    n_palette: int = 8
-    n_classes: int = 1
+    n_images: int = 10  # images per category
+    shape: tuple[int, int] = (12, 16)  # rows and columns
+    n_objects: tuple[int, int] = (2, 4)  # minimum and maximum number of objects
+    n_patches: int = 6  # background patches per image
+    n_palette: int = 8  # background colours per category
+    n_classes: int = 1  # classes of objects
+    # Euclidean distance. The balls of this radius around the classes' colours must not fill the cube, so that colours
+    # at this distance exist: at most 0.6 for one class, 0.36 for five
     distance: float = 0.3
-    variation: float = 0.08
+    variation: float = 0.08  # variation, lighting, noise: standard deviations
     lighting: float = 0.15
     noise: float = 0.08
     seed: int = 0

@@ -47,44 +47,19 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One candidate of a method, trained on one task.
-
-    Parameters
-    ----------
-    method : str
-    M : int
-        Number of members.
-    task : str
-        Name of the task.
-    learner : EnsembleLearner or None
-        The candidate; None if nothing is learned.
-    validation : float
-        Mean pick-best loss on the validation examples.
-    converged : bool
-        Whether the learner converged before it reached its limit.
-    mean_angle : float
-        Mean angle between two members, in degrees; 0 for one member.
-    training : float
-        Mean loss of the members on the training examples; NaN if nothing is learned.
-    weights : array of shape (M, d), or None
-        The members; None if nothing is learned.
-    ids : tuple of str
-        The n test examples.
-    losses : array of shape (M, n)
-        Loss of each member on each test example.
-    """
+    """One candidate of a method, trained on one task."""
 
     method: str
-    M: int
-    task: str
-    learner: EnsembleLearner | None
-    validation: float
-    converged: bool
-    mean_angle: float
-    training: float
-    weights: FloatArray | None
-    ids: tuple[str, ...]
-    losses: FloatArray
+    M: int  # number of members
+    task: str  # name of the task
+    learner: EnsembleLearner | None  # the candidate; None if nothing is learned
+    validation: float  # mean pick-best loss on the validation examples
+    converged: bool  # whether the learner converged before it reached its limit
+    mean_angle: float  # mean angle between two members, in degrees; 0 for one member
+    training: float  # mean loss of the members on the training examples; NaN if nothing is learned
+    weights: FloatArray | None  # shape (M, d): the members; None if nothing is learned
+    ids: tuple[str, ...]  # the n test examples
+    losses: FloatArray  # shape (M, n): loss of each member on each test example
 
 
 def run_trials(
@@ -95,14 +70,7 @@ def run_trials(
     methods: Collection[str] = METHODS,
     n_jobs: int | None = None,
 ) -> list[Trial]:
-    """Train every candidate of the methods, for each ensemble size, on every task.
-
-    Parameters
-    ----------
-    methods : collection of str, default all of `METHODS`
-    n_jobs : int, optional
-        Number of workers. The result does not depend on it.
-    """
+    """Train every candidate of the methods, for each ensemble size, on every task."""
     by_size = {M: candidates(settings, M) for M in settings.sizes}
     wanted = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
     return run_learners(model, tasks, wanted, n_jobs=n_jobs)
@@ -201,13 +169,7 @@ class TrialTable:
         return [*dict.fromkeys(trial.task for trial in self.trials)]
 
     def chosen(self, method: str, M: int) -> list[Trial]:
-        """For each task, the candidate with the lowest validation loss; the first of equal ones.
-
-        Raises
-        ------
-        ParameterError
-            If the table has no such trial.
-        """
+        """For each task, the candidate with the lowest validation loss; the first of equal ones."""
         best: dict[str, Trial] = {}
         for trial in self.trials:
             if (trial.method, trial.M) == (method, M):

@@ -13,38 +13,23 @@ from greylag_papers.yue_joachims_2008.queries import StudyQuery, index_queries
 
 
 class CandidateSettings(Experiment):
-    """A test collection with candidate lists.
-
-    Parameters
-    ----------
-    docs : str
-        JSON lines with id, title and contents.
-    topics, subtopic_qrels : str
-        Paths below the data folder.
-    run : str, default: search with BM25
-        The candidate lists.
-    depth : int >= 1, default 100
-        The top N documents of each list are candidates.
-    """
+    """A test collection with candidate lists."""
 
     docs: str
+    """JSON lines with id, title and contents."""
     topics: str
+    """Paths below the data folder."""
     subtopic_qrels: str
+    """Paths below the data folder."""
     run: str | None = None
+    """The candidate lists."""
     depth: Positive = 100
+    """The top N documents of each list are candidates."""
 
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """An index, candidates for each topic, and what is known about them.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-    rankings : sequence of Ranking
-    qrels : SubtopicQrels
-    titles : mapping of docid to title
-    """
+    """An index, candidates for each topic, and what is known about them."""
 
     index: PositionalIndex
     rankings: Sequence[Ranking]

@@ -54,56 +54,33 @@ _TIMES = """Training on the queries of one split, mean over the splits. The firs
 
 
 class Settings(CandidateSettings):
-    """The study of a test collection.
-
-    Parameters
-    ----------
-    k : int >= 1, default 5
-        Number of documents picked.
-    spaces : tuple of "svmdiv", "svmdiv2" or "svmdiv-all-levels", default all
-        Feature spaces of SVM-div. Figures show the first.
-    grid : tuple of float, default `C_GRID`
-        Values of C.
-    n_training, n_validation : int >= 1, default 12 and 4
-        Number of queries to train on and to choose C on.
-    n_splits : int >= 1, default: one for each query, as in the paper
-        Number of splits, each of which tests a block of queries; see `rotations`.
-    training_sizes : tuple of int >= 1, default 1, 2, 4, 8, 12
-        Numbers of training queries that are compared.
-    """
+    """The study of a test collection."""
 
     k: Positive = 5
+    """Number of documents picked."""
     spaces: Annotated[tuple[Space, ...], Field(min_length=1)] = get_args(Space)
+    """Feature spaces of SVM-div. Figures show the first."""
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
+    """Values of C."""
     n_training: Positive = 12
+    """Number of queries to train on."""
     n_validation: Positive = 4
+    """Number of queries to choose C on."""
     n_splits: Positive | None = None
+    """Number of splits, each of which tests a block of queries; see `rotations`."""
     training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
+    """Numbers of training queries that are compared."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The losses with one kind of candidates.
+    """The losses with one kind of candidates."""
 
-    Parameters
-    ----------
-    table : LossTable
-        All losses.
-    tests : tuple of Significance
-        For each feature space, all other methods compared with it.
-    by_size : mapping of int to float
-        Mean test loss in the first feature space by number of training queries.
-    fitted : mapping of float to mapping
-        `LossTable.fitted` in the first feature space by C.
-    tested : mapping of float to float
-        Mean test loss in the first feature space by C.
-    """
-
-    table: LossTable
-    tests: tuple[Significance, ...]
-    by_size: Mapping[int, float]
-    fitted: Mapping[float, Mapping[str, float]]
-    tested: Mapping[float, float]
+    table: LossTable  # all losses
+    tests: tuple[Significance, ...]  # for each feature space, all other methods compared with it
+    by_size: Mapping[int, float]  # mean test loss in the first feature space by number of training queries
+    fitted: Mapping[float, Mapping[str, float]]  # `LossTable.fitted` in the first feature space by C
+    tested: Mapping[float, float]  # mean test loss in the first feature space by C
 
 
 def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome:

@@ -59,27 +59,16 @@ class Loss(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A training of SVM-div on the training queries of a split.
+    """A training of SVM-div on the training queries of a split."""
 
-    Parameters
-    ----------
-    method, k, C
-        As in `Loss`.
-    loss, greedy : float
-        Mean losses on the training queries: of SVM-div, and of greedy selection by the true subtopics.
-    iterations : int
-        Iterations of the cutting plane.
-    seconds : float
-        Time of training, which starts with what was found for the next smaller C.
-    """
-
-    method: str
+    method: str  # method, k, C: as in `Loss`
     k: int
     C: float
+    # loss, greedy: mean losses on the training queries: of SVM-div, and of greedy selection by the true subtopics
     loss: float
     greedy: float
-    iterations: int
-    seconds: float
+    iterations: int  # iterations of the cutting plane
+    seconds: float  # time of training, which starts with what was found for the next smaller C
 
 
 @dataclass(frozen=True)
@@ -90,13 +79,7 @@ class LossTable:
     fits: tuple[Fit, ...] = field(default=(), compare=False)
 
     def losses(self, method: str, k: int, C: float | None = None) -> dict[str, float]:
-        """The losses of a method by query, in the order of the rows.
-
-        Raises
-        ------
-        ParameterError
-            If the table has none.
-        """
+        """The losses of a method by query, in the order of the rows."""
         found = {row.qid: row.loss for row in self.rows if (row.method, row.k, row.C) == (method, k, C)}
         if not found:
             raise ParameterError(f"the table has no losses of {method!r} at k = {k} and C = {C}")
@@ -130,17 +113,7 @@ def measure_losses(
     grid: Collection[float] = C_GRID,
     n_jobs: int | None = None,
 ) -> LossTable:
-    """The losses of all methods on the test queries of the splits, for each k.
-
-    Parameters
-    ----------
-    spaces : sequence of str
-        Feature spaces of SVM-div; they name the learned methods.
-    grid : collection of float, default `C_GRID`
-        Values of C. Of those with the lowest validation loss, the smallest is chosen.
-    n_jobs : int, optional
-        Number of workers. The table does not depend on it.
-    """
+    """The losses of all methods on the test queries of the splits, for each k."""
     tested = [query for split in splits for query in split.test]
     rows = [row for k in ks for query in tested for row in baseline_losses(query, k)]
     tasks = [(split, space, k) for k in ks for space in spaces for split in splits]
@@ -167,15 +140,7 @@ def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
 
 
 def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> tuple[list[Loss], list[Fit]]:
-    """SVM-div on a split, trained with each C of `grid`, ascending.
-
-    Returns
-    -------
-    list of Loss
-        The losses on the test queries, for each C and for the C chosen by validation.
-    list of Fit
-        One for each C.
-    """
+    """SVM-div on a split, trained with each C of `grid`, ascending."""
     model = CoverageModel(k)
     training, validation, test = ([(query.candidates[space], query.truth) for query in queries] for queries in split)
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))

@@ -19,32 +19,15 @@ from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtop
 
 @dataclass(frozen=True, eq=False)
 class StudyQuery:
-    """A query with n candidates, best first, over a vocabulary of V words.
-
-    Parameters
-    ----------
-    qid : str
-    truth : Subtopics
-        The subtopics of the candidates.
-    frequencies : csr_matrix of shape (n, V)
-        Term frequencies, for coverage and Essential Pages.
-    vectors : csr_matrix of shape (n, V)
-        Unit vectors, for MMR.
-    relevance : array of shape (n,), in [0, 1]
-        For MMR.
-    okapi : array of shape (n,), optional
-        BM25 scores; None if there is no query to score documents for.
-    candidates : mapping of feature space to Candidates
-        For SVM-div.
-    """
+    """A query with n candidates, best first, over a vocabulary of V words."""
 
     qid: str
-    truth: Subtopics
-    frequencies: csr_matrix
-    vectors: csr_matrix
-    relevance: FloatArray
-    candidates: Mapping[str, Candidates]
-    okapi: FloatArray | None = None
+    truth: Subtopics  # the subtopics of the candidates
+    frequencies: csr_matrix  # shape (n, V): term frequencies, for coverage and Essential Pages
+    vectors: csr_matrix  # shape (n, V): unit vectors, for MMR
+    relevance: FloatArray  # shape (n,): for MMR
+    candidates: Mapping[str, Candidates]  # for SVM-div
+    okapi: FloatArray | None = None  # shape (n,): BM25 scores; None if there is no query to score documents for
 
 
 def index_queries(
@@ -55,13 +38,7 @@ def index_queries(
     titles: Mapping[str, str] | None = None,
     relevant_only: bool = True,
 ) -> list[StudyQuery]:
-    """The queries of rankings, without those that have no candidate that covers a subtopic.
-
-    Parameters
-    ----------
-    relevant_only : bool, default True
-        Whether candidates are only the documents that cover a subtopic, as in the paper, or the whole ranking.
-    """
+    """The queries of rankings, without those that have no candidate that covers a subtopic."""
     okapi = FeatureExtractor(index, (FeatureSpec.parse("FI/term/BM25"),))
     makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []

@@ -20,13 +20,7 @@ class Split(NamedTuple):
 
 
 def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> Split:
-    """The first queries for training, the next ones for validation, and the rest for testing.
-
-    Raises
-    ------
-    ParameterError
-        If there are too few queries.
-    """
+    """The first queries for training, the next ones for validation, and the rest for testing."""
     end = _held_out(queries, n_training, n_validation)
     return Split(tuple(queries[:n_training]), tuple(queries[n_training:end]), tuple(queries[end:]))
 
@@ -38,16 +32,6 @@ def rotations(
 
     Each split tests a block of consecutive queries, trains on the queries after the block and validates on those after
     the training queries. The first query follows the last.
-
-    Parameters
-    ----------
-    n_splits : int, optional
-        Number of blocks; by default, one for each query, as in the paper.
-
-    Raises
-    ------
-    ParameterError
-        If there are too few queries, or too few splits to leave enough queries for training and validation.
     """
     end, splits = _held_out(queries, n_training, n_validation), []
     for block in np.array_split(np.arange(len(queries)), n_splits or len(queries)):

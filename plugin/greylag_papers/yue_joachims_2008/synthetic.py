@@ -24,18 +24,16 @@ trained for each K, with C chosen on the validation sets. "random" is the mean o
 
 
 class SyntheticSettings(Experiment):
-    """Which sets are drawn.
-
-    Parameters
-    ----------
-    synthetic_seed, n_sets, exponent, concentration : int or float, default 0, 100, 1 and 250
-        Parameters of `SyntheticSubtopics`; its other parameters keep their defaults.
-    """
+    """Which sets are drawn."""
 
     synthetic_seed: Annotated[int, Field(ge=0)] = 0
+    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
     n_sets: Positive = 100
+    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
     exponent: Annotated[float, Field(ge=0)] = 1.0
+    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
     concentration: Annotated[float, Field(gt=0)] = 250.0
+    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
 
     @property
     def sets(self) -> SyntheticSubtopics:
@@ -49,25 +47,18 @@ class SyntheticSettings(Experiment):
 
 
 class Settings(SyntheticSettings):
-    """The study of synthetic sets.
-
-    Parameters
-    ----------
-    n_training, n_validation : int >= 1, default 15 and 10
-        Number of sets to train on and to choose C on. The others are tested.
-    ks : tuple of int >= 1, default 1 to 15
-        Numbers of documents picked.
-    spaces : tuple of "svmdiv" or "svmdiv2", default svmdiv
-        Feature spaces of SVM-div.
-    grid : tuple of float, default `C_GRID`
-        Values of C.
-    """
+    """The study of synthetic sets."""
 
     n_training: Positive = 15
+    """Number of sets to train on."""
     n_validation: Positive = 10
+    """Number of sets to choose C on. The others are tested."""
     ks: Annotated[tuple[Positive, ...], Field(min_length=1)] = tuple(range(1, 16))
+    """Numbers of documents picked."""
     spaces: tuple[Literal["svmdiv", "svmdiv2"], ...] = ("svmdiv",)
+    """Feature spaces of SVM-div."""
     grid: Annotated[tuple[float, ...], Field(min_length=1)] = C_GRID
+    """Values of C."""
 
 
 def open_sets(settings: Settings, context: Context) -> Split:

@@ -20,40 +20,16 @@ class SyntheticSubtopics:
     a subtopic is a draw from a Dirichlet distribution around these, and is shared by all sets. A set has between 2 and
     `n_subtopics` subtopics, uniformly, whose popularities fall in the same way. A document covers between 1 and
     `per_document` of them, uniformly, drawn by popularity. Each of its words comes from one of these, uniformly.
-
-    Parameters
-    ----------
-    n_sets : int >= 1, default 100
-    n_documents : int >= 1, default 100
-        Documents per set.
-    n_subtopics : int >= 2, default 25
-        Subtopics over all sets.
-    n_words : int >= 1, default 300
-        Words per document.
-    n_vocabulary : int >= 1, default 5000
-        Distinct words.
-    per_document : int >= 1, default 4
-        Maximum number of subtopics of a document.
-    exponent : float >= 0, default 1
-        How fast frequencies and popularities fall; with 0, both are uniform.
-    concentration : float > 0, default 250
-        Sum of the Dirichlet parameters. The larger it is, the more alike the subtopics are.
-    seed : int >= 0, default 0
-
-    Raises
-    ------
-    ParameterError
-        If a size is out of range.
     """
 
     n_sets: int = 100
-    n_documents: int = 100
-    n_subtopics: int = 25
-    n_words: int = 300
-    n_vocabulary: int = 5000
-    per_document: int = 4
-    exponent: float = 1.0
-    concentration: float = 250.0
+    n_documents: int = 100  # documents per set
+    n_subtopics: int = 25  # subtopics over all sets
+    n_words: int = 300  # words per document
+    n_vocabulary: int = 5000  # distinct words
+    per_document: int = 4  # maximum number of subtopics of a document
+    exponent: float = 1.0  # how fast frequencies and popularities fall; with 0, both are uniform
+    concentration: float = 250.0  # sum of the Dirichlet parameters. The larger it is, the more alike the subtopics are
     seed: int = 0
 
     def __post_init__(self) -> None:

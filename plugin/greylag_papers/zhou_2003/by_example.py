@@ -16,13 +16,7 @@ from greylag.manifold import AffinityGraph, iterates
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:
-    """Draw `count` points of the class `own` without replacement.
-
-    Raises
-    ------
-    ParameterError
-        If this would leave no point of the class to be found.
-    """
+    """Draw `count` points of the class `own` without replacement."""
     members = np.flatnonzero(classes == own)
     if len(members) <= count:
         raise ParameterError(f"class {own} has {len(members)} points: draw fewer than {count} queries")
@@ -37,21 +31,7 @@ def query_columns(n: int, queries: IntArray) -> FloatArray:
 
 
 def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int | IntArray]) -> FloatArray:
-    """ROC areas of rankings; queries themselves are not ranked.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, q)
-        A ranking per column.
-    classes : ndarray, shape (n,)
-    queries : sequence of length q
-        The query point or points of each column, all of one class: the relevant class.
-
-    Returns
-    -------
-    ndarray, shape (q,)
-        The probability that a relevant point scores higher than another point; a tie counts one half.
-    """
+    """ROC areas of rankings; queries themselves are not ranked."""
     areas = np.empty(len(queries))
     for i, (column, own) in enumerate(zip(scores.T, queries, strict=True)):
         others = np.ones(len(classes), dtype=bool)

@@ -39,31 +39,22 @@ PRODUCT = "inner product"
 
 
 class Settings(TextSettings):
-    """The messages (their label is the newsgroup), their vectors, the queries and the rankings.
-
-    Parameters
-    ----------
-    rare : int >= 0, default 5
-        Words in at most this many messages are ignored.
-    queries : int >= 1, default 100
-        Messages drawn from each newsgroup, each a query of its own.
-    seed : int, default 0
-    graphs : tuple of str, default ("connecting", "full", "knn")
-        See `affinity_graph`.
-    neighbours : int >= 1, default 10
-        Number of neighbours in the graph "knn".
-    alpha : float, default 0.99
-    steps : tuple of int >= 1, default (1, 2, 3, 5, 10, 20, 50)
-        The t of each f(t).
-    """
+    """The messages (their label is the newsgroup), their vectors, the queries and the rankings."""
 
     rare: NonNegativeInt = 5
+    """Words in at most this many messages are ignored."""
     queries: Positive = 100
+    """Messages drawn from each newsgroup, each a query of its own."""
     seed: Seed = 0
+    """Seed of what is drawn."""
     graphs: Annotated[tuple[Graph, ...], Field(min_length=1)] = ("connecting", "full", "knn")
+    """See `affinity_graph`."""
     neighbours: Positive = 10
+    """Number of neighbours in the graph "knn"."""
     alpha: float = 0.99
+    """The alpha of manifold ranking."""
     steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
+    """The t of each f(t)."""
 
 
 def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcome:

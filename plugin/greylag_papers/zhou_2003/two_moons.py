@@ -39,28 +39,20 @@ COLUMNS = 3  # of panels in the figure
 
 
 class Settings(Experiment):
-    """The points and the ranking.
-
-    Parameters
-    ----------
-    points : int >= 1, default 200
-        Number of points.
-    noise : float >= 0, default 0.05
-        Standard deviation of the noise; the radius of a moon is 1.
-    seed : int, default 0
-    sigma : float, default 0.15
-        Kernel width of the connecting graph.
-    alpha : float, default 0.99
-    steps : tuple of int >= 1, default (5, 10, 50, 100)
-        The t of each f(t), ascending.
-    """
+    """The points and the ranking."""
 
     points: Positive = 200
+    """Number of points."""
     noise: Annotated[float, Field(ge=0)] = 0.05
+    """Standard deviation of the noise; the radius of a moon is 1."""
     seed: Seed = 0
+    """Seed of what is drawn."""
     sigma: float = 0.15
+    """Kernel width of the connecting graph."""
     alpha: float = 0.99
+    """The alpha of manifold ranking."""
     steps: tuple[Positive, ...] = (5, 10, 50, 100)
+    """The t of each f(t), ascending."""
 
 
 def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:

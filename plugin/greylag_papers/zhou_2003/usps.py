@@ -37,50 +37,38 @@ SHOWN = 10  # rows and columns of the figure of best-ranked images
 
 
 class Settings(Experiment):
-    """The images, the queries and the ranking.
-
-    Parameters
-    ----------
-    images : str
-        An .npz file with X, shape (n, 256), grey values in [0, 1], and y, shape (n,), the digits.
-    digits : tuple of int, default (1, 2, 3, 4, 5, 6)
-        The digits to keep.
-    black, white : float, default -1 and 1
-        The grey values 0 and 1 are mapped to these; sigma is in their units.
-    queries : int >= 1, default 10
-        Images of each digit drawn in a trial; the first 1, 2, ... of them are its query sets.
-    trials : int >= 1, default 30
-    seed : int, default 0
-    graph : str, default "full"
-        See `affinity_graph`.
-    sigma : float, default 1.25
-        Kernel width.
-    alpha : float, default 0.99
-    widths : tuple of float, default ()
-        Other values of sigma, compared with one query, and among which leave-one-query-out chooses.
-    steps : tuple of int >= 1, default (1, 2, 3, 5, 10, 20, 50)
-        The t of each f(t), with one query.
-    alphas, exponents : tuple of float, default (0.9, 0.99) and (0, 0.5, 1)
-        The other values that leave-one-query-out chooses from; see `rank`.
-    chosen_trials : int >= 1, default 5
-        The number of trials in which parameters are chosen, on all queries of the trial.
-    """
+    """The images, the queries and the ranking."""
 
     images: str
+    """An .npz file with X, shape (n, 256), grey values in [0, 1], and y, shape (n,), the digits."""
     digits: Annotated[tuple[int, ...], Field(min_length=2)] = (1, 2, 3, 4, 5, 6)
+    """The digits to keep."""
     black: float = -1.0
+    """The grey values 0 and 1 are mapped to these; sigma is in their units."""
     white: float = 1.0
+    """The grey values 0 and 1 are mapped to these; sigma is in their units."""
     queries: Positive = 10
+    """Images of each digit drawn in a trial; the first 1, 2, ... of them are its query sets."""
     trials: Positive = 30
+    """The number of trials."""
     seed: Seed = 0
+    """Seed of what is drawn."""
     graph: Graph = "full"
+    """See `affinity_graph`."""
     sigma: float = 1.25
+    """Kernel width."""
     alpha: float = 0.99
+    """The alpha of manifold ranking."""
     widths: tuple[float, ...] = ()
+    """Other values of sigma, compared with one query, and among which leave-one-query-out chooses."""
     steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
+    """The t of each f(t), with one query."""
     alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.9, 0.99)
+    """The other values that leave-one-query-out chooses from; see `rank`."""
     exponents: Annotated[tuple[float, ...], Field(min_length=1)] = (0.0, 0.5, 1.0)
+    """The other values that leave-one-query-out chooses from; see `rank`."""
     chosen_trials: Positive = 5
+    """The number of trials in which parameters are chosen, on all queries of the trial."""
 
     @property
     def names(self) -> list[str]:
@@ -89,13 +77,7 @@ class Settings(Experiment):
 
 
 def read_images(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
-    """The selected images: rescaled X, shape (n, 256), and digits, shape (n,).
-
-    Raises
-    ------
-    FormatError
-        If the file is missing or is not an .npz file with X and y.
-    """
+    """The selected images: rescaled X, shape (n, 256), and digits, shape (n,)."""
     path = settings.path(settings.images)
     try:
         with np.load(path) as arrays:
@@ -160,18 +142,10 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
 
 @dataclass(frozen=True)
 class Chosen:
-    """What leave-one-query-out chose.
+    """What leave-one-query-out chose."""
 
-    Parameters
-    ----------
-    parameters : array, shape (digits, trials, 3)
-        Sigma, alpha and exponent.
-    areas : array, shape (digits, trials)
-        ROC areas with these and all queries of the trial.
-    """
-
-    parameters: FloatArray
-    areas: FloatArray
+    parameters: FloatArray  # shape (digits, trials, 3): sigma, alpha and exponent
+    areas: FloatArray  # shape (digits, trials): ROC areas with these and all queries of the trial
 
 
 def choose(X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context) -> Chosen:

@@ -52,6 +52,7 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
     [
         ("{}", r"name: field required"),
         ("{name: x, colour: red}", r"colour: unknown field \(fields are name, study, data, expected, docs, part,"),
+        ("{name: x, data_folder: /tmp}", r"data_folder: unknown field"),
         ("{name: x, mesures: [AP]}", r"mesures: unknown field; did you mean 'measures'\? \(fields are"),
         ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field; did you mean 'size'\? \(fields are"),
         ("{name: x, part: {size: 0}}", r"part.size: input should be greater than or equal to 1 \(got 0\)"),

@@ -33,7 +33,7 @@ TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     (tmp_path / "numbers.txt").write_text("1 2 3")
-    return Settings(name="sum", data_folder=tmp_path, own_folder=tmp_path, numbers="numbers.txt")
+    return Settings(name="sum", data_folder=tmp_path, file_folder=tmp_path, numbers="numbers.txt")
 
 
 def files(folder: Path) -> dict[str, bytes]:
