@@ -14,7 +14,7 @@ DOCUMENTS ?= 100000 1000000
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
-	@$(BIN)/greylag demo
+	@$(BIN)/greylag experiment demo
 
 test: test-venv
 	@echo 'Running the tests: under 10 minutes on two cores'

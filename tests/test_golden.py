@@ -26,37 +26,36 @@ DEMO = Path(greylag.__file__).parent / "demo"
 CONFIGS = Path(__file__).parents[1] / "configs"
 DIGITS = 9  # significant digits of numbers that count: more may depend on the processor
 LEARN = "--index index --topics topics.tsv --qrels qrels.txt --run bm25.run"
+DIVERSE = "--index index --topics topics.tsv --qrels qrels.subtopics.txt --run bm25.run"
 COMMANDS = rf"""
 index docs.jsonl --out index
 search --index index --topics topics.tsv --out bm25.run
-search --index index --topics topics.tsv --model ql --mu 500 --hits 50 --out ql.run
+search --index index --topics topics.tsv --model ql --set mu=500 --hits 50 --out ql.run
 search --index index --topics topics.tsv --model bm25+rm3 --out rm3.run
 features --index index --topics topics.tsv --qrels qrels.txt --run ql.run --pool full --features score@z --out full.txt
-features --index index --topics topics.tsv --run ql.run --profile galago --features SD/ordered/LM-O-4,FI/expansion/LM,\
-reciprocal-rank,run:bm25.run@rank,stage:manifold(alpha=0.8) --out some.txt
-tune {LEARN} --model bm25 --grid k1=0.6,1.2 --grid b=0.2,0.6 --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
-tune {LEARN} --model rm3 --grid k1=0.9 --grid b=0.4 --grid fb_docs=5 --grid fb_terms=10 --out tuned-rm3.json
-tune {LEARN} --model sdm --grid mu=100,1000 --out tuned-sdm.json
+features --index index --topics topics.tsv --run ql.run --set profile=galago --features SD/ordered/LM-O-4,\
+FI/expansion/LM,reciprocal-rank,run:bm25.run@rank,stage:manifold(alpha=0.8) --out some.txt
+train {LEARN} --model bm25 --set k1=0.6,1.2 --set b=0.2,0.6 --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
+train {LEARN} --model rm3 --set k1=0.9 --set b=0.4 --set fb_docs=5 --set fb_terms=10 --out tuned-rm3.json
+train {LEARN} --model sdm --set mu=100,1000 --out tuned-sdm.json
 train {LEARN} --folds 3 --out-run held-out.run --out mrf.json
 train {LEARN} --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
 rerank --index index --topics topics.tsv --run ql.run --model mrf.json --out mrf.run
 rerank --index index --topics topics.tsv --run ql.run --model tuned-rm3.json --out tuned-rm3.run
-rerank --index index --topics topics.tsv --run bm25.run --method manifold --alpha 0.7 --out manifold.run
+rerank --index index --topics topics.tsv --run bm25.run --stage manifold(alpha=0.7) --out manifold.run
 fuse --run bm25.run --run ql.run --run rm3.run --out rrf.run
 fuse --run bm25.run --run ql.run --method combsum --out combsum.run
-train-diversity --index index --topics topics.tsv --run bm25.run --qrels qrels.subtopics.txt --depth 30 --out svm.json
-train-diversity --index index --topics topics.tsv --run bm25.run --qrels qrels.subtopics.txt --depth 30 \
---document-features score --method cssvm --models 3 --out cssvm.json
-diversify --index index --run bm25.run --k 10 --out mmr.run
-diversify --index index --run bm25.run --k 10 --topics topics.tsv --method xquad --aspects subtopics.tsv --out xquad.run
-diversify --index index --run bm25.run --k 10 --topics topics.tsv --method pm2 --aspects subtopics.tsv --out pm2.run
-diversify --index index --run bm25.run --k 10 --method essential-pages --out essential.run
-diversify --index index --run bm25.run --k 10 --method coverage --out coverage.run
-diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method svmdiv --model svm.json \
---out svm.run
-diversify --index index --run bm25.run --k 10 --depth 30 --topics topics.tsv --method cssvm --model cssvm.json \
+train {DIVERSE} --model svmdiv --set depth=30 --out svm.json
+train {DIVERSE} --model cssvm --set depth=30 --set M=3 --features score --out cssvm.json
+rerank --index index --run bm25.run --stage mmr(k=10) --out mmr.run
+rerank --index index --run bm25.run --topics topics.tsv --stage xquad(aspects=subtopics.tsv,k=10) --out xquad.run
+rerank --index index --run bm25.run --topics topics.tsv --stage pm2(aspects=subtopics.tsv,k=10) --out pm2.run
+rerank --index index --run bm25.run --stage essential-pages(k=10) --out essential.run
+rerank --index index --run bm25.run --stage coverage(k=10) --out coverage.run
+rerank --index index --run bm25.run --topics topics.tsv --stage svmdiv(depth=30,k=10,model=svm.json) --out svm.run
+rerank --index index --run bm25.run --topics topics.tsv --stage cssvm(depth=30,k=10,model=cssvm.json) --members \
 --out div.run
-explain --index index --topics topics.tsv --model mrf.json --qid 1 --docid demo-013 --json > explained.json
+explain mrf.json --index index --topics topics.tsv --qid 1 --docid demo-013 --json > explained.json
 evaluate --qrels qrels.txt bm25.run ql.run mrf.run held-out.run --baseline bm25.run -m AP -m nDCG@10 -m P@5 > scores.txt
 evaluate --qrels qrels.txt mrf.run -m AP -m RR --per-query > queries.txt
 evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run \

@@ -117,9 +117,10 @@ def commands_page() -> str:
 
     group: Any = typer.main.get_command(app)
     parts = [_COMMANDS]
-    for name in COMMANDS:
-        command = group.get_command(None, name)
-        parts += [f"## greylag {name}\n", f"{cleandoc(command.help)}\n", "| option | default | |", "|---|---|---|"]
+    for name in ("", *COMMANDS):
+        command = group.get_command(None, name) if name else group
+        title = f"greylag {name}" if name else "Options of greylag itself"
+        parts += [f"## {title}\n", f"{cleandoc(command.help)}\n", "| option | default | |", "|---|---|---|"]
         for option in command.params:
             if option.name != "help":
                 flag = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()

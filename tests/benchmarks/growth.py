@@ -63,27 +63,26 @@ def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spen
     write_documents(folder / "docs.jsonl", n_documents)
     asked = queries(N_QUERIES)
     (folder / "topics.tsv").write_text("".join(f"{query.qid}\t{query.text}\n" for query in asked))
-    threads = ("--jobs", str(jobs))
     text = f"text {_megabytes(folder / 'docs.jsonl')}"
     yield "index", _python(_BUILD.format(jobs=jobs), folder), f"{text}, index {_megabytes(folder / 'index')}"
     (folder / "docs.jsonl").unlink()
     yield "export", _python(_EXPORT, folder), f"export {_megabytes(folder / 'index.greylag')}"
     yield "open the export", _python(_OPEN, folder), ""
-    spent = _greylag(folder, "search", *_ASKED, "--out", "bm25.run", *threads)
+    spent = _greylag(folder, "search", *_ASKED, "--out", "bm25.run", jobs=jobs)
     yield f"search, {N_QUERIES} queries x 1,000", spent, ""
     _write_judgements(folder)
-    features = "features", *_ASKED, "--run", "bm25.run", "--out", "features.npz", "--pool", "full", *threads
-    yield f"features, {N_QUERIES} queries, first time", _greylag(folder, *features), ""
+    features = "features", *_ASKED, "--run", "bm25.run", "--out", "features.npz", "--pool", "full"
+    yield f"features, {N_QUERIES} queries, first time", _greylag(folder, *features, jobs=jobs), ""
     (folder / "features.npz").unlink()
-    yield f"features, {N_QUERIES} queries, again", _greylag(folder, *features), ""
-    learning = "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full", *threads
-    yield f"train, {N_QUERIES} queries", _greylag(folder, "train", *_ASKED, *learning), ""
-    ranking = "--run", "bm25.run", "--model", "model.json", "--out", "mrf.run", *threads
-    yield f"rerank, {N_QUERIES} queries", _greylag(folder, "rerank", *_ASKED, *ranking), ""
-    picking = "--run", "mrf.run", "--method", "mmr", "--depth", "1000", "--k", "20", "--out", "mmr.run", *threads
+    yield f"features, {N_QUERIES} queries, again", _greylag(folder, *features, jobs=jobs), ""
+    learning = "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full"
+    yield f"train, {N_QUERIES} queries", _greylag(folder, "train", *_ASKED, *learning, jobs=jobs), ""
+    ranking = "--run", "bm25.run", "--model", "model.json", "--out", "mrf.run"
+    yield f"rerank, {N_QUERIES} queries", _greylag(folder, "rerank", *_ASKED, *ranking, jobs=jobs), ""
+    picking = "--run", "mrf.run", "--stage", "mmr(depth=1000,k=20)", "--out", "mmr.run"
     yield (
         f"diversify, {N_QUERIES} queries, 20 of 1,000",
-        _greylag(folder, "diversify", "--index", "index", *picking),
+        _greylag(folder, "rerank", "--index", "index", *picking, jobs=jobs),
         "",
     )
 
@@ -98,8 +97,8 @@ def _write_judgements(folder: Path) -> None:
     (folder / "qrels").write_text("".join(lines))
 
 
-def _greylag(folder: Path, *arguments: str) -> Spent:
-    return _run([sys.executable, "-m", "greylag", *arguments], folder)
+def _greylag(folder: Path, *arguments: str, jobs: int) -> Spent:
+    return _run([sys.executable, "-m", "greylag", "--jobs", str(jobs), *arguments], folder)
 
 
 def _python(code: str, folder: Path) -> Spent:

@@ -57,7 +57,7 @@ def test_every_command_and_option_is_described(pages: dict[str, str]) -> None:
     page = pages["reference/commands.md"]
     assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
     assert "| `--out-run` |  | Run to write: each topic ranked by the model of its fold. |" in page
-    assert "| `--qrels` | required | Relevance judgements to tune on. |" in page
+    assert "| `--jobs` | `-1` | Number of threads;" in page
     assert [row for row in re.findall(r"^\| `.*$", page, re.MULTILINE) if row.endswith("|  |")] == []
 
 

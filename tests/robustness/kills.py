@@ -22,8 +22,8 @@ from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
-LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --max-features 2"
-SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --depth 8 --k 2"
+LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --set max_features=2"
+SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --set depth=8 --set k=2"
 RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
 JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
 _TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work)$|{re.escape(SUFFIX)}$")
@@ -39,11 +39,11 @@ COMMANDS = {
     "features": f"features {RANKED} --pool sd --out out.letor",
     "train": f"train {JUDGED} {LEARNING} --out out.json",
     "train --folds": f"train {JUDGED} {LEARNING} --folds 3 --out-run held.run --out out.json",
-    "tune": f"tune {JUDGED} --model rm3 --grid k1=0.6,0.9 --grid b=0.2,0.4 "
-    "--grid fb_docs=5,10 --grid fb_terms=5 --folds 3 --out-run held.run --out out.json",
-    "rerank": f"rerank {RANKED} --method manifold --out out.run",
-    "diversify": f"diversify {RANKED} --method mmr --out out.run",
-    "train-diversity": f"train-diversity {RANKED} {SUBTOPICS} --method cssvm --models 2 --validate --out out.json",
+    "train --model rm3": f"train {JUDGED} --model rm3 --set k1=0.6,0.9 --set b=0.2,0.4 "
+    "--set fb_docs=5,10 --set fb_terms=5 --folds 3 --out-run held.run --out out.json",
+    "rerank": f"rerank {RANKED} --stage manifold --out out.run",
+    "rerank twice": f"rerank {RANKED} --stage manifold --stage mmr --out out.run",
+    "train --model cssvm": f"train {RANKED} {SUBTOPICS} --model cssvm --set M=2 --set validate=true --out out.json",
     "experiment": f"experiment {DEMO / 'demo.yaml'} --out out",
 }
 
@@ -114,7 +114,7 @@ def prepare(folder: Path) -> Path:
 def words(name: str, made: Path, jobs: int = 1) -> list[str]:
     """The arguments of a command."""
     given = COMMANDS[name].format(made=made).split()
-    return given if name == "index" else [*given, "--jobs", str(jobs)]
+    return given if name == "index" else ["--jobs", str(jobs), *given]
 
 
 def kept(folder: Path) -> list[str]:

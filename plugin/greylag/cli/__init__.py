@@ -6,7 +6,6 @@ run. To add a command, add its module and its line in `COMMANDS`.
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import sys
@@ -17,29 +16,26 @@ import typer
 from typer.core import TyperGroup
 
 from greylag import __version__
-from greylag.cli.groups import flatten
-from greylag.cli.outputs import above_progress
+from greylag.cli.terminal import LogLines, prepare_streams, visible
 from greylag.errors import GreylagError, one_line
 
 COMMANDS = {
     "index": "Index documents with positions.",
     "search": "Search with BM25 or query likelihood.",
     "features": "Compute the features of a run's documents.",
-    "train": "Learn a linear ranking model.",
-    "tune": "Tune a baseline on judged topics, and write it as a model.",
+    "train": "Learn a model, or tune a baseline.",
     "fuse": "Fuse runs without learning.",
-    "rerank": "Rerank a run with a learned model or by manifold ranking.",
-    "train-diversity": "Learn to diversify from subtopic judgements.",
-    "diversify": "Diversify the top of a run.",
-    "explain": "Break down a document's score.",
-    "show": "Show what a model is.",
+    "rerank": "Rerank or diversify a run.",
+    "explain": "Show what a model learned, or break down a document's score.",
     "evaluate": "Score runs and test their differences.",
-    "experiment": "Run a study from an experiment file.",
+    "experiment": "Run a study from an experiment file, such as the demo.",
     "doctor": "Check Java, Pyserini and an index.",
-    "demo": "Run a whole pipeline on a small collection.",
 }
 MAX_MESSAGE = 2000
+MAX_JOBS = 1024
 INTERRUPTED = 130
+SHARED = ("--jobs", "--scheduler", "--field", "--lenient")
+"""The options of greylag itself."""
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
 
@@ -56,9 +52,10 @@ class _Commands(TyperGroup):
         """The command, or None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
+        from greylag.cli.running import surrounded
+
         command = _app(add_completion=False)
-        command.command(cmd_name)(flatten(getattr(import_module(f"greylag.cli.{name}"), name)))
+        command.command(cmd_name)(surrounded(getattr(import_module(f"greylag.cli.{cmd_name}"), cmd_name)))
         return typer.main.get_command(command)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -80,24 +77,42 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _check_jobs(jobs: int) -> int:
+    if jobs != -1 and not 1 <= jobs <= MAX_JOBS:
+        raise typer.BadParameter(f"{jobs} is neither -1 nor from 1 to {MAX_JOBS}")
+    return jobs
+
+
 @app.callback()
 def _greylag(
+    context: typer.Context,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", callback=_check_jobs, help="Number of threads; -1 for one per core. Results do not change."
+        ),
+    ] = -1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT. Results do not change."
+        ),
+    ] = None,
+    field: Annotated[str, typer.Option("--field", help="Field of TREC topics to search for: title or desc.")] = "title",
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Dependence features, feature selection and learned diversity for Pyserini pipelines."""
+    """Dependence features, feature selection and learned diversity for Pyserini pipelines.
 
+    Options of greylag itself come before the command: greylag --jobs 2 rerank ...
+    """
+    from greylag.cli.options import Shared
 
-class _AboveProgress(logging.StreamHandler[Any]):
-    def emit(self, record: logging.LogRecord) -> None:
-        with above_progress():
-            super().emit(record)
-
-
-class _OneLine(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return f"greylag: {record.levelname.lower()}: {record.getMessage()}"
+    context.obj = Shared(jobs, scheduler, field, lenient)
 
 
 def main() -> None:
@@ -105,18 +120,15 @@ def main() -> None:
 
     The exit code is 0, 2 after one line about what the user must change, 130 after an interrupt, 1 after anything else.
     """
-    handler = _AboveProgress()
-    handler.setFormatter(_OneLine())
-    log = logging.getLogger("greylag")
+    prepare_streams()
+    handler, log = LogLines(), logging.getLogger("greylag")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    _show_all_names()
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
     except _UsageError as error:
-        context = error.ctx.command_path if error.ctx else "greylag"
-        code = _fail(f"{error.format_message()} (see {context} --help)")
+        code = _fail(_usage(error))
     except GreylagError as error:
         code = _fail(str(error))
     except BrokenPipeError:  # such as `greylag evaluate ... | head`
@@ -138,15 +150,18 @@ def main() -> None:
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
         from greylag.runtime.work_log import interruptions
 
-        print("; ".join(["greylag: interrupted", *interruptions]), file=sys.stderr)
+        print(visible("; ".join(["greylag: interrupted", *interruptions])), file=sys.stderr)
     sys.exit(code)
 
 
-def _show_all_names() -> None:
-    """Escape characters that the terminal cannot show."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _usage(error: Any) -> str:
+    """What a mistake in the use of a command is told with."""
+    place = error.ctx.command_path if error.ctx else "greylag"
+    option = getattr(error, "option_name", None)
+    if option in SHARED and place != "greylag":
+        command = place.removeprefix("greylag ")
+        return f"{option} is an option of greylag itself, before the command: greylag {option} ... {command} ..."
+    return f"{error.format_message()} (see {place} --help)"
 
 
 def _place() -> str:
@@ -162,7 +177,7 @@ def _discard_output() -> None:
 
 
 def _fail(message: str) -> int:
-    line = one_line(message)
+    line = visible(one_line(message))
     shown = line if len(line) <= MAX_MESSAGE else f"{line[:MAX_MESSAGE]}..."
     print(f"greylag: error: {shown}", file=sys.stderr)
     return 2

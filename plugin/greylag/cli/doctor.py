@@ -7,21 +7,31 @@ from typing import Annotated
 
 import typer
 
+from greylag.cli.terminal import tell
+from greylag.errors import ParameterError
+
 
 def doctor(
+    context: typer.Context,
     index: Annotated[
         list[Path] | None,
         typer.Option("--index", help="Index to check, too. Given several times: the shards of one collection."),
     ] = None,
 ) -> None:
-    """Check Java, Pyserini and an index, and say what to do about what is missing."""
+    """Check Java, Pyserini and an index, and say what to do about what is missing.
+
+    The exit code is 1 if something is missing or damaged.
+    """
     from greylag.index import PositionalIndex
     from greylag.lucene import diagnose
 
+    for path in index or []:
+        if not path.is_dir():
+            raise ParameterError(f"--index {path}: there is no such folder")
     probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
     checks = diagnose(index or None, *probes)
     for check in checks:
         verdict, remedy = ("ok", "") if check.ok else ("missing", f"; {check.remedy}")
-        typer.echo(f"{verdict:8}{check.name}: {check.detail}{remedy}")
+        tell(f"{verdict:8}{check.name}: {check.detail}{remedy}")
     if not all(check.ok for check in checks):
         raise typer.Exit(1)

@@ -11,18 +11,19 @@ from typing import Annotated
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import Lenient, read_judgements
-from greylag.cli.training_topics import warn_of_training_topics
+from greylag.cli.options import Shared
+from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.significance import Test
 from greylag.ranking import Run
-from greylag.trec import read_run, read_subtopic_qrels
+from greylag.trec import read_subtopic_qrels
 
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 
 def evaluate(
+    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
     qrels: Annotated[
         Path,
@@ -44,7 +45,6 @@ def evaluate(
     subtopics: Annotated[
         bool, typer.Option("--subtopics", help="The judgements are by subtopic: qid subtopic docid grade.")
     ] = False,
-    lenient: Lenient = False,
 ) -> None:
     """Score runs and, with --baseline, test their differences from it.
 
@@ -53,11 +53,11 @@ def evaluate(
     With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
     """
-    score = _scorer(qrels, measures, subtopics=subtopics, lenient=lenient)
+    shared: Shared = context.obj
+    score = _scorer(shared, qrels, measures, subtopics=subtopics)
     scores = {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
-        run = read_run(path, lenient=lenient)
-        warn_of_training_topics(path, run)
+        run = shared.run(path)
         try:
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common
@@ -66,24 +66,24 @@ def evaluate(
     shown = {**scores, **(choice.scores if choice else {})}
     significance = None if baseline is None else evaluation.compare(shown, str(baseline), test=test)
     if as_json:
-        typer.echo(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
+        tell(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
     elif per_query:
-        typer.echo(evaluation.per_query(shown), nl=False)
+        tell(evaluation.per_query(shown))
     else:
-        typer.echo(evaluation.table(shown, significance), nl=False)
+        tell(evaluation.table(shown, significance))
         if choice:
-            typer.echo(f"\n{evaluation.wins_table(choice)}", nl=False)
+            tell(f"\n{evaluation.wins_table(choice)}")
 
 
 def _scorer(
-    path: Path, names: Sequence[str] | None, *, subtopics: bool, lenient: bool
+    shared: Shared, path: Path, names: Sequence[str] | None, *, subtopics: bool
 ) -> Callable[[Run], evaluation.Scores]:
-    """What scores a run by the judgements in `path`."""
+    """A function that scores a run by the judgements in `path`."""
     measures = [evaluation.parse_measure(name) for name in names or (SUBTOPIC_MEASURES if subtopics else MEASURES)]
     if subtopics:
-        by_subtopic = read_subtopic_qrels(path, lenient=lenient)
+        by_subtopic = read_subtopic_qrels(path, lenient=shared.lenient)
         return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    return partial(evaluation.evaluate, qrels=read_judgements(path, lenient=lenient), measures=measures)
+    return partial(evaluation.evaluate, qrels=shared.qrels(path), measures=measures)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.outputs import tell
-from greylag.cli.running import Running
+from greylag.cli.options import Shared
+from greylag.cli.terminal import tell, visible
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
 from greylag.experiments.runner import run_study
@@ -18,10 +18,19 @@ from greylag.experiments.shipped import shipped_file, shipped_files
 from greylag.experiments.study import deviations, find_study, load, registered_studies
 
 
+def _experiment_file(path: Path | None) -> Path | None:
+    """The file of this path, or that of this name that comes with greylag."""
+    return path if path is None or path.is_file() or path.name != str(path) else shipped_file(path.name)
+
+
 def experiment(
-    running: Running,
+    context: typer.Context,
     config: Annotated[
-        Path | None, typer.Argument(help="Experiment file (YAML), or the name of one that comes with greylag.")
+        Path | None,
+        typer.Argument(
+            callback=_experiment_file,
+            help="Experiment file (YAML), or the name of one that comes with greylag, such as demo.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Output folder (default runs/NAME).")] = None,
     check: Annotated[
@@ -39,17 +48,24 @@ def experiment(
 ) -> None:
     """Run the study that an experiment file describes, from documents and topics to scores and a report.
 
+    To see one: greylag experiment demo, a whole pipeline on a small collection that comes with greylag.
+
     For a collection of your own: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
     """
+    shared: Shared = context.obj
+    given = {"a file": config, "--init": init, "--schema": schema}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1 or (config is None and (check or out is not None)):
+        problem = " and ".join(named) or "--check or --out without a file"
+        raise ParameterError(f"{problem}: give a file, or --init or --schema alone")
     if init is not None:
-        typer.echo(starting_point(init), nl=False)
+        tell(starting_point(init))
         return
     if schema is not None:
-        typer.echo(json.dumps(template.schema(schema, find_study(schema).settings), indent=1))
+        tell(json.dumps(template.schema(schema, find_study(schema).settings), indent=1))
         return
     if config is None:
         raise ParameterError(f"give an experiment file, or --init with one of {', '.join(registered_studies())}")
-    config = config if config.exists() or config.name != str(config) else shipped_file(config.name)
     study, settings = load(config)
     if not settings.data_folder.is_dir():
         folder = os.path.normpath(settings.data_folder)
@@ -58,25 +74,19 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=running.jobs, progress=tell)
-    typer.echo(f"\n{finished.summary}", nl=False)
+    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=shared.jobs, progress=tell)
+    tell(f"\n{finished.summary}")
     if check:
         differing = deviations(finished.scores, settings.expected)
         for line in differing:
-            typer.echo(line, err=True)
+            typer.echo(visible(line), err=True)
         if differing:
             raise typer.Exit(1)
-        typer.echo("all scores are as expected")
+        tell("all scores are as expected")
 
 
 def starting_point(name: str) -> str:
-    """A commented experiment file of a study, or the file of this name that comes with greylag.
-
-    Raises
-    ------
-    ParameterError
-        If there is neither.
-    """
+    """A commented experiment file of a study, or the file of this name that comes with greylag."""
     stem = name.removesuffix(".yaml")
     if name not in registered_studies() and stem in shipped_files():
         return shipped_file(stem).read_text(encoding="utf-8")

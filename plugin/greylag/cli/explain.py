@@ -9,8 +9,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from greylag.cli.options import Index, Reading, Topics, Transfer
-from greylag.cli.outputs import check_output
+from greylag.cli.options import INDEX, TOPICS, Shared
+from greylag.cli.rerank import load_model
+from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.experiments.report import Section, write_report
@@ -22,12 +23,12 @@ from greylag.ranking import Ranking
 
 
 def explain(
-    index: Index,
-    topics: Topics,
-    model: Annotated[Path, typer.Option("--model", help="A model from `greylag train`.")],
-    qid: Annotated[str, typer.Option("--qid", help="Query identifier.")],
-    docid: Annotated[str, typer.Option("--docid", help="Document identifier.")],
-    reading: Reading,
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(help="A model from `greylag train`.")],
+    index: Annotated[list[Path] | None, INDEX] = None,
+    topics: Annotated[Path | None, TOPICS] = None,
+    qid: Annotated[str | None, typer.Option("--qid", help="Query identifier.")] = None,
+    docid: Annotated[str | None, typer.Option("--docid", help="Document identifier.")] = None,
     against: Annotated[
         str | None, typer.Option("--against", metavar="DOCID", help="Compare with the score of another document.")
     ] = None,
@@ -38,46 +39,54 @@ def explain(
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
     ] = None,
-    transfer: Transfer = False,
+    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
 ) -> None:
-    """Break down a document's score into features and cliques, with the counts behind each.
+    """Show what a model learned, from what, and how well; with --qid and --docid, break down a document's score.
+
+    The breakdown is by features and cliques, with the counts behind each.
 
     A contribution is weight times value. Below each feature are its cliques, by contribution. A clique's weight is its
     feature's, times the number of times that the query has the clique or, for a feedback term, times the term's
     probability. tf, cf and df are the frequency in the document, the collection frequency and the document frequency.
     """
-    if html is not None:
-        check_output(html, [path for path in (topics, model, run, *index) if path is not None])
-    linear = LinearModel.load(model)
+    shared: Shared = context.obj
+    given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
+    if not any((*given.values(), against, run, html, as_json, everything, transfer)):
+        tell(load_model(model).summary())
+        return
+    if index is None or topics is None or qid is None or docid is None:
+        missing = ", ".join(flag for flag, value in given.items() if value is None)
+        raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
+    learned = LinearModel.load(model)
     docids = [docid] if against is None else [docid, against]
-    ranking = _ranking(reading, topics, qid, docids, run)
-    if run is None and (needs := [feature for feature in linear.features if feature.uses_ranking]):
+    ranking = _ranking(shared, topics, qid, docids, run)
+    if run is None and (needs := [feature for feature in learned.features if feature.uses_ranking]):
         raise ParameterError(f"{model} has features that depend on the run that is reranked ({needs[0]}): give --run")
-    found = explain_documents(linear, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
+    explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
     if as_json:
-        typer.echo(json.dumps([explanation_dict(explanation) for explanation in found], indent=1))
+        tell(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
         return
     shown = None if everything else top
-    tables = [explanation_table(explanation, shown) for explanation in found]
+    tables = [explanation_table(explanation, shown) for explanation in explanations]
     if against is not None:
-        tables = [comparison_of_documents(found[0], found[1], shown), *tables]
+        tables = [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
     if html is not None:
         title = f"Query {qid}: {ranking.query}"
         write_report(html, title, [Section(table.caption, "", [table]) for table in tables], {"model": str(model)})
-        typer.echo(f"The page is {html}")
+        tell(f"The page is {html}")
         return
-    typer.echo(as_text(tables[0]), nl=False)
+    tell(as_text(tables[0]))
 
 
-def _ranking(reading: Reading, topics: Path, qid: str, docids: list[str], run: Path | None) -> Ranking:
+def _ranking(shared: Shared, topics: Path, qid: str, docids: list[str], run: Path | None) -> Ranking:
     """The query's ranking in the run; without a run, one of the documents alone."""
-    queries = reading.topics(topics)
+    queries = shared.topics(topics)
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
     if run is None:
         unique = tuple(dict.fromkeys(docids))
         return Ranking(qid, queries[qid], unique, np.zeros(len(unique)))
-    rankings = reading.run(run, topics)
+    rankings = shared.run(run, topics)
     if qid not in rankings:
         raise ParameterError(f"topic {qid!r} has no documents in {run}")
     return rankings[qid]

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from greylag.cli.options import Lenient, OutputRun, Tag
+from greylag.cli.options import OutputRun, Shared, Tag
 from greylag.fusion import fuse_runs
-from greylag.trec import read_run, write_run
+from greylag.trec import write_run
 
 
 def fuse(
+    context: typer.Context,
     run: Annotated[list[Path], typer.Option("--run", help="TREC run; give the option once for each run.")],
     out: OutputRun,
     method: Annotated[
@@ -21,9 +22,8 @@ def fuse(
     hits: Annotated[
         int | None, typer.Option("--hits", help="Number of documents per query; all by default.", min=1)
     ] = None,
-    lenient: Lenient = False,
     tag: Tag = None,
 ) -> None:
     """Fuse runs without learning: all documents that one of them has, such as the candidates for reranking."""
-    runs = [read_run(path, lenient=lenient) for path in run]
-    write_run(fuse_runs(runs, method, k=hits, tag=tag), out)
+    shared: Shared = context.obj
+    write_run(fuse_runs([shared.run(path) for path in run], method, k=hits, tag=tag), out)

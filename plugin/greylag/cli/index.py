@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import typer
 from joblib import effective_n_jobs
 
-from greylag.cli.options import Jobs
+from greylag.cli.options import Shared
+from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.interop import texts_from_ir_datasets
@@ -20,6 +21,7 @@ from greylag.runtime.folders import scratch_folder
 
 
 def index(
+    context: typer.Context,
     docs: Annotated[
         Path,
         typer.Argument(
@@ -32,26 +34,26 @@ def index(
         Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None,
         typer.Option("--collection", help="Format of the documents; detected by default."),
     ] = None,
-    jobs: Jobs = -1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,
 ) -> None:
     """Index documents with positions, and export the positions.
 
     If it was interrupted, the same command completes what is missing.
     """
-    build = partial(build_index, out=out, threads=effective_n_jobs(jobs), overwrite=overwrite)
+    shared: Shared = context.obj
+    build = partial(build_index, out=out, threads=effective_n_jobs(shared.jobs), overwrite=overwrite)
     if str(docs).startswith("irds:"):
         if collection is not None:
             raise ParameterError("--collection is for files, not for irds: names")
         with scratch_folder() as folder:
-            n = build(write_documents(str(docs), folder / "docs.jsonl"), origin=str(docs))
+            n = build(_write_documents(str(docs), folder / "docs.jsonl"), origin=str(docs))
     else:
         n = build(docs, collection=collection, origin=stamp_documents(docs, collection))
     positional = PositionalIndex.from_lucene(out)
-    typer.echo(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
+    tell(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
 
 
-def write_documents(name: str, path: Path) -> Path:
+def _write_documents(name: str, path: Path) -> Path:
     """Write the documents of a data set of ir_datasets as JSON lines."""
     with path.open("w", encoding="utf-8") as file:
         for docid, text in texts_from_ir_datasets(name):

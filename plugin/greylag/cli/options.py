@@ -1,85 +1,39 @@
-"""Options that several commands share."""
+"""Options that commands share: those of greylag itself, files, and parameters as ``--set NAME=VALUE``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from greylag.cli.outputs import check_output
-from greylag.errors import FormatError
-from greylag.features.feature import Feature, unique_features
-from greylag.features.spec import Pool, named_pool
-from greylag.features.spelling import parse_features
-from greylag.features.weighting import FeatureParameters, Profile
+from greylag.errors import FormatError, ParameterError
 from greylag.ranking import Run
 from greylag.trec import Qrels, RunFile, open_run, read_qrels, read_run, read_topics
 
-MAX_JOBS = 1024
-
-
-def _check_jobs(jobs: int) -> int:
-    if jobs != -1 and not 1 <= jobs <= MAX_JOBS:
-        raise typer.BadParameter(f"{jobs} is neither -1 nor from 1 to {MAX_JOBS}")
-    return jobs
-
-
-def _index_folders(paths: list[Path]) -> list[Path]:
-    from greylag.lucene import prebuilt_index
-
-    return [prebuilt_index(path) for path in paths]
-
-
-Index = Annotated[
-    list[Path],
-    typer.Option(
-        "--index",
-        callback=_index_folders,
-        help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards "
-        "of one collection.",
-    ),
-]
-Topics = Annotated[
-    Path,
-    typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME."),
-]
-InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
-OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
-Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")]
-Transfer = Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")]
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", callback=_check_jobs, help="Number of threads; -1 for one per core. Results do not change."),
-]
-
-
-def read_judgements(path: Path, *, lenient: bool) -> Qrels:
-    """Relevance judgements of a file or name."""
-    from greylag.interop import named_qrels
-
-    named = None if path.exists() else named_qrels(path)
-    return read_qrels(path, lenient=lenient) if named is None else named
+MAX_WHOLE = 10**9
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How topics and runs are read."""
+class Shared:
+    """The options of greylag itself, which every command may use."""
 
-    field: Annotated[str, typer.Option("--field", help="Field of TREC topics to search for: title or desc.")] = "title"
-    lenient: Lenient = False
+    jobs: int = -1
+    scheduler: str | None = None
+    field: str = "title"
+    lenient: bool = False
 
     def topics(self, path: Path) -> dict[str, str]:
-        """Query texts by qid."""
+        """Query texts by qid, of a file or name."""
         from greylag.interop import named_topics
 
         named = None if path.exists() else named_topics(path, field=self.field)
         return read_topics(path, field=self.field, lenient=self.lenient) if named is None else named
 
-    def run(self, path: Path, topics: Path | None) -> Run:
+    def run(self, path: Path, topics: Path | None = None) -> Run:
         """A run, with the texts of its queries if topics are given."""
         return read_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
@@ -87,70 +41,104 @@ class Reading:
         """A run that may be larger than memory, with the texts of its queries if topics are given."""
         return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
-    def qrels(self, path: Path, run: Run | RunFile) -> Qrels:
-        """Relevance judgements, of at least one of a run's queries."""
-        qrels = read_judgements(path, lenient=self.lenient)
-        if not any(qid in qrels for qid in run):
+    def qrels(self, path: Path, run: Run | RunFile | None = None) -> Qrels:
+        """Relevance judgements of a file or name, of at least one of a run's queries if that is given."""
+        from greylag.interop import named_qrels
+
+        named = None if path.exists() else named_qrels(path)
+        qrels = read_qrels(path, lenient=self.lenient) if named is None else named
+        if run is not None and not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)
         return qrels
 
 
-def check_features(out: Path, features: Iterable[Feature]) -> None:
-    """`check_output` for the files that features are read from."""
-    check_output(out, [file for feature in features for file in feature.files()])
+def _index_folders(paths: list[Path] | None) -> list[Path] | None:
+    from greylag.lucene import prebuilt_index
+
+    return paths and [prebuilt_index(path) for path in paths]
 
 
-@dataclass(frozen=True)
-class FeatureOptions:
-    """Which features are computed, and with which parameters."""
+INDEX = typer.Option(
+    "--index",
+    callback=_index_folders,
+    help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards "
+    "of one collection.",
+)
+TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
+Index = Annotated[list[Path], INDEX]
+Topics = Annotated[Path, TOPICS]
+InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
+OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE."
+    ),
+]
 
-    features: Annotated[
-        str | None,
-        typer.Option(
-            "--features",
-            help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE.",
-        ),
-    ] = None
-    pool: Annotated[
-        Pool | None,
-        typer.Option("--pool", help="Pool of features: sequential dependence, full dependence, or both."),
-    ] = None
-    mu: Annotated[float, typer.Option("--mu", help="Dirichlet prior of LM.")] = FeatureParameters.mu
-    k1: Annotated[float, typer.Option("--k1", help="Term frequency saturation of BM25.")] = FeatureParameters.k1
-    b: Annotated[float, typer.Option("--b", help="Length normalisation of BM25.")] = FeatureParameters.b
-    profile: Annotated[
-        Profile,
-        typer.Option(
-            "--profile", help="Window counts: indri (no overlaps), galago (every match) or inquery (N tokens in all)."
-        ),
-    ] = FeatureParameters.profile
-    max_clique: Annotated[int, typer.Option("--max-clique", help="Largest clique, in query terms.")] = (
-        FeatureParameters.max_clique
-    )
-    fb_docs: Annotated[int, typer.Option("--fb-docs", help="Expansion: number of feedback documents.")] = (
-        FeatureParameters.fb_docs
-    )
-    fb_terms: Annotated[int, typer.Option("--fb-terms", help="Expansion: number of feedback terms.")] = (
-        FeatureParameters.fb_terms
-    )
 
-    @property
-    def specs(self) -> tuple[Feature, ...]:
-        """The pool's features, then those named; the full pool if neither is given."""
-        pool = "full" if self.features is None and self.pool is None else self.pool
-        named = () if self.features is None else parse_features(self.features)
-        return unique_features([*(() if pool is None else named_pool(pool)), *named])
+def settings_option(text: str) -> Any:
+    """The option ``--set``, whose help ends with a list of the parameters."""
+    return typer.Option("--set", metavar="NAME=VALUE", help=f"Set a parameter; can be repeated. {text}")
 
-    @property
-    def parameters(self) -> FeatureParameters:
-        """The features' parameters."""
-        return FeatureParameters(
-            mu=self.mu,
-            k1=self.k1,
-            b=self.b,
-            profile=self.profile,
-            max_clique=self.max_clique,
-            fb_docs=self.fb_docs,
-            fb_terms=self.fb_terms,
-        )
+
+def parameters(kind: type, *without: str) -> dict[str, Any]:
+    """The types of the parameters of a dataclass that can be set: numbers, words and whether."""
+    hints, own = get_type_hints(kind), {field.name: field for field in fields(kind) if field.init}
+    return {
+        name: hints[name]
+        for name, field in own.items()
+        if name not in without and (field.default is not MISSING) and isinstance(field.default, int | float | str)
+    }
+
+
+def listed(kind: type, *without: str) -> str:
+    """The parameters of a dataclass with their defaults, as the help of ``--set`` lists them."""
+    defaults = {field.name: field.default for field in fields(kind)}
+    return ", ".join(f"{name}={_spelt(defaults[name], hint)}" for name, hint in parameters(kind, *without).items())
+
+
+def _spelt(value: Any, hint: Any) -> str:
+    """A default as ``--set`` takes it, before the other words that it takes."""
+    if get_args(hint):
+        return "|".join([value, *(word for word in get_args(hint) if word != value)])
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
+def read_settings(texts: Iterable[str], known: Mapping[str, Any], *, of: str, many: bool = False) -> dict[str, Any]:
+    """The values of ``NAME=VALUE`` by name, for parameters of known types; with `many`, tuples of ``VALUE,VALUE``."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        place = f"--set {text!r:.60}"
+        if name not in known:
+            raise ParameterError(f"{place}: {of} has no {name!r:.60}, but {', '.join(known) or 'no parameters'}")
+        if not equals or name in settings:
+            problem = f"{name} is given twice" if equals else "it is not of the form NAME=VALUE"
+            raise ParameterError(f"{place}: {problem}")
+        try:
+            values = tuple(_value(part, known[name]) for part in (value.split(",") if many else [value]))
+        except ValueError as error:
+            raise ParameterError(f"{place}: {name} must be {error}") from None
+        settings[name] = values if many else values[0]
+    return settings
+
+
+def _value(text: str, hint: Any) -> Any:
+    """A value of a type; a ValueError says what it must be."""
+    if hint is bool:
+        if text not in ("true", "false"):
+            raise ValueError("true or false")
+        return text == "true"
+    if hint in (int, float):
+        whole = re.fullmatch(r"[-+]?[0-9]+", text)
+        if hint is int and not (whole and len(text) <= len(str(MAX_WHOLE)) and abs(int(text)) <= MAX_WHOLE):
+            raise ValueError(f"a whole number of at most {MAX_WHOLE}")
+        if not whole and not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text):
+            raise ValueError("a number")
+        return hint(text)
+    if get_args(hint) and text not in get_args(hint):
+        raise ValueError(f"one of {', '.join(get_args(hint))}")
+    return text

@@ -2,114 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
-from greylag.cli.first_stage import search_first
-from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics, check_features
-from greylag.cli.running import Resumable
-from greylag.cli.training_topics import mark_training_topics, next_tag
-from greylag.errors import ParameterError
+from greylag.cli.options import INDEX, TOPICS, OutputRun, Shared, Tag
+from greylag.cli.running import check_outputs, input_files
+from greylag.cli.search import search_first
+from greylag.cli.terminal import tell, visible
+from greylag.diversity.model import DiversityModel
+from greylag.diversity.svmdiv import CSSVM, SVMDiv
+from greylag.errors import ModelError, ParameterError
+from greylag.features.stages import StageStep, registered_stages
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
-from greylag.manifold import Confidence, Graph
-from greylag.pipeline import Stage
-from greylag.ranking import Run
-from greylag.trec import RunFile, write_rankings
+from greylag.model_files import read_kind
+from greylag.pipeline import Pipeline
+from greylag.ranking import Ranking, Run
+from greylag.trec import RunFile, write_members, write_rankings
 
-
-@dataclass(frozen=True)
-class MethodOptions:
-    """The reranking method and its parameters."""
-
-    method: Annotated[
-        Literal["mrf", "manifold"], typer.Option("--method", help="Rerank with a learned model or by manifold ranking.")
-    ] = "mrf"
-    model: Annotated[Path | None, OnlyFor("mrf", "--model", "A model from `greylag train`.")] = None
-    file: Annotated[
-        list[str] | None,
-        OnlyFor(
-            "mrf", "--file", "Read FILE in place of the file NAME of a feature such as run:NAME.", metavar="NAME=FILE"
-        ),
-    ] = None
-    transfer: Annotated[bool, OnlyFor("mrf", "--transfer", "Allow a model trained on another collection.")] = False
-    depth: Annotated[int | None, OnlyFor("manifold", "--depth", "Rerank the top N documents (default 100).")] = None
-    alpha: Annotated[float | None, OnlyFor("manifold", "--alpha", "How far scores spread (default 0.6).")] = None
-    graph: Annotated[Graph | None, OnlyFor("manifold", "--graph", "Graph of the documents (default knn).")] = None
-    neighbours: Annotated[
-        int | None, OnlyFor("manifold", "--neighbours", "Neighbours in a kNN graph (default 10).")
-    ] = None
-    confidence: Annotated[
-        Confidence | None,
-        OnlyFor("manifold", "--confidence", "Start from the query, or also from the scores (the default)."),
-    ] = None
-    feedback: Annotated[
-        Path | None, OnlyFor("manifold", "--feedback", "Start from judged documents, too.", metavar="QRELS")
-    ] = None
-
-    def load(self) -> LinearModel | None:
-        """The model, with the files that were given; None for manifold ranking."""
-        given(self, "--method", self.method)
-        if self.method == "manifold":
-            return None
-        if self.model is None:
-            raise ParameterError("--method mrf needs a --model")
-        files: dict[str, str] = {}
-        for name, _, file in (text.partition("=") for text in self.file or []):
-            if not name or not file:
-                raise ParameterError(f"--file {name} is not of the form NAME=FILE")
-            if name in files:
-                raise ParameterError(f"--file {name} is given twice: {files[name]} and {file}")
-            files[name] = file
-        return LinearModel.load(self.model).with_files(files)
-
-    def stage(self, index: Sequence[Path], model: LinearModel | None, run: Run | RunFile, reading: Reading) -> Stage:
-        """The stage that reranks `run`."""
-        options = given(self, "--method", self.method)
-        if model is not None:
-            return MRFRanker(model, PositionalIndex.from_lucene(index), transfer=self.transfer)
-        from greylag.manifold.stage import ManifoldRanker
-
-        if self.feedback is not None:
-            options["feedback"] = reading.qrels(self.feedback, run)
-        return ManifoldRanker(PositionalIndex.from_lucene(index), **options)
+KINDS: dict[str, type[LinearModel] | type[DiversityModel]] = {kind.kind: kind for kind in (LinearModel, DiversityModel)}
+_log = logging.getLogger("greylag")
 
 
 def rerank(
-    index: Index,
-    topics: Topics,
+    context: typer.Context,
+    index: Annotated[list[Path], INDEX],
     out: OutputRun,
-    method: MethodOptions,
-    reading: Reading,
-    running: Resumable,
+    topics: Annotated[Path | None, TOPICS] = None,
     run: Annotated[
-        Path | None,
-        typer.Option("--run", help="TREC run. A model trained with --preset stack needs none."),
+        Path | None, typer.Option("--run", help="TREC run. A model of train --model stack needs none.")
     ] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="Rerank by a model from `greylag train`.")] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file", help="Read FILE in place of the file NAME of the model's feature run:NAME.", metavar="NAME=FILE"
+        ),
+    ] = None,
+    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
+    stages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stage",
+            metavar="NAME(OPTION=VALUE,...)",
+            help=f"Rerank by a stage: {', '.join(registered_stages())}. Several are applied one after another, after "
+            "the --model.",
+        ),
+    ] = None,
+    members: Annotated[
+        bool, typer.Option("--members", help="Write a run for each member of the ensemble that is the last stage.")
+    ] = False,
     tag: Tag = None,
 ) -> None:
-    """Rerank a run with a learned model or by manifold ranking.
+    """Rerank or diversify a run by a model, or by stages one after another.
 
-    A model of `greylag train --preset stack` that was trained without a run needs none: the union of BM25 and BM25+RM3
+    For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
+    parameters of its class in Python; model, aspects, titles and feedback are files.
+
+    A model of `greylag train --model stack` that was trained without a run needs none: the union of BM25 and BM25+RM3
     is searched, as in training.
+
+    With --members, the ensemble's runs are div.1.run, div.2.run, ... for --out div.run. Without, they are fused by
+    reciprocal ranks.
     """
-    model = method.load()
-    rankings: Run | RunFile
+    shared: Shared = context.obj
+    if model is None and (files or transfer):
+        raise ParameterError("--file and --transfer go with --model; a stage takes transfer=true")
+    if model is None and not stages:
+        raise ParameterError(f"give a --model, or a --stage: {', '.join(registered_stages())}")
+    steps = [StageStep.parse(text) for text in stages or []]
+    positions = PositionalIndex.from_lucene(index)
+    made = [] if model is None else [model_stage(model, read_files(files or []), positions, transfer=transfer)]
+    made += [(step.name, step.make(positions)) for step in steps]
+    if topics is None and (asking := next((name for name, stage in made if needs_queries(name, stage)), None)):
+        raise ParameterError(f"give --topics: {asking} needs the queries' texts")
+    rankings = first_rankings(shared, run, index, topics, made[0][1])
+    for _, stage in made:
+        check_topics(stage, rankings, positions.fingerprint)
+    made_up = "-".join([rankings.tag, *(name for name, _ in made)])
+    tag, last = visible(made_up) if tag is None else tag, made[-1][1]
+    before: Pipeline[Ranking] = Pipeline(tuple(stage for _, stage in (made[:-1] if members else made)))
+    if not members:
+        write_rankings(before, rankings, out, tag=tag, n_jobs=shared.jobs)
+        return
+    if not isinstance(last, CSSVM):
+        raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {made[-1][0]}")
+    paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
+    check_outputs(paths, input_files({"run": run, "topics": topics, "model": model, "stages": stages}))
+    write_members(partial(_member_rankings, before, last), rankings, paths, tag=tag, n_jobs=shared.jobs)
+    tell(" ".join(map(str, paths)))
+
+
+def load_model(path: Path) -> LinearModel | DiversityModel:
+    """A model of any kind."""
+    kind = read_kind(path)
+    if kind not in KINDS:
+        raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
+    return KINDS[kind].load(path)
+
+
+def read_files(texts: Iterable[str]) -> dict[str, str]:
+    """The files of ``NAME=FILE`` by name."""
+    files: dict[str, str] = {}
+    for name, _, file in (text.partition("=") for text in texts):
+        if not name or not file:
+            raise ParameterError(f"--file {name} is not of the form NAME=FILE")
+        if name in files:
+            raise ParameterError(f"--file {name} is given twice: {files[name]} and {file}")
+        files[name] = file
+    return files
+
+
+def model_stage(path: Path, files: Mapping[str, str], index: PositionalIndex, *, transfer: bool) -> tuple[str, Any]:
+    """The name of a model's stage, and the stage."""
+    model = load_model(path)
+    if isinstance(model, LinearModel):
+        return "mrf", MRFRanker(model.with_files(files), index, transfer=transfer)
+    if files:
+        raise ParameterError(f"--file is for a model of features, not for {path}")
+    if len(model.weights) == 1:
+        return "svmdiv", SVMDiv(model, index, transfer=transfer)
+    return "cssvm", CSSVM(model, index, transfer=transfer)
+
+
+def needs_queries(name: str, stage: Any) -> bool:
+    """Whether a stage looks at the texts of queries."""
+    if isinstance(stage, SVMDiv | CSSVM):
+        return bool({*stage.model.features.document_features} - {"score", "reciprocal-rank"})
+    return name in ("mrf", "manifold", "rm3")
+
+
+def first_rankings(
+    shared: Shared, run: Path | None, index: Sequence[Path], topics: Path | None, first: Any
+) -> Run | RunFile:
+    """The run, or the candidates of a stack that was trained without one."""
     if run is not None:
-        rankings = reading.open_run(run, topics)
-    elif model is not None and model.provenance.get("searched"):
-        rankings = search_first(index, reading.topics(topics), running.jobs, stack=True)
-    else:
-        raise ParameterError("give a --run; only a model of train --preset stack, trained without one, can do without")
-    stage = method.stage(index, model, rankings, reading)
-    made_up = next_tag(rankings.tag, method.method)
-    if isinstance(stage, MRFRanker):
-        check_features(out, stage.model.features)
-        made_up = mark_training_topics(stage.model, rankings, stage.index.fingerprint, made_up)
-    write_rankings(stage, rankings, out, tag=tag or made_up, n_jobs=running.jobs)
+        return shared.open_run(run, topics)
+    if topics is not None and isinstance(first, MRFRanker) and first.model.provenance.get("searched"):
+        return search_first(index, shared.topics(topics), shared.jobs, stack=True)
+    raise ParameterError("give a --run; only a model of train --model stack, trained without one, can do without")
+
+
+def check_topics(stage: Any, rankings: Run | RunFile, fingerprint: str) -> None:
+    """Warn of topics that a stage's model was trained on, and check that its feedback judges one of the topics."""
+    feedback, model = getattr(stage, "feedback", None), getattr(stage, "model", None)
+    if feedback is not None and not any(qid in feedback for qid in rankings):
+        raise ParameterError("feedback: no query in common with the run")
+    if model is None or model.fingerprint != fingerprint:  # topics of another collection may have the same identifiers
+        return
+    names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by the validation topics
+    trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
+    qids = list(rankings)
+    if seen := sum(qid in trained for qid in qids):
+        _log.warning(
+            f"{seen} of {len(qids)} topics are among those that the model was trained on: their scores say nothing "
+            "about other topics; for held-out rankings, use greylag train --folds"
+        )
+
+
+def _member_rankings(before: Pipeline[Ranking], ensemble: CSSVM, ranking: Ranking) -> tuple[Ranking, ...]:
+    return ensemble.member_rankings(before(ranking) if before.steps else ranking)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """``div.1.run`` for ``div.run``, ``div.1.run.gz`` for ``div.run.gz``."""
+    packed = path.suffix if path.suffix == ".gz" else ""
+    plain = Path(path.name.removesuffix(packed))
+    return path.parent / f"{plain.stem}.{number}{plain.suffix}{packed}"

@@ -1,4 +1,4 @@
-"""Where long commands run, and how they go on after an interruption."""
+"""What surrounds a command: its files are checked, work may be done on a cluster, and interrupted work is kept."""
 
 from __future__ import annotations
 
@@ -8,72 +8,122 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from greylag.cli.groups import Surroundings
-from greylag.cli.options import Jobs
+from greylag.cli.options import Shared
 from greylag.errors import DependencyError, ParameterError
 from greylag.runtime.files import file_stamp
 
+OUTPUTS = ("out", "out_run", "html")
+"""The parameters of commands that name a file or folder to write."""
+RESUMED = ("search", "features", "train", "rerank")
+"""The commands whose finished work is kept beside their output until they end."""
 CONNECTING = 10
 """Seconds to wait for a cluster."""
 
 
-@dataclass(frozen=True)
-class Running(Surroundings):
-    """Where the work of a command is done."""
+def surrounded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its surroundings; its first parameter is the context, whose object has the shared options."""
 
-    jobs: Jobs = -1
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT. Results do not change."
-        ),
-    ] = None
-
-    @contextmanager
-    def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> Iterator[None]:
-        """Surround a command that was given these values."""
+    @wraps(command)
+    def run(context: typer.Context, **values: Any) -> None:
+        shared: Shared = context.obj
+        check_outputs([values[name] for name in OUTPUTS if values.get(name)], input_files(values))
         with ExitStack() as stack:
-            if self.scheduler is not None:
-                stack.enter_context(cluster(self.scheduler))
+            if shared.scheduler is not None:
+                stack.enter_context(cluster(shared.scheduler))
+            if command.__name__ in RESUMED:
+                stack.enter_context(resumed(command.__name__, shared, values))
+            command(context, **values)
+
+    return run
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Check that no output is an input, inside an input folder, or another output, under whatever names."""
+    seen: list[Path] = []
+    inputs = list(inputs)
+    for out in outputs:
+        place = Path(os.path.realpath(out))
+        for path in inputs:
+            if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
+                raise ParameterError(f"{out} is the input {path}, which it would replace: write to another file")
+            if os.path.isdir(path) and place.is_relative_to(os.path.realpath(path)):
+                raise ParameterError(f"{out} is inside the input folder {path}: write to another place")
+        for other in seen:
+            if place == Path(os.path.realpath(other)) or (out.exists() and other.exists() and out.samefile(other)):
+                raise ParameterError(f"{out} would be written twice: {other} is the same file")
+        seen.append(out)
+
+
+def input_files(values: Mapping[str, Any]) -> list[Path]:
+    """The files that a command reads: those of its options, and those that features, stages and models name."""
+    from greylag.features.named_files import followed
+    from greylag.features.spelling import parse_features
+    from greylag.features.stages import StageStep
+
+    paths: list[Path] = []
+    for name, value in values.items():
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, Path) and name not in OUTPUTS:
+                paths.append(part)
+            elif part and name == "features":
+                paths += [Path(file) for feature in parse_features(part) for file in feature.files()]
+            elif part and name == "stages":
+                paths += map(Path, StageStep.parse(part).files())
+            elif part and name == "files":  # NAME=FILE
+                paths.append(Path(part.partition("=")[2]))
+    return list(followed(paths))
+
+
+@contextmanager
+def resumed(name: str, shared: Shared, values: Mapping[str, Any]) -> Iterator[None]:
+    """Keep finished work beside the output of a command, and go on from what was kept."""
+    from greylag.runtime.files import is_file
+    from greylag.runtime.work_log import beside, resuming
+
+    out, digest = values["out"], dependencies(name, shared, values)
+    if digest is None or (os.path.lexists(out) and not is_file(out)):
+        yield
+    else:
+        with resuming(beside(out), digest):
             yield
 
 
-@dataclass(frozen=True)
-class Resumable(Running):
-    """Where the work of a command is done; what is done is kept beside its output until the command ends."""
+def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callable[[], str] | None:
+    """A function that gives a digest of all that a command's results depend on; None if an input cannot be read twice.
 
-    @contextmanager
-    def begin(self, command: Callable[..., None], values: Mapping[str, Any]) -> Iterator[None]:
-        """Surround a command that was given these values, one of which is ``out``."""
-        from greylag.runtime.files import is_file
-        from greylag.runtime.work_log import beside, resuming
+    These are the options, the input files (which, size, and time of change), and the versions of the software.
+    """
+    stamps = list(_stamps(input_files(values)))
+    if any(stamp is None for stamp in stamps):
+        return None
 
-        with ExitStack() as stack:
-            stack.enter_context(super().begin(command, values))
-            depends = dependencies(command.__name__, values)
-            out = values["out"]
-            if depends is not None and (is_file(out) or not os.path.lexists(out)):
-                stack.enter_context(resuming(beside(out), depends))
-            yield
+    def digest() -> str:
+        from greylag.experiments.software import code, versions
+
+        content = [name, shared.field, shared.lenient, values, stamps, code(), versions()]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+    return digest
+
+
+def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
+    """The paths with the states of their files; None for one that cannot be read twice."""
+    for path in paths:
+        if path.is_dir():
+            yield str(path), [file_stamp(file) for file in sorted(path.glob("segments_*"))]
+        else:
+            yield (str(path), file_stamp(path)) if path.is_file() else None
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[None]:
-    """Work on the Dask cluster at this address.
-
-    Raises
-    ------
-    DependencyError
-        If Dask is not installed.
-    ParameterError
-        If there is no scheduler at the address.
-    """
+    """Work on the Dask cluster at this address."""
     try:
         from distributed import Client
         from distributed.comm import connect
@@ -82,7 +132,7 @@ def cluster(address: str) -> Iterator[None]:
     from joblib import parallel_config
 
     async def answers() -> None:
-        await (await connect(address, timeout=CONNECTING)).close()
+        await (await asyncio.wait_for(connect(address, timeout=CONNECTING), CONNECTING)).close()
 
     try:
         asyncio.run(answers())  # a Client that cannot connect takes 20 seconds to close
@@ -94,41 +144,3 @@ def cluster(address: str) -> Iterator[None]:
         ) from None
     with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTING):
         yield
-
-
-def dependencies(command: str, values: Mapping[str, Any]) -> Callable[[], str] | None:
-    """A function that gives a digest of all that a command's results depend on; None if an input cannot be read twice.
-
-    These are the options, the input files (which, size, and time of change), and the versions of the software.
-    """
-    settings = {name: _plain(value) for name, value in values.items() if name not in ("jobs", "scheduler")}
-    inputs = [value for name, value in settings.items() if name not in ("out", "out_run")]
-    inputs += [text.partition("=")[2] for text in settings.get("file") or ()]  # NAME=FILE
-    stamps = list(_stamps(inputs))
-    if any(stamp is None for stamp in stamps):
-        return None
-
-    def digest() -> str:
-        from greylag.experiments.software import code, versions
-
-        content = [command, settings, stamps, code(), versions()]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=repr).encode()).hexdigest()
-
-    return digest
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return str(value) if isinstance(value, Path) else value
-
-
-def _stamps(values: Iterable[Any]) -> Iterator[tuple[str, Any] | None]:
-    """The files that options, features and models name, with their states; None for one that cannot be read twice."""
-    from greylag.features.named_files import followed, named_files
-
-    for path in followed(Path(name) for value in values for name in named_files(value) if name):
-        if path.is_dir():
-            yield str(path), [file_stamp(file) for file in sorted(path.glob("segments_*"))]
-        else:
-            yield (str(path), file_stamp(path)) if path.is_file() else None

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from greylag.cli.groups import OnlyFor, given
-from greylag.cli.options import Index, OutputRun, Reading, Tag, Topics
-from greylag.cli.running import Resumable
+from greylag.cli.options import (
+    Index,
+    OutputRun,
+    Shared,
+    Tag,
+    Topics,
+    listed,
+    parameters,
+    read_settings,
+    settings_option,
+)
+from greylag.fusion import Union
 from greylag.index.rm3 import RM3Search
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
-from greylag.pipeline import Source
+from greylag.ranking import Run
 from greylag.trec import write_rankings
 
-MODELS: dict[str, Callable[..., BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}
-EXPANDED = ("bm25+rm3", "ql+rm3")
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The retrieval model and its parameters."""
-
-    model: Annotated[
-        SearchModel, typer.Option("--model", help="BM25 or query likelihood; with +rm3, the query is expanded by RM3.")
-    ] = "bm25"
-    k1: Annotated[float | None, OnlyFor(("bm25", "bm25+rm3"), "--k1", "Term frequency saturation (default 0.9).")] = (
-        None
-    )
-    b: Annotated[float | None, OnlyFor(("bm25", "bm25+rm3"), "--b", "Length normalisation (default 0.4).")] = None
-    mu: Annotated[float | None, OnlyFor(("ql", "ql+rm3"), "--mu", "Dirichlet prior (default 1000).")] = None
-    fb_terms: Annotated[
-        int | None, OnlyFor(EXPANDED, "--fb-terms", "Number of terms to expand the query with (default 10).")
-    ] = None
-    fb_docs: Annotated[
-        int | None, OnlyFor(EXPANDED, "--fb-docs", "Number of top documents that they are from (default 10).")
-    ] = None
-    original_query_weight: Annotated[
-        float | None,
-        OnlyFor(EXPANDED, "--original-query-weight", "Weight of the query against the expansion (default 0.5)."),
-    ] = None
-
-    def source(self, index: LuceneIndex, hits: int) -> Source:
-        """The first stage that retrieves `hits` documents per query."""
-        options = given(self, "--model", self.model)
-        name, _, expansion = self.model.partition("+")
-        feedback = {key: options.pop(key) for key in ("fb_terms", "fb_docs", "original_query_weight") if key in options}
-        first = MODELS[name](index, k=hits, **options)
-        return RM3Search(first, **feedback) if expansion else first
+MODELS: dict[str, Any] = {"bm25": BM25, "ql": QueryLikelihood}
+_SETTINGS = f"bm25: {listed(BM25, 'k')}; ql: {listed(QueryLikelihood, 'k')}; with +rm3, also: {listed(RM3Search, 'k')}."
 
 
 def search(
+    context: typer.Context,
     index: Index,
     topics: Topics,
     out: OutputRun,
-    model: ModelOptions,
-    reading: Reading,
-    running: Resumable,
+    model: Annotated[
+        SearchModel, typer.Option("--model", help="BM25 or query likelihood; with +rm3, the query is expanded by RM3.")
+    ] = "bm25",
+    settings: Annotated[list[str] | None, settings_option(_SETTINGS)] = None,
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
     tag: Tag = None,
 ) -> None:
     """Search with BM25 or query likelihood, with or without RM3, and write a run."""
-    queries = reading.topics(topics)
-    write_rankings(model.source(LuceneIndex(index), hits), queries, out, tag=tag or model.model, n_jobs=running.jobs)
+    shared: Shared = context.obj
+    name, _, expansion = model.partition("+")
+    of_expansion = parameters(RM3Search, "k") if expansion else {}
+    values = read_settings(settings or [], {**parameters(MODELS[name], "k"), **of_expansion}, of=model)
+    feedback = {key: values.pop(key) for key in of_expansion.keys() & values.keys()}
+    queries = shared.topics(topics)
+    source = MODELS[name](LuceneIndex(index), k=hits, **values)
+    source = RM3Search(source, **feedback) if expansion else source
+    write_rankings(source, queries, out, tag=model if tag is None else tag, n_jobs=shared.jobs)
+
+
+def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
+    """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
+    bm25 = LuceneIndex(index).bm25()
+    if not stack:
+        return bm25.run(topics, n_jobs=jobs, tag="bm25")
+    return Union((bm25, RM3Search(bm25)), k=1000).run(topics, n_jobs=jobs, tag="candidates")

@@ -2,124 +2,280 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from greylag.cli.first_stage import first_stage
-from greylag.cli.groups import OnlyFor, given
-from greylag.cli.held_out import HeldOut, train_recipe
-from greylag.cli.options import FeatureOptions, Index, Reading, Topics, check_features
-from greylag.cli.running import Resumable
+from greylag.cli.features import PoolOption, chosen_features
+from greylag.cli.options import Features, Index, Shared, Topics, listed, parameters, read_settings, settings_option
+from greylag.cli.search import search_first
+from greylag.cli.terminal import tell
+from greylag.diversity import training as diversity
+from greylag.diversity.candidates import CandidateMaker
+from greylag.diversity.coverage_model import PRESETS
+from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
+from greylag.evaluation import compare, table
+from greylag.features.feature import Feature
+from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
+from greylag.ltr import baselines
+from greylag.ltr.baselines import GRID, BaselineRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe
-from greylag.ltr.training import MRFRecipe, Recipe
+from greylag.ltr.training import MRFRecipe, Recipe, training_line
+from greylag.ltr.training import train as train_by
+from greylag.structured.coulomb import Coulomb
+from greylag.structured.cutting_plane import CuttingPlane
+from greylag.trec import read_subtopic_qrels, read_titles, write_run
 
-LEARNERS: dict[str, Callable[..., Learner]] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
+Model = Literal["mrf", "bm25", "ql", "sdm", "rm3", "stack", "svmdiv", "cssvm"]
+DIVERSE = ("svmdiv", "cssvm")
+RANKERS = tuple(model for model in get_args(Model) if model not in DIVERSE)
+BASELINES = {
+    "bm25": (baselines.BM25,),
+    "ql": (baselines.LM,),
+    "sdm": (baselines.SDM,),
+    "rm3": (baselines.BM25, baselines.RM3),  # RM3 of tuned BM25
+}
+LEARNERS: dict[str, Any] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
+ONLY_FOR: dict[str, Sequence[str]] = {
+    "--learner": ("mrf",),
+    "--preselect": ("mrf",),
+    "--pool": ("mrf", "stack"),
+    "--features": ("mrf", "stack", *DIVERSE),
+    "--titles": DIVERSE,
+}
+"""The models that an option is for, if they are neither all that rank nor all."""
+VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 
 
 @dataclass(frozen=True)
-class LearnerOptions:
-    """The learner and its parameters."""
+class DiversitySettings:
+    """How svmdiv and cssvm learn, besides the parameters of the learner."""
 
-    learner: Annotated[
-        Literal["greedy", "coordinate-ascent"],
-        typer.Option("--learner", help="Select features greedily, or weight all of them by coordinate ascent."),
-    ] = "greedy"
-    measure: Annotated[
-        str, typer.Option("--measure", help="Measure to maximise: map, nDCG@10, RR, P@5, ERR@20, ...")
-    ] = "map"
-    max_features: Annotated[
-        int | None, OnlyFor("greedy", "--max-features", "Largest number of features (default 5).")
-    ] = None
-    epsilon: Annotated[
-        float | None, OnlyFor("greedy", "--epsilon", "Stop if the measure rises by no more than this (default 0).")
-    ] = None
-    retrain: Annotated[bool, OnlyFor("greedy", "--retrain", "Retrain all weights after each round.")] = False
-    restarts: Annotated[int | None, OnlyFor("coordinate-ascent", "--restarts", "Restarts (default 3).")] = None
-    seed: Annotated[int | None, OnlyFor("coordinate-ascent", "--seed", "Seed of restarts (default 0).", min=0)] = None
+    depth: int = 100
+    k: int = 5
+    preset: Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"] = "svmdiv"
+    validate: bool = False
 
-    def make_recipe(self, options: FeatureOptions) -> StackRecipe:
-        """The recipe of the preset stack, which has its own way to learn and to tune parameters."""
-        if self.learner != "greedy" or given(self, "--learner", self.learner).keys() - {"max_features"}:
-            raise ParameterError("--preset stack selects greedily: of the learner, only --max-features can be given")
-        if options.parameters != FeatureParameters():
-            raise ParameterError("--preset stack chooses the features' parameters itself: leave them out")
-        more = () if options.features is None else parse_features(options.features)
-        return StackRecipe(self.measure, pool=options.pool or "sd", more=more, max_features=self.max_features or 5)
 
-    def make(self) -> Learner:
-        """The learner."""
-        return LEARNERS[self.learner](self.measure, **given(self, "--learner", self.learner))
+_SETTINGS = (
+    f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
+    f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25: k1, b; ql, sdm: mu; rm3: k1, b, "
+    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane, 'slack')}; "
+    f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
+    "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
+    "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out."
+)
 
 
 def train(
+    context: typer.Context,
     index: Index,
     topics: Topics,
     qrels: Annotated[
         Path,
-        typer.Option("--qrels", help="Relevance judgements to learn from: a file, a name of Pyserini, or irds:NAME."),
+        typer.Option(
+            "--qrels",
+            help="Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv, cssvm.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Model to write (JSON).")],
-    learning: LearnerOptions,
-    options: FeatureOptions,
-    held_out: HeldOut,
-    reading: Reading,
-    running: Resumable,
+    out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
+    model: Annotated[
+        Model,
+        typer.Option(
+            "--model",
+            help="mrf: features with learned weights. bm25, ql, sdm, rm3: a baseline with tuned parameters. stack: "
+            "tune RM3, and select from it, MRF features, manifold ranking and --features. svmdiv, cssvm: a model that "
+            "diversifies, or an ensemble of them that repel each other, so that one may serve a query on which others "
+            "fail.",
+        ),
+    ] = "mrf",
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: and BM25+RM3).")
     ] = None,
-    preselect: Annotated[
-        str | None,
-        typer.Option("--preselect", help="Preselect features by MMR: mmr:16, or mmr:16:0.7 with a relevance weight."),
+    measure: Annotated[
+        str | None, typer.Option("--measure", help="Measure to maximise: map (the default), nDCG@10, RR, P@5, ...")
     ] = None,
-    preset: Annotated[
-        Literal["stack"] | None,
+    settings: Annotated[list[str] | None, settings_option(_SETTINGS)] = None,
+    features: Features = None,
+    pool: PoolOption = None,
+    learner: Annotated[
+        Literal["greedy", "coordinate-ascent"] | None,
         typer.Option(
-            "--preset", help="stack: tune RM3, and select from it, MRF features, manifold ranking and --features."
+            "--learner", help="mrf: select features greedily (the default), or weight all by coordinate ascent."
         ),
     ] = None,
+    preselect: Annotated[
+        str | None,
+        typer.Option(
+            "--preselect", help="mrf: preselect features by MMR: mmr:16, or mmr:16:0.7 with a relevance weight."
+        ),
+    ] = None,
+    titles: Annotated[
+        Path | None,
+        typer.Option(
+            "--titles",
+            metavar="FILE",
+            help="svmdiv, cssvm: titles, JSON lines with id and title, such as the documents.",
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
+    ] = None,
+    out_run: Annotated[
+        Path | None, typer.Option("--out-run", help="Run to write: each topic ranked by the model of its fold.")
+    ] = None,
 ) -> None:
-    """Learn a linear model of features (by default, those of the full pool), and write it as JSON.
+    """Learn a model from judged topics, and write it as JSON.
 
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
-    that was trained on the other folds, and those rankings are scored against the run that they rerank.
+    that was trained on the other folds, and those rankings are scored against the run that they rerank. The folds are
+    the same for all models, so that their rankings can be compared.
     """
-    held_out.check([out, topics, qrels, run, *index])
-    if preset is None:
-        check_features(out, options.specs)
-        recipe: Recipe = MRFRecipe(
-            options.specs,
-            learning.make(),
-            parameters=options.parameters,
-            preselection=None if preselect is None else MMRPreselection.parse(preselect),
-        )
-    elif preselect is not None:
-        raise ParameterError("--preset stack takes no --preselect")
+    shared: Shared = context.obj
+    given = {"--measure": measure, "--learner": learner, "--preselect": preselect, "--pool": pool, "--folds": folds}
+    for flag, value in {**given, "--features": features, "--titles": titles}.items():
+        models = ONLY_FOR.get(flag, RANKERS)
+        if value is not None and model not in models:
+            raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {model}")
+    if (folds is None) != (out_run is None):
+        raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
+    if model in DIVERSE:
+        if run is None:
+            raise ParameterError(f"--model {model} needs a --run, whose top documents it learns to pick from")
+        train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles)
+        return
+    recipe = make_recipe(model, measure or "map", settings or [], features, pool, learner or "greedy", preselect)
+    if run is None:
+        rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model == "stack")
     else:
-        recipe = learning.make_recipe(options)
-        check_features(out, recipe.more)
-    rankings = first_stage(run, index, topics, reading, running.jobs, stack=preset is not None)
-    judgements, positions = reading.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
-    model = train_recipe(recipe, rankings, judgements, positions, held_out, "held-out", running.jobs)
-    if preset is not None:  # so that rerank knows whether to search in the same way
-        model = replace(model, provenance={**model.provenance, "searched": run is None})
-    save(model, out)
+        rankings = shared.run(run, topics)
+    learned, held_out, scores = train_by(
+        recipe,
+        rankings,
+        shared.qrels(qrels, rankings),
+        PositionalIndex.from_lucene(index),
+        folds=folds,
+        n_jobs=shared.jobs,
+        tag=f"{rankings.tag}-{f'tuned-{model}' if model in BASELINES else 'held-out'}",
+        progress=tell,
+    )
+    if held_out is not None and out_run is not None:
+        write_run(held_out.run, out_run)
+        tell(f"\n{table(scores, compare(scores, 'first stage'))}")
+    if model == "stack":  # so that rerank knows whether to search in the same way
+        learned = replace(learned, provenance={**learned.provenance, "searched": run is None})
+    learned.save(out)
+    tell(_learned(recipe, learned))
 
 
-def save(model: LinearModel, out: Path) -> None:
-    """Write the model and show its features."""
+def make_recipe(
+    model: str,
+    measure: str,
+    texts: Sequence[str],
+    features: str | None,
+    pool: Pool | None,
+    learner: str,
+    preselect: str | None,
+) -> Recipe:
+    """The recipe of a model that ranks."""
+    weighting = parameters(FeatureParameters)
+    if model in BASELINES:
+        *before, baseline = BASELINES[model]
+        tuned = {name: weighting[name] for step in BASELINES[model] for name in step.tuned}
+        grid = {**GRID, **read_settings(texts, tuned, of=model, many=True)}
+        return BaselineRecipe(baseline, objective=measure, grid=grid, before=tuple(before))
+    if model == "stack":
+        values = read_settings(texts, parameters(StackRecipe, "objective", "pool"), of=model)
+        more: tuple[Feature, ...] = () if features is None else parse_features(features)
+        return StackRecipe(measure, pool=pool or "sd", more=more, **values)
+    of_learner = parameters(LEARNERS[learner])
+    values = read_settings(texts, {**of_learner, **weighting}, of=f"mrf, learned by {learner},")
+    return MRFRecipe(
+        chosen_features(features, pool),
+        LEARNERS[learner](measure, **{name: values.pop(name) for name in of_learner if name in values}),
+        parameters=FeatureParameters(**values),
+        preselection=None if preselect is None else MMRPreselection.parse(preselect),
+    )
+
+
+def _learned(recipe: Recipe, model: LinearModel) -> str:
+    """What was learned: features with weights, or a baseline's parameters and where others might be better."""
+    if isinstance(recipe, BaselineRecipe):
+        ends = (
+            f"{name} is at an end of its values, {min(recipe.grid[name])} to {max(recipe.grid[name])}: try more "
+            "with --set"
+            for name in recipe.at_ends(model)
+        )
+        return "\n".join([training_line(model), *ends])
+    rows = zip(model.features, model.weights, model.training_scores, strict=True)
+    return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
+
+
+def train_diversity(
+    shared: Shared,
+    name: str,
+    texts: Sequence[str],
+    index: Sequence[Path],
+    topics: Path,
+    run: Path,
+    qrels: Path,
+    out: Path,
+    features: str | None,
+    titles: Path | None,
+) -> None:
+    """Learn to diversify, write the model, and say what was learned."""
+    kind: Any = CuttingPlane if name == "svmdiv" else Coulomb
+    fixed: dict[str, Any] = {"slack": "n"} if name == "svmdiv" else {}
+    known = parameters(kind, *fixed)
+    values = read_settings(texts, {**known, **parameters(DiversitySettings)}, of=name)
+    of_learner = {key: values.pop(key) for key in known if key in values}
+    learner, settings = kind(**fixed, **of_learner), DiversitySettings(**values)
+    if settings.validate and "C" in of_learner:
+        raise ParameterError("C and validate=true cannot be combined: validate chooses C")
+    if min(settings.depth, settings.k) < 1:
+        raise ParameterError(f"depth and k must be at least 1, not {settings.depth} and {settings.k}")
+    named = () if features is None else tuple(map(str, parse_features(features)))
+    make = CandidateMaker(
+        PositionalIndex.from_lucene(index),
+        replace(PRESETS[settings.preset], document_features=named),
+        titles=None if titles is None else read_titles(titles, lenient=shared.lenient),
+    )
+    rankings = shared.run(run, topics).rankings
+    judgements = read_subtopic_qrels(qrels, lenient=shared.lenient)
+    examples = diversity.training_examples(rankings, judgements, make, depth=settings.depth, n_jobs=shared.jobs)
+    held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if settings.validate else set()
+    if settings.validate and not held_out:
+        raise ParameterError(f"validate needs at least {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
+    model = diversity.train(
+        {qid: example for qid, example in examples.items() if qid not in held_out},
+        make,
+        learner,
+        k=settings.k,
+        validation={qid: examples[qid] for qid in examples if qid in held_out},
+        provenance={"method": name, "depth": settings.depth},
+        n_jobs=shared.jobs,
+    )
     model.save(out)
-    for spec, weight, score in zip(model.features, model.weights, model.training_scores, strict=True):
-        typer.echo(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}")
+    tell(f"{settings.preset} on {_outcome(model)}")
+
+
+def _outcome(model: DiversityModel) -> str:
+    """What a model was trained on, with which parameters and result."""
+    made = model.provenance
+    validated = f", C chosen on {len(made['validation'])} more" if made["validation"] else ""
+    queries = f"{len(made['queries'])} queries{validated}"
+    if made["method"] == "cssvm":
+        spread = f"{made['repulsion']} with alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
+        return f"{queries}: C {made['C']:g}, {len(model.weights)} models, {spread}"
+    return f"{queries}: C {made['C']:g}, objective {made['objective']:.6g}, duality gap {made['gap']:.2g}"

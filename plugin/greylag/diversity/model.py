@@ -60,7 +60,7 @@ class DiversityModel(SavedModel):
 
     kind = "greylag diversity model"
     schema = 3
-    command = "greylag train-diversity"
+    command = "greylag train --model svmdiv"
     layout = _Layout
 
     features: CoverageFeatures

@@ -69,7 +69,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
         super().__post_init__()
         if len(self.model.weights) > 1:
             raise ModelError(
-                f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --method cssvm), or one "
+                f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --stage cssvm), or one "
                 "of model.members"
             )
 

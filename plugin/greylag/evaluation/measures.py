@@ -172,7 +172,7 @@ def parse_measure(measure: Measure | str | Any) -> Measure:
         return _from_ir_measures(foreign)
     if cut is None:
         return Measure(family)
-    if not 1 <= int(cut[1]) <= CUTOFF_LIMIT:
+    if len(cut[1]) > len(str(CUTOFF_LIMIT)) or not 1 <= int(cut[1]) <= CUTOFF_LIMIT:
         raise ParameterError(
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )

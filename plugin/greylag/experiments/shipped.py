@@ -1,4 +1,4 @@
-"""The experiment files that come with greylag: those of a checkout's ``configs``, or of an installed wheel."""
+"""The experiment files that come with greylag: the demo, and those of a checkout's ``configs`` or of a wheel."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def shipped_file(name: str) -> Path:
 
 
 def _candidates() -> Iterator[Path]:
+    yield Path(__file__).parents[1] / "demo" / "demo.yaml"
     checkout = Path(__file__).parents[3] / "configs"
     if checkout.is_dir():
         yield from checkout.glob("*.yaml")

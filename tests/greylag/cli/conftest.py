@@ -35,6 +35,11 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return run
 
 
+def settings(text: str) -> list[str]:
+    """The options that set parameters."""
+    return [word for setting in text.split() for word in ("--set", setting)]
+
+
 def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
     """What a command gave, without the warning that it ranks topics that its model was trained on."""
     code, out, err = result
@@ -94,10 +99,11 @@ def few(made: Path, collection: list[object], tmp_path: Path) -> list[object]:
 
 @pytest.fixture
 def learn(command: Command, few: list[object]) -> Command:
-    """Run ``train-diversity`` on `few` with the judgements, output file and options that are given."""
+    """Run ``train --model svmdiv`` on `few` with the judgements, output file and options that are given."""
 
     def run(qrels: Path, out: Path, *words: object) -> tuple[int, str, str]:
-        return command("train-diversity", *few, "--qrels", qrels, "--out", out, *words)
+        model = () if "--model" in words else ("--model", "svmdiv")
+        return command("train", *few, "--qrels", qrels, "--out", out, *model, *words)
 
     return run
 
@@ -105,7 +111,7 @@ def learn(command: Command, few: list[object]) -> Command:
 @pytest.fixture
 def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
     """An ensemble of three models."""
-    words = ["--method", "cssvm", "--models", "3", "--alpha", "2", "--seed", "5", "--C", "1", "--k", "3"]
+    words = ["--model", "cssvm", *settings("M=3 alpha=2 seed=5 C=1 k=3")]
     code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)
     assert (code, err) == (0, "")
     assert re.fullmatch(

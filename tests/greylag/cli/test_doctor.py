@@ -4,10 +4,10 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.greylag.cli.conftest import Command
+from tests.greylag.cli.conftest import Command, Refused
 
 
-def test_checks_and_exit_codes(command: Command, made: Path, tmp_path: Path) -> None:
+def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
@@ -18,6 +18,7 @@ def test_checks_and_exit_codes(command: Command, made: Path, tmp_path: Path) -> 
     code, out, _ = command("doctor", "--index", made / "index", "--index", again)
     assert code == 1
     assert re.search(r"ok +positions: .*\n.*\nmissing +export: |missing +index: the docid .* is in .* and in", out)
+    assert "there is no such folder" in refused("doctor", "--index", tmp_path / "none")
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
     assert re.search(r"missing +index: .* is not a Lucene index", out)

@@ -24,8 +24,8 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
     assert command("train", *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", reranked)) == (0, "", "")
-    words = [*ranked[:-1], reranked, "--method", "mmr", "--k", "10", "--out", diverse]
-    assert command("diversify", *words) == (0, "", "")
+    words = [*ranked[:-1], reranked, "--stage", "mmr(k=10)", "--out", diverse]
+    assert command("rerank", *words) == (0, "", "")
     words = ["--qrels", made / "qrels.txt", reranked, "--baseline", made / "bm25.run", "-m", "map"]
     code, out, _ = command("evaluate", *words)
     assert code == 0
@@ -65,7 +65,7 @@ def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, t
     twice.write_text("".join([lines[0], *lines]))
     words = ["evaluate", "--qrels", made / "qrels.txt", twice]
     assert f"{twice}:2: duplicate document" in refused(*words)
-    code, out, err = command(*words, "--lenient")
+    code, out, err = command("--lenient", *words)
     assert code == 0
     assert err.startswith(f"greylag: warning: {twice}:2: duplicate document")
     assert re.search(r"twice\.run +0\.\d+", out)
@@ -86,6 +86,7 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
         (["RUN", "--subtopics"], "is relevant to subtopic 0"),
         (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
+        (["RUN", "-m", f"P@{'9' * 5000}"], "the cut-off must be between 1 and 10^9"),
         (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
     ],
 )

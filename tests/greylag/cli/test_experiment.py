@@ -10,6 +10,20 @@ import pytest
 from tests.greylag.cli.conftest import DEMO, Command, Refused
 
 
+def test_the_demo_and_its_expected_scores(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for more, end in (
+        (["--out", "demo"], "report.html\n"),
+        (["--out", "demo", "--check"], "all scores are as expected\n"),
+    ):
+        code, out, _ = command("experiment", "demo", *more)
+        assert (code, out.endswith(end)) == (0, True), out
+    for step in ("bm25", "mrf", "mmr"):
+        assert re.search(rf"^{step} +0\.\d+", out, re.MULTILINE)
+        assert (tmp_path / "demo" / f"{step}.run").exists()
+    assert (tmp_path / "demo" / "models" / "fold-6.json").exists()
+
+
 def test_a_check_that_fails(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     text = (DEMO / "demo.yaml").read_text()
@@ -68,6 +82,7 @@ def test_schemas(command: Command, refused: Refused) -> None:
     code, text, _ = command("experiment", "--schema", "pipeline")
     assert code == 0
     assert json.loads(text)["properties"]["training"]["description"]
+    assert "a file and --init: give a file, or --init" in refused("experiment", "demo", "--init", "pipeline")
     for option in ("--init", "--schema"):
         assert "unknown study 'nothing': use one of" in refused("experiment", option, "nothing")
     assert "give an experiment file, or --init with one of categorisation" in refused("experiment")

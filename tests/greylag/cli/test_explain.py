@@ -7,9 +7,70 @@ from pathlib import Path
 import pytest
 
 from greylag import LinearModel
+from greylag.diversity import PRESETS, DiversityModel
 from greylag.features.spelling import parse_features
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.experiments.samples import Page
+
+
+def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
+    model = LinearModel(
+        parse_features("FI/term/BM25,SD/ordered/LM-O-4"),
+        (1.0, -0.5),
+        objective="AP",
+        training_scores=(0.25, 0.5),
+        collection={"documents": 634, "tokens": 1.0, "average_length": 2.0},
+        fingerprint="0123456789abcdef",
+        provenance={"learner": "GreedySelection", "queries": ["1", "2"], "held_out": {"folds": 5, "AP": 0.375}},
+    )
+    model.save(tmp_path / "model.json")
+    code, out, err = command("explain", tmp_path / "model.json")
+    assert (code, out, err) == (0, model.summary(), "")
+    lines = out.splitlines()
+    assert lines[:4] == [
+        "LinearModel of 2 features, AP 0.5000 in training",
+        "learned by GreedySelection from 2 queries",
+        "collection of 634 documents, fingerprint 0123456789ab",
+        "AP 0.3750 on held-out queries, in 5-fold cross-validation",
+    ]
+    assert lines[4].startswith("parameters mu 1000.0, k1 0.9")
+    assert [line.split() for line in lines[5:]] == [
+        ["+1", "FI/term/BM25", "AP", "0.2500"],
+        ["-0.5", "SD/ordered/LM-O-4", "AP", "0.5000"],
+    ]
+    assert repr(model) == "<LinearModel of 2 features, AP 0.5000 in training>"
+    by_hand = LinearModel(model.features[:1], (1.0,))
+    assert repr(by_hand) == "<LinearModel of 1 feature>"
+    assert by_hand.summary().splitlines()[-1].split() == ["+1", "FI/term/BM25"]
+
+
+def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:
+    features = PRESETS["svmdiv"]
+    weights = [0.0] * features.n_features
+    weights[3], weights[1] = -2.0, 1.5
+    model = DiversityModel(features, (tuple(weights),), 5, provenance={"queries": ["1"], "C": 0.1})
+    model.save(tmp_path / "div.json")
+    code, out, _ = command("explain", tmp_path / "div.json")
+    assert (code, out) == (0, model.summary())
+    lines = out.splitlines()
+    assert lines[0] == f"DiversityModel of {features.n_features} features, to pick 5 documents"
+    assert lines[1:3] == ["features svmdiv", "learned from 1 queries, C 0.1"]
+    assert [line.split(maxsplit=1) for line in lines[4:6]] == [["-2", features.names[3]], ["+1.5", features.names[1]]]
+    assert "ensemble of 2 members" in repr(DiversityModel(features, (tuple(weights),) * 2, 5))
+
+
+@pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])
+def test_not_a_model(refused: Refused, tmp_path: Path, content: object) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    assert "x.json: not a model of greylag: give a file that" in refused("explain", tmp_path / "x.json")
+
+
+def test_control_characters_of_a_model_are_escaped(command: Command, tmp_path: Path) -> None:
+    model = LinearModel(parse_features("score"), (1.0,), provenance={"learner": "\x1b[2J\u202ered", "queries": ["1"]})
+    model.save(tmp_path / "model.json")
+    code, out, _ = command("explain", tmp_path / "model.json")
+    assert (code, "\x1b" in out, "\u202e" in out) == (0, False, False)
+    assert r"\x1b[2J\u202ered" in out
 
 
 @pytest.fixture
@@ -34,9 +95,9 @@ def rows_of(out: str) -> list[list[str]]:
 def test_contributions_add_up(command: Command, collection: list[object], model: Path, expanding: Path,
                               ranked: list[object]) -> None:  # fmt: skip
     for words, features in (
-        ([*collection, "--model", model], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
-        ([*ranked, "--model", model], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
-        ([*ranked, "--model", expanding], {"FI/expansion/LM"}),
+        ([model, *collection], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
+        ([model, *ranked], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
+        ([expanding, *ranked], {"FI/expansion/LM"}),
     ):
         for more in ([], ["--all"]):
             code, out, err = command("explain", *words, "--qid", "3", "--docid", "demo-501", *more)
@@ -56,7 +117,7 @@ def test_contributions_add_up(command: Command, collection: list[object], model:
 def test_few_features_by_default(command: Command, collection: list[object], tmp_path: Path) -> None:
     names = "FI/term/BM25,FI/term/LM,SD/ordered/BM25-O-1,SD/unordered/BM25-U-4,SD/ordered/LM-O-1,SD/unordered/LM-U-8"
     LinearModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
-    words = [*collection, "--model", tmp_path / "six.json", "--qid", "3", "--docid", "demo-501"]
+    words = [tmp_path / "six.json", *collection, "--qid", "3", "--docid", "demo-501"]
     totals = {}
     for more, count in (([], 5), (["--top", "2"], 2), (["--all"], 6)):
         rows = rows_of(command("explain", *words, *more)[1])
@@ -71,7 +132,7 @@ def test_few_features_by_default(command: Command, collection: list[object], tmp
 
 
 def test_one_document_against_another(command: Command, collection: list[object], model: Path) -> None:
-    words = [*collection, "--model", model, "--qid", "3", "--docid"]
+    words = [model, *collection, "--qid", "3", "--docid"]
     scores = [float(rows_of(command("explain", *words, docid)[1])[-1][1]) for docid in ("demo-501", "demo-502")]
     rows = rows_of(command("explain", *words, "demo-501", "--against", "demo-502")[1])
     assert [float(cell) for cell in rows[-1][1:]] == pytest.approx([scores[0] - scores[1], *scores], abs=1e-5)
@@ -82,7 +143,7 @@ def test_one_document_against_another(command: Command, collection: list[object]
 
 
 def test_json_and_pages(command: Command, collection: list[object], model: Path, tmp_path: Path) -> None:
-    words = [*collection, "--model", model, "--qid", "3", "--docid", "demo-501"]
+    words = [model, *collection, "--qid", "3", "--docid", "demo-501"]
     (found,) = json.loads(command("explain", *words, "--json")[1])
     assert found["docid"] == "demo-501"
     assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
@@ -99,6 +160,7 @@ def test_json_and_pages(command: Command, collection: list[object], model: Path,
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (["--qid", "3"], "to break down a document's score, give --docid, too"),
         (["--qid", "99", "--docid", "demo-501"], "topic '99' is not in"),
         (["--qid", "3", "--docid", "lost"], "'lost' is not in the index"),
         (["--qid", "3", "--docid", "lost", "--run", "RUN"], "'lost'"),
@@ -110,10 +172,10 @@ def test_mistakes(
 ) -> None:
     (tmp_path / "other.run").write_text("4 Q0 demo-501 1 1.0 x\n")
     places = {"RUN": made / "bm25.run", "OTHER": tmp_path / "other.run"}
-    line = refused("explain", *collection, "--model", model, *(places.get(word, word) for word in words))
+    line = refused("explain", model, *collection, *(places.get(word, word) for word in words))
     assert reason in line
 
 
 def test_expansion_needs_the_run(refused: Refused, collection: list[object], expanding: Path) -> None:
-    words = [*collection, "--model", expanding, "--qid", "3", "--docid", "demo-501"]
+    words = [expanding, *collection, "--qid", "3", "--docid", "demo-501"]
     assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)

@@ -13,8 +13,8 @@ def test_the_index_has_positions_whatever_the_number_of_threads(command: Command
     expected = PositionalIndex.from_lucene(made / "index")
     for jobs in (1, 3):
         out = tmp_path / f"index{jobs}"
-        options = ["--collection", "JsonCollection", "--jobs", jobs, "--out", out]
-        code, told, err = command("index", DEMO / "docs.jsonl", *options)
+        options = ["--collection", "JsonCollection", "--out", out]
+        code, told, err = command("--jobs", jobs, "index", DEMO / "docs.jsonl", *options)
         counts = f"{expected.n_documents} documents, {expected.n_tokens} tokens, {expected.n_terms} terms"
         assert (code, told, err) == (0, f"{out}: {counts}\n", "")
         assert PositionalIndex.from_lucene(out).fingerprint == expected.fingerprint

@@ -1,35 +1,62 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from greylag.cli.options import FeatureOptions, Reading
+from greylag.cli.options import Shared, listed, parameters, read_settings
 from greylag.errors import FormatError, ParameterError
-from greylag.features.spec import candidate_pool
-from greylag.features.spelling import parse_features
-from greylag.features.weighting import FeatureParameters
-from tests.greylag.cli.conftest import Refused
 
 
-def test_the_default_parameters_are_the_librarys() -> None:
-    assert FeatureOptions().parameters == FeatureParameters()
+@dataclass(frozen=True)
+class Fruit:
+    """A learner of fruit."""
+
+    index: object
+    stones: int = 1
+    weight: float = 0.5
+    kind: Literal["plum", "cherry"] = "plum"
+    peeled: bool = False
+    more: tuple[str, ...] = ()
 
 
-def test_parameters() -> None:
-    options = FeatureOptions(mu=10.0, k1=2.0, b=0.1, profile="galago", max_clique=4, fb_docs=3, fb_terms=7)
-    expected = FeatureParameters(mu=10.0, k1=2.0, b=0.1, profile="galago", max_clique=4, fb_docs=3, fb_terms=7)
-    assert options.parameters == expected
+KNOWN = parameters(Fruit)
 
 
-def test_a_pool_then_named_features() -> None:
-    prior = parse_features("prior:p.tsv")
-    assert FeatureOptions().specs == candidate_pool()
-    assert FeatureOptions(pool="sd").specs == candidate_pool(["SD"])
-    assert FeatureOptions(features="prior:p.tsv").specs == prior
-    assert FeatureOptions(features="prior:p.tsv", pool="fd").specs == (*candidate_pool(["FD"]), *prior)
-    with pytest.raises(ParameterError, match="FI/term/LM"):
-        _ = FeatureOptions(features="FI/term/LM", pool="sd").specs
+def test_the_parameters_of_a_class() -> None:
+    assert list(KNOWN) == ["stones", "weight", "kind", "peeled"]
+    assert list(parameters(Fruit, "stones")) == ["weight", "kind", "peeled"]
+    assert listed(Fruit) == "stones=1, weight=0.5, kind=plum|cherry, peeled=false"
+
+
+def test_settings() -> None:
+    texts = ["stones=-2", "weight=1e-3", "kind=cherry", "peeled=true"]
+    expected = {"stones": -2, "weight": 0.001, "kind": "cherry", "peeled": True}
+    assert read_settings(texts, KNOWN, of="fruit") == expected
+    assert read_settings(["weight=1,.5"], KNOWN, of="fruit", many=True) == {"weight": (1.0, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["pips=3"], "fruit has no 'pips', but stones, weight, kind, peeled"),
+        (["stones"], "not of the form NAME=VALUE"),
+        (["stones=1", "stones=1"], "stones is given twice"),
+        (["stones=1.5"], "stones must be a whole number"),
+        (["stones=1_0"], "stones must be a whole number"),
+        (["stones=٣"], "stones must be a whole number"),
+        ([f"stones={'9' * 5000}"], "stones must be a whole number"),
+        (["weight=nan"], "weight must be a number"),
+        (["weight=1_0"], "weight must be a number"),
+        (["kind=tea"], "kind must be one of plum, cherry"),
+        (["peeled=yes"], "peeled must be true or false"),
+    ],
+)
+def test_mistakes_in_settings(texts: list[str], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        read_settings(texts, KNOWN, of="fruit")
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -37,18 +64,10 @@ def test_reading(tmp_path: Path) -> None:
     topics.write_text("1\ttea\n2\tcoffee\n")
     run.write_text("1 Q0 d1 1 2.0 x\n2 Q0 d2 1 1.0 x\n")
     qrels.write_text("2 0 d2 1\n")
-    reading = Reading()
-    assert reading.topics(topics) == {"1": "tea", "2": "coffee"}
-    assert [ranking.query for ranking in reading.run(run, topics).rankings] == ["tea", "coffee"]
-    assert [ranking.query for ranking in reading.run(run, None).rankings] == ["", ""]
-    assert reading.qrels(qrels, reading.run(run, None)) == {"2": {"d2": 1}}
+    shared = Shared()
+    assert [ranking.query for ranking in shared.run(run, topics).rankings] == ["tea", "coffee"]
+    assert [ranking.query for ranking in shared.run(run).rankings] == ["", ""]
+    assert shared.qrels(qrels, shared.run(run)) == {"2": {"d2": 1}}
     qrels.write_text("3 0 d2 1\n")
     with pytest.raises(FormatError, match=r"q\.txt: no query in common with the run, whose first query is '1'"):
-        reading.qrels(qrels, reading.run(run, None))
-
-
-@pytest.mark.parametrize("jobs", ["0", "-2", "1025", str(10**12), "1.5", "9" * 5000])
-def test_numbers_of_threads(refused: Refused, jobs: str) -> None:
-    told = refused("search", "--index", "i", "--topics", "t", "--out", "o", f"--jobs={jobs}")
-    assert "--jobs" in told
-    assert len(told) < 400
+        shared.qrels(qrels, shared.run(run))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +16,30 @@ from greylag import (
     Run,
     read_qrels,
     read_run,
+    read_subtopic_qrels,
     read_topics,
     write_run,
 )
+from greylag.cli.rerank import check_topics
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    Candidates,
+    Coverage,
+    CoverageGain,
+    DiversityModel,
+    EssentialPages,
+    RandomOrder,
+    SVMDiv,
+    word_coverage,
+)
+from greylag.errors import ModelError
+from greylag.evaluation import evaluate_by_subtopic
 from greylag.features import parse_feature
-from tests.greylag.cli.conftest import Command, Refused, unremarked
+from greylag.pipeline import run_step
+from greylag.ranking import FloatArray
+from greylag.trec import read_titles
+from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremarked
 
 
 def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
@@ -26,16 +47,16 @@ def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_pa
     words = ["--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
     assert command("train", *ranked, *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out)) == (0, "", "")
-    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf+training-topics\n")
+    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf\n")
 
 
 def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
-    words = [*ranked, "--method", "manifold", "--out"]
+    words = [*ranked, "--out"]
     plain, tuned = tmp_path / "plain.run", tmp_path / "tuned.run"
-    assert command("rerank", *words, plain) == (0, "", "")
+    assert command("rerank", *words, plain, "--stage", "manifold") == (0, "", "")
     assert plain.read_text().split("\n")[0].endswith(" bm25-manifold")
-    options = ["--depth", "30", "--alpha", "0.9", "--graph", "mutual_knn", "--neighbours", "7", "--confidence", "query"]
-    assert command("rerank", *words, tuned, *options, "--feedback", made / "qrels.txt") == (0, "", "")
+    options = f"depth=30,alpha=0.9,graph=mutual_knn,neighbours=7,confidence=query,feedback={made / 'qrels.txt'}"
+    assert command("rerank", *words, tuned, "--stage", f"manifold({options})") == (0, "", "")
     stage = ManifoldRanker(
         PositionalIndex.from_lucene(made / "index"),
         depth=30,
@@ -66,42 +87,264 @@ def test_features_read_from_other_files(
     assert "--file old.run is not of the form NAME=FILE" in refused(*words, "--file", "old.run")
     twice = ["--file", f"old.run={new}", "--file", f"old.run={old}"]
     assert f"--file old.run is given twice: {new} and {old}" in refused(*words, *twice)
-    assert "--file is for --method mrf" in refused(
-        "rerank", *ranked, "--method", "manifold", "--out", out, "--file", "a=b"
-    )
+    words = ["rerank", *ranked, "--stage", "manifold", "--out", out, "--file", "a=b"]
+    assert "--file and --transfer go with --model" in refused(*words)
 
 
 def test_what_needs_a_run(refused: Refused, collection: list[object], tmp_path: Path) -> None:
     LinearModel((parse_feature("score"),), (1.0,)).save(tmp_path / "model.json")
-    for words in (["--method", "manifold"], ["--model", tmp_path / "model.json"]):
+    for words in (["--stage", "manifold"], ["--model", tmp_path / "model.json"]):
         assert "give a --run" in refused("rerank", *collection, *words, "--out", tmp_path / "x")
 
 
 def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("999 0 d1 1\n")
-    words = [*ranked, "--method", "manifold", "--feedback", other, "--out", tmp_path / "x"]
+    words = [*ranked, "--stage", f"manifold(feedback={other})", "--out", tmp_path / "x"]
     assert "no query in common" in refused("rerank", *words)
+
+
+def test_from_judgements_to_a_diverse_run(
+    command: Command, learn: Command, refused: Refused, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    model, out, qrels = tmp_path / "div.json", tmp_path / "div.run", made / "qrels.subtopics.txt"
+    options = settings("preset=svmdiv2 C=1 k=3 depth=25")
+    more = ["--titles", DEMO / "docs.jsonl", "--features", "score,SD/ordered/LM-O-4"]
+    code, told, _ = learn(qrels, model, *options, *more)
+    assert (code, told.split(":")[0]) == (0, "svmdiv2 on 8 queries")
+    learned = DiversityModel.load(model)
+    assert (learned.preset, learned.k, learned.titles) == ("svmdiv2", 3, True)
+    assert learned.features.document_features == ("score", "SD/ordered/LM-O-4")
+    assert learned.provenance["C"] == 1.0
+    words = [*few, "--stage", f"svmdiv(model={model},titles={DEMO / 'docs.jsonl'},k=10)", "--out", out]
+    assert unremarked(command("rerank", *words)) == (0, "", "")
+    assert "give --topics: svmdiv needs" in refused("rerank", *words[:2], *words[4:])
+    index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
+    stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
+    assert read_run(out).tag == "bm25-svmdiv"
+    assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
+
+
+def test_from_judgements_to_the_runs_of_an_ensemble(
+    command: Command, made: Path, few: list[object], tmp_path: Path, ensemble: Path
+) -> None:
+    learned = DiversityModel.load(ensemble)
+    made_by = {"method": "cssvm", "M": 3, "alpha": 2.0, "assignment": "all", "seed": 5, "C": 1.0, "depth": 100}
+    assert {key: learned.provenance[key] for key in made_by} == made_by
+    assert 0 < learned.provenance["mean_angle"] <= 180
+    words = [*few, "--stage", f"cssvm(model={ensemble},k=5)"]
+    paths = [tmp_path / f"div.{member}.run" for member in (1, 2, 3)]
+    assert unremarked(command("rerank", *words, "--members", "--out", tmp_path / "div.run")) == (
+        0,
+        f"{' '.join(map(str, paths))}\n",
+        "",
+    )
+    assert not (tmp_path / "div.run").exists()
+    assert unremarked(command("rerank", *words, "--out", tmp_path / "div.run")) == (0, "", "")
+    index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
+    for number, (path, member) in enumerate(zip(paths, learned.members, strict=True), 1):
+        assert read_run(path).tag == f"bm25-cssvm-{number}"
+        stage = SVMDiv(member, index, k=5)
+        assert all(read_run(path)[qid].docids == stage(ranking).docids for qid, ranking in before.items())
+    fused, stage = read_run(tmp_path / "div.run"), CSSVM(learned, index, k=5)
+    assert fused.tag == "bm25-cssvm"
+    assert all(fused[qid].docids == stage(ranking).docids for qid, ranking in before.items())
+
+    # On every query, no run loses less than the best of them.
+    qrels, measure = made / "qrels.subtopics.txt", "subtopic-loss@5"
+    code, told, _ = command("evaluate", "--qrels", qrels, "--subtopics", *paths, "--pick-best", "-m", measure, "--json")
+    assert code == 0
+    picked = json.loads(told)["pick_best"]
+    best = picked["runs"]["best of 3"]
+    scores = [evaluate_by_subtopic(read_run(path), read_subtopic_qrels(qrels), [measure]) for path in paths]
+    least = np.min([run.values[:, 0] for run in scores], axis=0)
+    assert dict(zip(scores[0].qids, least.tolist(), strict=True)) == {
+        qid: values[measure] for qid, values in best["per_query"].items()
+    }
+    assert best["means"][measure] == pytest.approx(least.mean())
+    assert sum(wins[measure] for wins in picked["wins"].values()) == pytest.approx(1.0)
+    assert list(picked["wins"]) == [str(path) for path in paths]
+
+
+def test_names_of_packed_runs_and_tags(command: Command, few: list[object], tmp_path: Path, ensemble: Path) -> None:
+    words = ["--jobs", "2", "rerank", *few, "--model", ensemble, "--members", "--tag", "mine"]
+    for name in ("a.b.run.gz", "plain"):
+        assert command(*words, "--out", tmp_path / name)[0] == 0
+    for member in (1, 2, 3):
+        assert read_run(tmp_path / f"a.b.{member}.run.gz").tag == f"mine-{member}"
+        assert (tmp_path / f"a.b.{member}.run.gz").read_bytes().startswith(b"\x1f\x8b")
+        assert read_run(tmp_path / f"plain.{member}").tag == f"mine-{member}"
+
+
+def test_an_ensemble_that_cannot_rank_writes_nothing(
+    command: Command, few: list[object], tmp_path: Path, ensemble: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    third = DiversityModel.load(ensemble).weights[2]
+
+    def fail_on_the_third(x: Candidates, weights: FloatArray) -> CoverageGain:
+        if tuple(weights) == third:
+            raise ModelError("no third")
+        return word_coverage(x, weights)
+
+    monkeypatch.setattr("greylag.diversity.svmdiv.word_coverage", fail_on_the_third)
+    words = [*few, "--model", ensemble, "--members", "--out", tmp_path / "div.run"]
+    assert unremarked(command("rerank", *words)) == (2, "", "greylag: error: no third\n")
+    assert not list(tmp_path.glob("div*"))
+
+
+def test_models_are_told_apart(
+    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path, ensemble: Path
+) -> None:
+    out = tmp_path / "out.run"
+    code, _, err = command("rerank", *few, "--stage", f"svmdiv(model={ensemble})", "--out", out)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the model is an ensemble of 3: use all of it (CSSVM, --stage cssvm)" in err
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({**json.loads(ensemble.read_text()), "schema": 1}))
+    code, _, err = command("rerank", *few, "--model", old, "--out", out)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "old.json: schema 1, but this version reads 3: train it again" in err
+    # One model is an ensemble of one.
+    assert learn(made / "qrels.subtopics.txt", tmp_path / "one.json")[0] == 0
+    words = ["rerank", *few, "--out", out, "--tag", "x"]
+    assert unremarked(command(*words, "--model", tmp_path / "one.json")) == (0, "", "")
+    assert command(*words, "--stage", f"cssvm(model={tmp_path / 'one.json'})", "--members")[0] == 0
+    assert read_run(tmp_path / "out.1.run").rankings == read_run(out).rankings
+
+
+@pytest.mark.parametrize("method", ["essential-pages", "coverage", "mmr", "random"])
+def test_methods_that_learn_nothing(
+    command: Command, made: Path, few: list[object], tmp_path: Path, method: str
+) -> None:
+    index, out = PositionalIndex.from_lucene(made / "index"), tmp_path / "out.run"
+    stages = {
+        "essential-pages": (EssentialPages(index, depth=20, k=5), ""),
+        "coverage": (Coverage(index, depth=20, k=5), ""),
+        "mmr": (MMR(index, relevance_weight=0.3, depth=20, k=5), ",relevance_weight=0.3"),
+        "random": (RandomOrder(4, depth=20, k=5), ",seed=4"),
+    }
+    stage, more = stages[method]
+    words = [*few[:2], *few[4:], "--stage", f"{method}(depth=20,k=5{more})", "--out", out]
+    assert command("rerank", *words) == (0, "", "")
+    expected = run_step(stage, read_run(few[-1]))
+    assert [ranking.docids for ranking in read_run(out).rankings] == [r.docids for r in expected.rankings]
+
+
+def test_few_candidates_and_documents_without_words(
+    command: Command, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    run, model, out = tmp_path / "tiny.run", tmp_path / "div.json", tmp_path / "out.run"
+    lines = (made / "bm25.run").read_text().splitlines()
+    kept = [line for line in lines if int(line.split()[3]) <= 3]
+    unknown = [f"{line.split()[0]} Q0 elsewhere 4 -1 bm25" for line in kept if line.split()[3] == "3"]
+    run.write_text("\n".join(sorted([*kept, *unknown], key=lambda line: int(line.split()[0]))) + "\n")
+    words = [*few[:-1], run]
+    learned = [*words, "--qrels", made / "qrels.subtopics.txt", "--out", model, "--model", "svmdiv", "--set", "k=6"]
+    assert command("train", *learned)[0] == 0
+    told = unremarked(command("rerank", *words, "--model", model, "--out", out))
+    assert told[:2] == (0, "")
+    assert told[2].count("\n") == 1
+    assert "24 of 96 documents of 24 queries are unknown" in told[2]
+    before, after = read_run(run), read_run(out)
+    assert all(sorted(after[qid].docids) == sorted(before[qid].docids) for qid in before)
+
+
+def test_models_bring_their_preset(
+    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    paths = [tmp_path / f"{preset}.json" for preset in ("svmdiv", "svmdiv2")]
+    for path in paths:
+        assert learn(made / "qrels.subtopics.txt", path, "--set", f"preset={path.stem}")[0] == 0
+    words = [*few, "--out", tmp_path / "out.run", "--model"]
+    assert [command("rerank", *words, path)[0] for path in paths] == [0, 0]
+    small, large = (json.loads(path.read_text()) for path in paths)
+    paths[0].write_text(json.dumps({**small, "criteria": large["criteria"]}))
+    code, _, err = command("rerank", *words, paths[0])
+    assert (code, err.count("\n")) == (2, 1)
+    assert "svmdiv.json: the names of the weights do not match the criteria" in err
+
+
+def test_stages_one_after_another(command: Command, made: Path, few: list[object], tmp_path: Path) -> None:
+    out, index = tmp_path / "out.run", PositionalIndex.from_lucene(made / "index")
+    words = [*few, "--stage", "manifold(alpha=0.8)", "--stage", "mmr(k=5)", "--out", out]
+    assert command("rerank", *words) == (0, "", "")
+    stages = ManifoldRanker(index, alpha=0.8) >> MMR(index, k=5)
+    given = read_run(few[-1], read_topics(made / "topics.tsv"))
+    assert read_run(out).tag == "bm25-manifold-mmr"
+    assert all(read_run(out)[qid].docids == stages(ranking).docids for qid, ranking in given.items())
+
+
+def test_members_after_another_stage(command: Command, few: list[object], tmp_path: Path, ensemble: Path) -> None:
+    first, member = tmp_path / "first.run", tmp_path / "one.2.run"
+    assert command("rerank", *few, "--stage", "manifold", "--out", first)[0] == 0
+    words = ["--model", ensemble, "--members", "--tag", "x", "--out"]
+    assert command("rerank", *few[:-1], first, *words, tmp_path / "one.run")[0] == 0
+    words = ["--stage", "manifold", "--stage", f"cssvm(model={ensemble})", *words[2:]]
+    assert command("rerank", *few, *words, tmp_path / "two.run")[0] == 0
+    chained = read_run(tmp_path / "two.2.run")
+    assert {qid: ranking.docids for qid, ranking in read_run(member).items()} == {
+        qid: ranking.docids for qid, ranking in chained.items()
+    }
+
+
+def test_the_runs_of_an_ensemble_are_no_inputs(
+    command: Command, few: list[object], ensemble: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "div.2.run"
+    run.write_bytes(Path(str(few[-1])).read_bytes())
+    words = ["--model", ensemble, "--members", "--out", tmp_path / "div.run"]
+    _, _, err = command("rerank", *few[:-1], run, *words)
+    assert "div.2.run is the input" in err
+    assert not (tmp_path / "div.1.run").exists()
+
+
+def test_topics_that_a_model_was_trained_on(made: Path, few: list[object], caplog: pytest.LogCaptureFixture) -> None:
+    run = read_run(few[-1])
+    for provenance, fingerprint, seen in (
+        ({"queries": ["1", "2", "99"]}, "abc", 2),
+        ({"queries": ["1"], "validation": ["2", "3"]}, "abc", 3),
+        ({"queries": 3, "validation": [{}]}, "abc", 0),
+        ({"queries": ["1"]}, "another", 0),
+    ):
+        caplog.clear()
+        stage = SimpleNamespace(model=LinearModel((), (), fingerprint=fingerprint, provenance=provenance))
+        check_topics(stage, run, "abc")
+        assert [message.split()[0] for message in caplog.messages] == ([str(seen)] if seen else [])
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "--method mrf needs a --model"),
+        ([], "give a --model, or a --stage: "),
         (["--model", "QRELS"], "not a model"),
-        (["--model", "QRELS", "--neighbours", "3"], "--neighbours is for --method manifold, not for mrf"),
-        (["--method", "manifold", "--model", "QRELS"], "--model is for --method mrf, not for manifold"),
-        (["--method", "manifold", "--transfer"], "--transfer is for --method mrf"),
-        (["--method", "manifold", "--graph", "ring"], "'ring' is not one of 'connecting', 'knn'"),
-        (["--method", "manifold", "--confidence", "none"], "'none' is not one of 'query', 'scores'"),
-        (["--method", "manifold", "--feedback", "RUN"], "qid iteration-or-subtopic docid grade"),
-        (["--method", "manifold", "--alpha", "1"], "alpha"),
-        (["--method", "manifold", "--depth", "0"], "depth"),
+        (["--stage", "mrf"], "model=FILE"),
+        (["--stage", "mrf(model=QRELS)"], "not a model"),
+        (["--stage", "manifold", "--transfer"], "--file and --transfer go with --model"),
+        (["--stage", "manifold(graph=ring)"], "graph"),
+        (["--stage", "manifold(confidence=none)"], "confidence"),
+        (["--stage", "manifold(feedback=RUN)"], "qid iteration-or-subtopic docid grade"),
+        (["--stage", "manifold(feedback=3)"], "3: cannot be read"),
+        (["--stage", "manifold(alpha=1)"], "alpha"),
+        (["--stage", "manifold(depth=0)"], "depth"),
+        (["--stage", "manifold(model=QRELS)"], "model"),
+        (["--stage", "svmdiv"], "model=FILE"),
+        (["--stage", "xquad"], "aspects=FILE"),
+        (["--stage", "svmdiv(model=SUB)"], "not a model file"),
+        (["--stage", "mmr", "--members"], "--members is for an ensemble, cssvm, as the last stage, not for mmr"),
+        (["--stage", "mmr(seed=1)"], "seed"),
+        (["--stage", "random(seed=-1)"], "seed"),
+        (["--stage", "random(relevance_weight=1)"], "relevance_weight"),
+        (["--stage", "mmr(relevance_weight=7)"], "relevance_weight"),
+        (["--stage", "mmr(k=0)"], "k "),
+        (["--stage", "mmr(k=0"], "not of the form"),
+        (["--stage", "tea"], "unknown stage 'tea'"),
+        (["--stage", "mmr", "--tag", ""], "tag"),
     ],
 )
 def test_mistakes(
     refused: Refused, made: Path, ranked: list[object], tmp_path: Path, words: list[str], reason: str
 ) -> None:
-    places = {"QRELS": made / "qrels.txt", "RUN": made / "bm25.run"}
-    line = refused("rerank", *ranked, "--out", tmp_path / "x", *(places.get(word, word) for word in words))
-    assert reason in line
+    places = {"QRELS": made / "qrels.txt", "RUN": made / "bm25.run", "SUB": made / "qrels.subtopics.txt"}
+    for name, path in places.items():
+        words = [word.replace(name, str(path)) for word in words]
+    assert reason in refused("rerank", *ranked, "--out", tmp_path / "x", *words)

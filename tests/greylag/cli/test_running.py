@@ -1,4 +1,4 @@
-"""Long commands: killed and gone on with, and on a cluster whose worker dies, with the same bytes."""
+"""What surrounds commands: outputs are no inputs; killed ones go on; a worker dies; the same bytes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,91 @@ from typing import Any
 
 import pytest
 
-from greylag.cli import running
-from greylag.cli.running import dependencies
+from greylag.cli import COMMANDS, main, running
+from greylag.cli.options import Shared
+from greylag.cli.running import check_outputs, dependencies
+from greylag.errors import ParameterError
 from greylag.runtime.work_log import beside
 from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.runtime.test_progress import bars, on_terminal
 
+CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
 IMPATIENT = "import greylag.runtime.work_log as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
+
+
+OPTIONS = {
+    "index": ["IN"],
+    "search": ["--index", "i", "--topics", "IN"],
+    "features": ["--index", "i", "--topics", "t", "--run", "IN", "--features", "FI/term/LM"],
+    "train": ["--index", "i", "--topics", "t", "--qrels", "IN"],
+    "rerank": ["--index", "i", "--topics", "t", "--run", "r", "--model", "IN"],
+    "fuse": ["--run", "r", "--run", "IN"],
+    "experiment": ["IN"],
+    "explain": ["m", "--run", "IN"],
+}
+
+
+def link(kind: str, path: Path) -> Path:
+    other = path.with_name("other")
+    if kind == "symbolic":
+        other.symlink_to(path)
+    elif kind == "hard":
+        os.link(path, other)
+    return path if kind == "same" else other
+
+
+@pytest.mark.parametrize("kind", ["same", "symbolic", "hard"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_output_that_is_an_input_is_refused(name: str, kind: str, refused: Refused, tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("mine")
+    out, flag = link(kind, path), "--html" if name == "explain" else "--out"
+    told = refused(name, *(path if word == "IN" else word for word in OPTIONS[name]), flag, out)
+    assert f"{out} is the input {path}" in told
+    assert path.read_text() == "mine"
+
+
+def test_all_commands_with_inputs_and_an_output_are_tried() -> None:
+    assert COMMANDS.keys() - OPTIONS.keys() == {"evaluate", "doctor"}
+
+
+def test_an_output_inside_an_input_folder_is_refused(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    out = tmp_path / "index" / "new.run"
+    assert "is inside the input folder" in refused("search", "--index", out.parent, "--topics", "t", "--out", out)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--out", "new", "--out-run", "in"], "in is the input in"),
+        (["--out", "new", "--out-run", "new"], "new would be written twice"),
+        (["--out", "link", "--out-run", "other"], "other would be written twice"),
+        (["--out", "model", "--out-run", "new"], "model is the input model"),
+    ],
+)
+def test_what_features_and_stages_read_is_an_input(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in", "other"):
+        Path(name).write_text(name)
+    Path("link").symlink_to("other")
+    Path("model").write_text('{"kind": "x", "features": ["prior:in"]}')
+    words = ["--index", "i", "--topics", "t", "--qrels", "q", "--folds", "2"]
+    assert reason in refused("train", *words, "--features", "run:in,prior:model", *options)
+    for stage in ("mrf(model=model)", "xquad(aspects=in)", "manifold(feedback=in)"):
+        words = ["--index", "i", "--topics", "t", "--run", "r", "--stage", stage, "--out", "in"]
+        assert "in is the input in" in refused("rerank", *words)
+    assert Path("in").read_text() == "in"
+
+
+def test_other_outputs_are_accepted(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("x")
+    (tmp_path / "out").write_text("x")
+    check_outputs([tmp_path / "out", tmp_path / "new"], [tmp_path / "in", tmp_path / "absent"])
+    with pytest.raises(ParameterError, match="is the input"):
+        check_outputs([tmp_path / "new", tmp_path / "in"], [tmp_path / "in"])
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -43,7 +122,7 @@ def stop_after(process: subprocess.Popen[str], log: Path, size: int, number: sig
 
 def words_of(name: str, ranked: list[object], made: Path, out: Path) -> list[object]:
     if name == "rerank":
-        return ["rerank", *ranked, "--method", "manifold", "--jobs", "1", "--out", out]
+        return ["--jobs", "1", "rerank", *ranked, *CHAIN, "--out", out]
     more = ["--features", "FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8", "--folds", "3"]
     return ["train", *ranked, "--qrels", made / "qrels.txt", *more, "--out-run", f"{out}.held-out", "--out", out]
 
@@ -72,7 +151,7 @@ def test_killed_again_and_again(name: str, ranked: list[object], made: Path, tmp
 
 
 def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
-    words = ["rerank", *ranked, "--method", "manifold", "--jobs", "1", "--out", tmp_path / "out.run"]
+    words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
     process = start(*words)
     threading.Thread(target=stop_after, args=(process, log, 1000, signal.SIGINT)).start()
@@ -88,15 +167,21 @@ def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) ->
 def test_what_results_depend_on(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("1 Q0 d 1 1 a\n")
     (tmp_path / "topics").write_text("1\tx\n")
-    values: dict[str, Any] = {"run": tmp_path / "a.run", "topics": tmp_path / "topics", "jobs": 1, "features": "score"}
+    values: dict[str, Any] = {"run": tmp_path / "a.run", "topics": tmp_path / "topics", "features": "score"}
+
+    shared: dict[str, Any] = {}
 
     def digest(**more: object) -> str:
-        found = dependencies("rerank", {**values, **more})
+        found = dependencies("rerank", Shared(**shared), {**values, **more})
         assert found is not None
         return found()
 
     first = digest()
-    assert digest(jobs=2, scheduler="tcp://x") == first
+    shared = {"jobs": 2, "scheduler": "tcp://x"}
+    assert digest() == first
+    shared = {"field": "desc"}
+    assert digest() != first
+    shared = {}
     assert digest(features="reciprocal-rank") != first
     feature = f"score,run:{tmp_path / 'b.run'}@z"
     before = digest(features=feature)
@@ -110,10 +195,10 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
     assert digest() != first
     os.mkfifo(tmp_path / "pipe")
     placed = ["old.run=" + str(tmp_path / "c.run")]
-    before = digest(file=placed)
+    before = digest(files=placed)
     (tmp_path / "c.run").write_text("1 Q0 d 1 1 a\n")
-    assert digest(file=placed) != before
-    assert dependencies("rerank", {**values, "run": tmp_path / "pipe"}) is None
+    assert digest(files=placed) != before
+    assert dependencies("rerank", Shared(), {**values, "run": tmp_path / "pipe"}) is None
 
 
 def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +209,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
         for own in (docid, docid.upper()):
             Path("x.run").write_text(f"1 Q0 {own} 1 1 a\n")
             os.utime("x.run", (1, 1))
-            found = dependencies("rerank", {"run": Path("x.run"), "out": tmp_path / "out.run"})
+            found = dependencies("rerank", Shared(), {"run": Path("x.run"), "out": tmp_path / "out.run"})
             assert found is not None
             digests.add(found())
             time.sleep(0.02)  # more than a tick of the file system's clock
@@ -135,7 +220,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
 def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path) -> None:
     (tmp_path / "titles.json").write_bytes(content.encode("latin-1"))
     features = ",".join(f"SD/ordered/LM-O-{width}" for width in range(1, 400))
-    assert dependencies("features", {"titles": tmp_path / "titles.json", "features": features}) is not None
+    assert dependencies("features", Shared(), {"titles": tmp_path / "titles.json", "features": features}) is not None
 
 
 def greet(server: socket.socket) -> None:
@@ -151,18 +236,25 @@ def test_no_cluster_and_no_dask(
 ) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(running, "CONNECTING", 1)
-    words = ["rerank", *ranked, "--method", "manifold", "--out", tmp_path / "out.run", "--scheduler"]
-    assert "no Dask scheduler at tcp://127.0.0.1:9" in refused(*words, "tcp://127.0.0.1:9")
-    assert "no Dask scheduler at nowhere://x" in refused(*words, "nowhere://x")
+    words = ["rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
+
+    def told(address: str) -> str:
+        return refused("--scheduler", address, *words)
+
+    assert "no Dask scheduler at tcp://127.0.0.1:9" in told("tcp://127.0.0.1:9")
+    assert "no Dask scheduler at nowhere://x" in told("nowhere://x")
     started = time.monotonic()
-    assert "no Dask scheduler at nowhere" in refused(*words, "nowhere")
+    assert "no Dask scheduler at nowhere" in told("nowhere")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        assert f"no Dask scheduler at {address}" in told(address)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=greet, args=(server,), daemon=True).start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert f"no Dask scheduler at {address}" in refused(*words, address)
+        assert f"no Dask scheduler at {address}" in told(address)
     assert time.monotonic() - started < 15  # a client that could not connect would take 20 seconds to close, each
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "pip install 'greylag[dask]'" in refused(*words, "tcp://127.0.0.1:9")
+    assert "pip install 'greylag[dask]'" in told("tcp://127.0.0.1:9")
 
 
 @pytest.fixture
@@ -183,13 +275,46 @@ def test_a_worker_of_a_cluster_dies(
     workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("greylag.runtime.work_log.PATIENCE", 0.0)
-    words = ["rerank", *ranked, "--method", "manifold", "--out"]
+    words = ["rerank", *ranked, "--stage", "manifold", "--out"]
     assert command(*words, tmp_path / "threads.run")[0] == 0
     out = tmp_path / "cluster.run"
     killer = threading.Thread(target=kill_one, args=(workers, beside(out).exists))
     killer.start()
-    code, _, errors = command(*words, out, "--scheduler", workers.scheduler_address)
+    code, _, errors = command("--scheduler", workers.scheduler_address, *words, out)
     assert code == 0, errors
     killer.join(timeout=1)
     assert not killer.is_alive()
     assert out.read_bytes() == (tmp_path / "threads.run").read_bytes()
+
+
+SMALL = ["--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25", "--set", "max_features=2"]
+BARS = {
+    "train": (["train", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+        "1 features 24/24", "2 folds 2/3 features selected 1/2",
+    ]),
+    "rm3": (["train", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+        "1 folds 1/3 grid of RM3 4/9", "3 baselines 1/2 grid of RM3 4/9",
+    ]),
+    "rerank": (["rerank", "--stage", "manifold", "--out", "out.run"], ["1 run bm25-manifold 12/24"]),
+}  # fmt: skip
+"""Commands, and some of what their bars say."""
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_the_bars_of_a_command(
+    name: str, made: Path, collection: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, texts = BARS[name]
+    judged = [] if name == "rerank" else ["--qrels", made / "qrels.txt"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["greylag", "--jobs", "1", *map(str, [*words, *collection, "--run", made / "bm25.run", *judged])]
+    )
+
+    def work() -> None:
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code
+
+    shown = bars(on_terminal(work, monkeypatch))
+    assert set(texts) <= set(shown), shown

@@ -8,13 +8,13 @@ import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
 from greylag.index import RM3Search
-from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.cli.conftest import DEMO, Command, Refused, settings
 
 
 @pytest.mark.parametrize(
     ("options", "method", "parameters"),
-    [([], "bm25", {}), (["--k1", "2", "--b", "0"], "bm25", {"k1": 2.0, "b": 0.0}),
-     (["--model", "ql"], "ql", {}), (["--model", "ql", "--mu", "50"], "ql", {"mu": 50.0})],
+    [([], "bm25", {}), (settings("k1=2 b=0"), "bm25", {"k1": 2.0, "b": 0.0}),
+     (["--model", "ql"], "ql", {}), (["--model", "ql", *settings("mu=50")], "ql", {"mu": 50.0})],
 )  # fmt: skip
 def test_models_and_their_parameters(
     command: Command, made: Path, tmp_path: Path, options: list[str], method: str, parameters: dict[str, float]
@@ -31,8 +31,8 @@ def test_models_and_their_parameters(
 
 @pytest.mark.parametrize(
     ("options", "first", "feedback"),
-    [(["bm25+rm3", "--k1", "2"], {"k1": 2.0}, {}), (["ql+rm3", "--mu", "50"], {"mu": 50.0}, {}),
-     (["bm25+rm3", "--fb-terms", "3", "--fb-docs", "2", "--original-query-weight", "0.2"], {},
+    [(["bm25+rm3", *settings("k1=2")], {"k1": 2.0}, {}), (["ql+rm3", *settings("mu=50")], {"mu": 50.0}, {}),
+     (["bm25+rm3", *settings("fb_terms=3 fb_docs=2 original_query_weight=0.2")], {},
       {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2})],
 )  # fmt: skip
 def test_expanded_searches(
@@ -61,12 +61,12 @@ def test_query_likelihood_and_cut(command: Command, collection: list[object], tm
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--b", "2"], "b is 2.0"),
-        (["--model", "ql", "--k1", "5"], "--k1 is for --model bm25 or bm25+rm3, not for ql"),
-        (["--model", "ql", "--b", "0"], "--b is for --model bm25 or bm25+rm3, not for ql"),
-        (["--mu", "5"], "--mu is for --model ql or ql+rm3, not for bm25"),
-        (["--fb-docs", "5"], "--fb-docs is for --model bm25+rm3 or ql+rm3, not for bm25"),
-        (["--model", "bm25+rm3", "--original-query-weight", "2"], "original_query_weight is 2.0"),
+        (settings("b=2"), "b is 2.0"),
+        (["--model", "ql", *settings("k1=5")], "--set 'k1=5': ql has no 'k1', but mu"),
+        (settings("fb_docs=5"), "bm25 has no 'fb_docs', but k1, b"),
+        (["--model", "bm25+rm3", *settings("original_query_weight=2")], "original_query_weight is 2.0"),
+        (["--model", "bm25+rm3", "--set", f"fb_terms={'9' * 20}"], "fb_terms must be a whole number of at most"),
+        (["--tag", ""], "tag"),
         (["--hits", "0"], "k is 0"),
         (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql', 'bm25+rm3', 'ql+rm3'"),
     ],
@@ -99,8 +99,8 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
             ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
             ["train", *asked, "--run", run, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model],
             ["rerank", *asked, "--run", run, "--model", model, "--out", reranked],
-            ["diversify", *index, "--run", run, "--method", "mmr", "--out", folder / "mmr.run"],
-            ["rerank", *asked, "--run", run, "--method", "manifold", "--out", folder / "manifold.run"],
+            ["rerank", *index, "--run", run, "--stage", "mmr", "--out", folder / "mmr.run"],
+            ["rerank", *asked, "--run", run, "--stage", "manifold", "--out", folder / "manifold.run"],
         ]
         for words in steps:
             assert command(*words)[0] == 0, words

@@ -7,19 +7,22 @@ from pathlib import Path
 import pytest
 
 from greylag import LuceneIndex, PositionalIndex, Union
+from greylag.cli.search import search_first
+from greylag.diversity import DiversityModel
+from greylag.evaluation import evaluate
 from greylag.index import RM3Search
 from greylag.ltr import LinearModel, MRFRanker
-from greylag.trec import read_run, read_topics
-from tests.greylag.cli.conftest import Command, Refused
+from greylag.trec import read_qrels, read_run, read_topics
+from tests.greylag.cli.conftest import Command, Refused, settings, unremarked
 
 
 def test_models_have_the_same_bytes_on_any_number_of_threads(
     command: Command, made: Path, collection: list[object], tmp_path: Path
 ) -> None:
-    words = [*collection, "--qrels", made / "qrels.txt", "--max-features", "3", "--retrain"]
+    words = [*collection, "--qrels", made / "qrels.txt", *settings("max_features=3 retrain=true")]
     paths = [tmp_path / f"{jobs}.json" for jobs in (1, 2)]
     for path in paths:
-        assert command("train", *words, "--jobs", path.stem, "--out", path)[0] == 0
+        assert command("--jobs", path.stem, "train", *words, "--out", path)[0] == 0
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -37,7 +40,7 @@ def test_coordinate_ascent_over_named_features(
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1,FI/term/BM25"
     words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--out", model]
-    code, told, _ = command("train", *words, "--learner", "coordinate-ascent", "--restarts", "2", "--seed", "7")
+    code, told, _ = command("train", *words, "--learner", "coordinate-ascent", *settings("restarts=2 seed=7"))
     assert code == 0
     assert [line.split()[-1] for line in told.splitlines()] == named.split(",")
     provenance = json.loads(model.read_text())["provenance"]
@@ -46,7 +49,7 @@ def test_coordinate_ascent_over_named_features(
 
 def test_preselection_is_recorded(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--max-features", "1", "--out", out]
+    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--set", "max_features=1", "--out", out]
     assert command("train", *words, "--preselect", "mmr:4:0.7")[0] == 0
     provenance = json.loads(out.read_text())["provenance"]
     assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (28, "mmr:4:0.7", 4)
@@ -61,16 +64,26 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--restarts", "2"], "--restarts is for --learner coordinate-ascent, not for greedy"),
-        (["--learner", "coordinate-ascent", "--max-features", "2"], "--max-features is for --learner greedy"),
-        (["--learner", "coordinate-ascent", "--retrain"], "--retrain is for --learner greedy"),
-        (["--learner", "coordinate-ascent", "--seed", "-1"], "Invalid value for '--seed'"),
+        (settings("restarts=2"), "mrf, learned by greedy, has no 'restarts', but max_features"),
+        (["--learner", "coordinate-ascent", *settings("retrain=true")], "coordinate-ascent, has no 'retrain'"),
+        (["--learner", "coordinate-ascent", *settings("seed=-1")], "seed is -1"),
         (["--learner", "forest"], "'forest' is not one of"),
-        (["--max-features", "0"], "max_features"),
+        (settings("max_features=0"), "max_features"),
         (["--measure", "mapp"], "mapp"),
         (["--preselect", "16"], "is not of the form mmr:16"),
-        (["--jobs", "0"], "0 is neither -1 nor from 1 to 1024"),
-        (["--jobs", "-2"], "-2 is neither -1 nor from 1 to 1024"),
+        (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for mrf"),
+        (["--folds", "3"], "--folds and --out-run go together"),
+        (["--out-run", "y"], "--folds and --out-run go together"),
+        (["--model", "bm25", *settings("mu=3")], "bm25 has no 'mu', but k1, b"),
+        (["--model", "bm25", *settings("k1=3,x")], "k1 must be a number"),
+        (["--model", "bm25", *settings("k1=1_0")], "k1 must be a number"),
+        (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be in [0, 1]"),
+        (["--model", "rm3", *settings("fb_docs=0")], "fb_docs is 0"),
+        (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or stack, not for bm25"),
+        (["--model", "tfidf"], "'tfidf' is not one of"),
+        (["--model", "bm25", "--measure", "mapp"], "mapp"),
+        (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
+        (["--model", "svmdiv", "--measure", "map"], "--measure is for --model mrf or bm25"),
     ],
 )
 def test_mistakes(
@@ -79,7 +92,7 @@ def test_mistakes(
     assert reason in refused("train", *ranked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *words)
 
 
-def test_the_preset_stack(
+def test_the_stack(
     command: Command, refused: Refused, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid = {
@@ -92,9 +105,9 @@ def test_the_preset_stack(
     }
     monkeypatch.setattr("greylag.ltr.stack.GRID", grid)
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
-    words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--preset", "stack"]
-    options = ["--max-features", 2, "--features", "score@z"]
+    words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--model", "stack"]
     folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]
+    options = ["--set", "max_features=2", "--features", "score@z"]
     code, told, err = command("train", *words, *options, *folds)
     assert (code, err) == (0, "")
     learned = LinearModel.load(model)
@@ -113,8 +126,191 @@ def test_the_preset_stack(
     expected = MRFRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
-        (["--preselect", "mmr:4"], "--preset stack takes no --preselect"),
-        (["--mu", "20"], "chooses the features' parameters itself"),
-        (["--retrain"], "only --max-features can be given"),
+        (["--preselect", "mmr:4"], "--preselect is for --model mrf, not for stack"),
+        (["--set", "mu=20"], "stack has no 'mu', but depth, max_features"),
     ):
         assert reason in refused("train", *words, *more)
+
+
+def test_bm25_and_for_a_stack_its_union_with_rm3(made: Path) -> None:
+    topics = read_topics(made / "topics.tsv")
+    bm25, both = (search_first(made / "index", topics, 1, stack=stack) for stack in (False, True))
+    given = read_run(made / "bm25.run")
+    assert {qid: own.docids for qid, own in bm25.items()} == {qid: own.docids for qid, own in given.items()}
+    assert all(set(both[qid].docids) > set(own.docids) for qid, own in bm25.items() if len(own) < len(both[qid]))
+    assert any(len(both[qid]) > len(own) for qid, own in bm25.items())
+    assert (bm25.tag, both.tag) == ("bm25", "candidates")
+
+
+def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+    out, run = tmp_path / "model.json", tmp_path / "held-out.run"
+    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--set", "max_features=1", "--out", out]
+    code, told, _ = command("train", *words, "--folds", "6", "--out-run", run)
+    assert code == 0
+    means = {
+        line.split("  ")[0]: float(line.split()[2]) for line in told.splitlines() if line.startswith(("held", "first"))
+    }
+    code, shown, err = command("evaluate", "--qrels", made / "qrels.txt", run, made / "bm25.run", "-m", "AP")
+    assert (code, err) == (0, "")
+    found = {line.split()[0]: float(line.split()[1]) for line in shown.splitlines()[1:3]}
+    assert found == {str(run): means["held out"], str(made / "bm25.run"): means["first stage"]}
+    held_out = LinearModel.load(out).provenance["held_out"]
+    assert held_out == {"folds": 6, "AP": pytest.approx(means["held out"], abs=5e-5)}
+
+
+SMALL = settings("k1=0.3,0.9,1.5 b=0.2,0.4")
+
+
+def test_a_tuned_baseline_and_its_held_out_rankings(
+    command: Command, made: Path, ranked: list[object], tmp_path: Path
+) -> None:
+    model, held_out, qrels = tmp_path / "bm25.json", tmp_path / "held-out.run", made / "qrels.txt"
+    words = [*ranked, "--qrels", qrels, *SMALL, "--folds", "4", "--out-run", held_out]
+    code, told, err = command("train", "--model", "bm25", *words, "--out", model)
+    assert (code, err) == (0, "")
+    assert (
+        len(re.findall(r"^fold \d: AP 0\.\d{4} on 18 training queries with k1 \S+, b 0\.\d$", told, re.MULTILINE)) == 4
+    )
+    run = read_run(held_out)
+    score = evaluate(run, read_qrels(qrels), ["AP"]).by_measure["AP"]
+    assert f"held out     {score:.4f}" in told
+    assert run.tag == "bm25-tuned-bm25"
+    tuned = LinearModel.load(model)
+    assert tuned.provenance["held_out"] == {"folds": 4, "AP": score}
+    code, shown, _ = command("explain", model)
+    assert "BM25 with k1, b tuned on 24 queries, AP 0." in shown
+    again = tmp_path / "again.json"
+    assert command("--jobs", "1", "train", "--model", "bm25", *words, "--out", again)[0] == 0
+    assert again.read_bytes() == model.read_bytes()
+
+
+def test_a_tuned_baseline_reranks_to_its_training_score(
+    command: Command, made: Path, ranked: list[object], tmp_path: Path
+) -> None:
+    model, out, qrels = tmp_path / "bm25.json", tmp_path / "bm25.run", made / "qrels.txt"
+    code, told, _ = command(
+        "train", "--model", "bm25", *ranked, "--qrels", qrels, *SMALL, "--measure", "nDCG@10", "--out", model
+    )
+    assert code == 0
+    assert unremarked(command("rerank", *ranked, "--model", model, "--out", out))[0] == 0
+    score = evaluate(read_run(out), read_qrels(qrels), ["nDCG@10"]).by_measure["nDCG@10"]
+    assert json.loads(model.read_text())["provenance"]["training_score"] == pytest.approx(score, abs=1e-12)
+    assert told.startswith(f"nDCG@10 {score:.4f} on 24 training queries with k1 ")
+
+
+def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: list[object], tmp_path: Path) -> None:
+    words = [*collection, "--qrels", made / "qrels.txt", *SMALL, "--model", "rm3"]
+    more = settings("fb_docs=5,10 fb_terms=5")
+    code, told, err = command("train", *words, *more, "--out", tmp_path / "rm3.json")
+    assert (code, err) == (0, "")
+    assert re.search(r"with k1 \S+, b 0\.\d, fb_docs (5|10), fb_terms 5\n", told)
+    assert "fb_docs is at an end of its values, 5 to 10: try more with --set\n" in told
+    assert "fb_terms is at" not in told
+
+
+def test_validation_holds_every_fourth_query_out(learn: Command, made: Path, tmp_path: Path) -> None:
+    code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "div.json", "--set", "validate=true")
+    assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")
+    provenance = DiversityModel.load(tmp_path / "div.json").provenance
+    assert (provenance["queries"], provenance["validation"]) == (["1", "2", "3", "5", "6", "7"], ["4", "8"])
+
+
+def test_the_seed_decides_the_bytes(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
+    words = ["--model", "cssvm", *settings("M=3 alpha=2 C=1 k=3")]
+    for seed in ("5", "6"):
+        assert learn(made / "qrels.subtopics.txt", tmp_path / f"{seed}.json", *words, "--set", f"seed={seed}")[0] == 0
+    assert (tmp_path / "5.json").read_bytes() == ensemble.read_bytes()
+    assert DiversityModel.load(tmp_path / "6.json").weights != DiversityModel.load(ensemble).weights
+
+
+def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_path: Path) -> None:
+    words = ["--model", "cssvm", *settings("M=3 alpha=2 C=0.1 k=2")]
+    found = set()
+    for form, s in (("displacement", ()), ("gradient", (1,)), ("gradient", (2,))):
+        more = settings(f"repulsion={form}" + "".join(f" s={exponent}" for exponent in s))
+        code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "a", *words, *more)
+        assert code == 0
+        assert f"{form} with alpha 2, mean angle" in told
+        provenance = DiversityModel.load(tmp_path / "a").provenance
+        assert provenance["repulsion"] == form
+        assert provenance["s"] == (s[0] if s else 1)
+        found.add((tmp_path / "a").read_bytes())
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("assignment", ["best", "sampled", "stochastic"])
+def test_assignments_and_validation_of_an_ensemble(
+    command: Command,
+    learn: Command,
+    made: Path,
+    few: list[object],
+    tmp_path: Path,
+    assignment: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("greylag.diversity.training.C_GRID", (0.1, 10.0))
+    words = ["--model", "cssvm", *settings(f"M=2 assignment={assignment} validate=true")]
+    code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "div.json", *words)
+    assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")
+    model = DiversityModel.load(tmp_path / "div.json")
+    assert (len(model.weights), model.provenance["assignment"]) == (2, assignment)
+    assert model.provenance["C"] in (0.1, 10.0)
+
+
+def test_queries_without_labels_are_left_out(learn: Command, made: Path, tmp_path: Path) -> None:
+    qrels, model = tmp_path / "qrels.txt", tmp_path / "div.json"
+    lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
+    qrels.write_text("".join(line for line in lines if line.split()[0] in ("1", "2")))
+    code, told, err = learn(qrels, model)
+    assert (code, told.split(":")[0]) == (0, "svmdiv on 2 queries")
+    assert "dropped 6 queries in which no candidate covers a subtopic: 3, 4, 5, 6, 7, 8" in err
+    qrels.write_text("99 1 demo-001 1\n99 2 demo-002 1\n")
+    code, _, err = learn(qrels, model)
+    assert code == 2
+    assert "nothing to learn from" in err
+
+
+def test_subtopics_without_documents_change_nothing(learn: Command, made: Path, tmp_path: Path) -> None:
+    qrels, first, second = tmp_path / "qrels.txt", tmp_path / "first.json", tmp_path / "second.json"
+    text = (made / "qrels.subtopics.txt").read_text()
+    qrels.write_text(f"{text}1 bare demo-001 0\n")
+    assert learn(made / "qrels.subtopics.txt", first)[0] == 0
+    assert learn(qrels, second)[0] == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
+    qrels.write_text("".join(line for line in lines if line.split()[0] in ("1", "2", "3")))
+    code, _, err = learn(qrels, tmp_path / "x", "--set", "validate=true")
+    assert code == 2
+    assert "validate needs at least 4 queries with subtopics, not 3" in err
+
+
+@pytest.mark.parametrize(
+    ("model", "texts", "reason"),
+    [
+        ("svmdiv", "C=1 validate=true", "C and validate=true cannot be combined"),
+        ("svmdiv", "C=0", "C must be a finite number above 0, not 0.0"),
+        ("svmdiv", "k=0", "depth and k must be at least 1"),
+        ("svmdiv", "M=3", "svmdiv has no 'M', but C, epsilon"),
+        ("svmdiv", "preset=tea", "preset must be one of svmdiv, svmdiv2"),
+        ("cssvm", "M=0", "M must be at least 1"),
+        ("cssvm", "alpha=-1", "alpha must be"),
+        ("cssvm", "s=0", "s must be a finite number above 0, not 0.0"),
+        ("cssvm", "repulsion=tea", "repulsion must be one of displacement, gradient"),
+        ("cssvm", "assignment=tea", "assignment must be one of all, best"),
+        ("cssvm", "seed=-1", "seed"),
+    ],
+)
+def test_mistakes_in_settings_of_diversity(
+    refused: Refused, made: Path, few: list[object], tmp_path: Path, model: str, texts: str, reason: str
+) -> None:
+    judged = ["--qrels", made / "qrels.subtopics.txt", "--out", tmp_path / "x"]
+    assert reason in refused("train", *few, *judged, "--model", model, *settings(texts))
+
+
+def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[object], tmp_path: Path) -> None:
+    words = [*few, "--qrels", made / "qrels.txt", "--out", tmp_path / "x"]
+    assert "is relevant to subtopic 0, which means no subtopic" in refused("train", "--model", "svmdiv", *words)

@@ -53,7 +53,7 @@ def test_presets(index: PositionalIndex) -> None:
 
 
 def test_rejects_ensembles(index: PositionalIndex) -> None:
-    with pytest.raises(ModelError, match=r"ensemble of 3: use all of it \(CSSVM, --method cssvm\), or one of"):
+    with pytest.raises(ModelError, match=r"ensemble of 3: use all of it \(CSSVM, --stage cssvm\), or one of"):
         SVMDiv(samples.ENSEMBLE, index)
 
 

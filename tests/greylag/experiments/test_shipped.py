@@ -10,10 +10,12 @@ from greylag.errors import ParameterError
 from greylag.experiments import shipped
 
 CONFIGS = Path(greylag.__file__).parents[2] / "configs"
+DEMO = Path(greylag.__file__).parent / "demo" / "demo.yaml"
 
 
 def test_the_files_of_a_checkout() -> None:
-    assert list(shipped.shipped_files().values()) == sorted(CONFIGS.glob("*.yaml"), key=lambda path: path.stem)
+    files = [DEMO, *CONFIGS.glob("*.yaml")]
+    assert list(shipped.shipped_files().values()) == sorted(files, key=lambda path: path.stem)
     assert shipped.shipped_file("cacm.mrf") == shipped.shipped_file("cacm.mrf.yaml") == CONFIGS / "cacm.mrf.yaml"
 
 
@@ -41,4 +43,5 @@ def test_the_files_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         path.dist = Installed()
     monkeypatch.setattr(shipped, "__file__", str(tmp_path / "lib" / "greylag" / "experiments" / "shipped.py"))
     monkeypatch.setattr(shipped, "distribution", lambda name: Installed())
-    assert shipped.shipped_files() == {"mine": installed}
+    demo = tmp_path / "lib" / "greylag" / "demo" / "demo.yaml"
+    assert shipped.shipped_files() == {"demo": demo, "mine": installed}

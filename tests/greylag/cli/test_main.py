@@ -1,16 +1,39 @@
+"""The command line as a whole: commands, options, errors, interrupts and the terminal."""
+
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from tqdm import tqdm
 
 import greylag
-from greylag.cli import COMMANDS, MAX_MESSAGE
+from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
+from greylag.cli.terminal import tell, visible
 from tests.greylag.cli.conftest import Command, Refused
+
+MOST_OPTIONS = 110
+
+
+def test_the_commands_and_the_number_of_options() -> None:
+    assert " ".join(COMMANDS) == "index search features train fuse rerank explain evaluate experiment doctor"
+    group: Any = typer.main.get_command(app)
+    options = [
+        (name, parameter.opts[0])
+        for name in ("", *COMMANDS)
+        for parameter in (group.get_command(None, name) if name else group).params
+        if parameter.param_type_name == "option" and parameter.name != "help"
+    ]
+    assert len(options) <= MOST_OPTIONS
+    assert {flag for name, flag in options if not name} >= set(SHARED)
 
 
 def test_the_list_of_commands(command: Command) -> None:
@@ -26,8 +49,7 @@ def test_every_command_has_help(command: Command, name: str) -> None:
     code, out, err = command(name, "--help")
     assert (code, err) == (0, "")
     assert f"{name} [OPTIONS]" in out
-    module = name.replace("-", "_")
-    function = getattr(import_module(f"greylag.cli.{module}"), module)
+    function = getattr(import_module(f"greylag.cli.{name}"), name)
     first = function.__doc__.partition("\n")[0]
     assert " ".join(first.split()) in " ".join(out.split())
 
@@ -43,6 +65,13 @@ def test_version(command: Command) -> None:
         (["train", "--index", "x"], "Missing option '--topics'"),
         (["--tea"], "No such option: --tea"),
         (["search", "--tea"], "No such option: --tea"),
+        (
+            ["rerank", "--jobs", "4"],
+            "--jobs is an option of greylag itself, before the command: greylag --jobs",
+        ),
+        (["--jobs", "0", "doctor"], "0 is neither -1 nor from 1 to 1024"),
+        ([f"--jobs={'9' * 5000}", "doctor"], "--jobs"),
+        (["--jobs", "1.5", "doctor"], "--jobs"),
     ],
 )
 def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:
@@ -72,7 +101,7 @@ def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize(
-    "words", ["demo --out x", "experiment x.yaml", "index x --out y", "search --index x --topics y --out z"]
+    "words", ["experiment demo --out x", "experiment x.yaml", "index x --out y", "search --index x --topics y --out z"]
 )
 def test_a_working_folder_that_was_removed(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
@@ -116,3 +145,41 @@ def test_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "greylag", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"greylag {greylag.__version__}\n"
     assert Path(greylag.__file__).with_name("__main__.py").exists()
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
+def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
+    """Python itself may be interrupted before it runs a line of greylag."""
+    words = [sys.executable, "-m", "greylag", "train", "--help"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+    assert "greylag/cli" not in errors
+    assert process.returncode in (0, 130, -signal.SIGINT, 1)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    for words, code in (("--version", 0), ("nothing", 2)):
+        line = f"{sys.executable} -m greylag {words} {closed}"
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
+
+def test_characters_that_change_the_terminal_are_escaped() -> None:
+    assert visible("a\tb\nc é") == "a\tb\nc é"
+    assert visible("\x1b[2J\r\x9b\u202e\u2066") == r"\x1b[2J\r\x9b\u202e\u2066"
+
+
+def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with tqdm(total=2, desc="folds", file=sys.stderr, ncols=60):
+        before = capfd.readouterr().err
+        tell("fold 1\n")
+        out, after = capfd.readouterr()
+    assert before.count("0/2") == 1
+    assert out == "fold 1\n"
+    assert after.startswith("\r ")  # the line is cleared
+    assert after.count("0/2") == 1
+    assert after.rstrip().endswith("]")
