@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from greylag.ltr.learner import Selection
 from greylag.ltr.line_search import Problem, line_search, mean, prepare
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
-from greylag.runtime.parallel import thread_count
+from greylag.runtime.parallel import parallel_map
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,6 @@ class CoordinateAscent:
         The seed of the random starts.
     tolerance : float >= 0, default 1e-3
         A start ends when a cycle through all axes and features raises the mean by no more than this.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     objective: Objective | str
@@ -66,15 +62,12 @@ class CoordinateAscent:
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn a weight for every feature of `data`, in one round; the result does not depend on `n_jobs`."""
-        from joblib import Parallel, delayed
-
         objective, columns = Objective.parse(self.objective), range(len(data.specs))
         units, axes = _axes(data)
         starts = np.random.default_rng(self.seed).standard_normal((self.restarts, len(columns)))
         starts[0] = 1.0
-        ends = Parallel(thread_count(n_jobs), backend="threading")(
-            delayed(_explore)(data, objective, start * units, axes, self.tolerance) for start in starts
-        )
+        explore = partial(_explore, objective=objective, axes=axes, tolerance=self.tolerance)
+        ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
         best = int(np.argmax(values))
         return Selection(tuple(columns), (tuple(ends[best].tolist()),), (values[best],))
@@ -114,7 +107,7 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
 
 
 def _explore(
-    data: RankingData, objective: Objective, weights: FloatArray, axes: FloatArray, tolerance: float
+    weights: FloatArray, data: RankingData, *, objective: Objective, axes: FloatArray, tolerance: float
 ) -> FloatArray:
     """Line searches along the axes and along each weight in turn, until both together gain no more than `tolerance`."""
     problem, columns = prepare(data, objective), range(len(weights))

@@ -97,8 +97,8 @@ class Explanation:
             if abs(differences[place]) <= MARGINAL * abs(differences[order[0]]):
                 break
             share = self.features[place]
-            found = largest([clique for clique in share.cliques if clique.tf])[:cliques]
-            names = f" ({', '.join(clique.name for clique in found)})" if found else ""
+            occurring = largest([clique for clique in share.cliques if clique.tf])[:cliques]
+            names = f" ({', '.join(clique.name for clique in occurring)})" if occurring else ""
             parts.append(f"{differences[place]:+.3g} {share.feature}{names}")
         return "; ".join(parts)
 
@@ -141,8 +141,6 @@ def explain_documents(
     ------
     ParameterError
         If a document is not in the ranking or not in the index.
-    ModelError
-        If the model was trained on another collection and `transfer` is false.
     """
     documents = index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):

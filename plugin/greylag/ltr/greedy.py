@@ -39,11 +39,6 @@ class GreedySelection:
         always stop it.
     retrain : bool, default False
         Whether to improve all selected weights after each round by `coordinate_ascent` (Algorithm 1, line 10).
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     objective: Objective | str
@@ -60,13 +55,7 @@ class GreedySelection:
             raise ParameterError(f"epsilon is {self.epsilon}; it must be a finite number >= 0")
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
-        """Select features on `data`, one per round; the result does not depend on `n_jobs`.
-
-        Raises
-        ------
-        ParameterError
-            If no feature raises the objective above 0.
-        """
+        """Select features on `data`, one per round; the result does not depend on `n_jobs`."""
         objective = Objective.parse(self.objective)
         problem = prepare(data, objective)
         columns: list[int] = []
@@ -74,6 +63,8 @@ class GreedySelection:
         history: list[tuple[float, ...]] = []
         training_scores: list[float] = []
         value = 0.0
+        # One pool of threads for all rounds, as a line search takes about a millisecond. parallel_map would make a pool
+        # for each of many calls, and keep results to resume from.
         with Parallel(thread_count(n_jobs), backend="threading") as parallel:
             while len(columns) < self.max_features:
                 scores = linear_scores(data, columns, weights)
@@ -110,16 +101,16 @@ def best_steps(
     whole or in parts.
     """
     surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
-    floor = max((found.reached for found in surveys), default=-np.inf)
+    floor = max((one.reached for one in surveys), default=-np.inf)
     order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
     while True:
         optima: dict[int, Optimum] = {}
         for some in (order[:1], order[1:]):
             limit = max([floor, *(optimum.value for optimum in optima.values())])
-            found = parallel(
+            searched = parallel(
                 delayed(line_search)(problem, scores, directions[i], first=surveys[i], floor=limit) for i in some
             )
-            optima |= zip(some, found, strict=True)
+            optima |= zip(some, searched, strict=True)
         best = max((optimum.value for optimum in optima.values()), default=-np.inf)
         if best >= floor - EQUAL:
             return [optima[i] for i in range(len(directions))]
@@ -228,11 +219,6 @@ class GreedyCommittee:
     prior : str, default ""
         The name of the feature that is trusted beforehand; none if empty.
 
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
-
     References
     ----------
     Parmanto, Munro and Doyle, Reducing variance of committee prediction with resampling techniques, Connection Science
@@ -260,21 +246,15 @@ class GreedyCommittee:
         """Learn the members on `data`, and their mean; the result does not depend on `n_jobs`.
 
         The features are in the order of the spread that they give the scores, largest first.
-
-        Raises
-        ------
-        ParameterError
-            If there are fewer queries than folds, no feature raises the objective of a member above 0, or the data
-            lacks the feature `prior`.
         """
         measure = Objective.parse(self.objective)
         columns, weights = centred(data), np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
-            own = [qid for qid in data.qids if qid not in fold]
-            found = self.member.fit(data.select_queries(own), n_jobs=n_jobs)
-            rows = np.repeat(np.isin(data.qids, own), np.diff(data.offsets))
-            scores = weighted_sum(columns[list(found.columns)].T[rows], np.array(found.weights))
-            weights[list(found.columns)] += np.array(found.weights) / (scores.std() or 1.0)
+            training = [qid for qid in data.qids if qid not in fold]
+            member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
+            rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
+            scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
+            weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
         if self.prior:
             weights[self._column(data)] += self.folds / (columns[self._column(data)].std() or 1.0)
         ordered = np.argsort(-np.abs(weights) * columns.std(axis=1), kind="stable")

@@ -67,11 +67,6 @@ class LinearModel(SavedModel):
         How queries are shortened before features are computed.
     provenance : mapping, default {}
         How the model was made: version, learner, training queries and so on. Serialisable as JSON.
-
-    Raises
-    ------
-    ModelError
-        If the numbers of features and weights differ, or a weight is not finite.
     """
 
     kind = "greylag linear model"
@@ -134,13 +129,7 @@ class LinearModel(SavedModel):
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
 
     def supply(self, functions: Mapping[str, Function]) -> LinearModel:
-        """The same model with the functions of its `PythonFeature` features, by name, which a model file does not have.
-
-        Raises
-        ------
-        ParameterError
-            If the model has no feature ``python:NAME`` for one of the names.
-        """
+        """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
         return replace(self, features=supply(self.features, functions))
 
     def with_files(self, files: Mapping[str, str]) -> LinearModel:
@@ -151,23 +140,18 @@ class LinearModel(SavedModel):
         files : mapping of str to str
             The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
             that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
-
-        Raises
-        ------
-        ParameterError
-            If no file of the model, or more than one, has one of the names, or two names are of one file.
         """
         known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
         places: dict[Path, str] = {}
         for name, file in files.items():
-            found = [own for own in known if own == Path(name)] or [own for own in known if own.name == name]
-            if len(found) != 1:
+            matches = [path for path in known if path == Path(name)] or [path for path in known if path.name == name]
+            if len(matches) != 1:
                 names = ", ".join(map(str, known)) or "none"
-                raise ParameterError(f"{len(found)} of the model's files are called {name!r}; its files: {names}")
-            own = found[0]
-            if own in places:
-                raise ParameterError(f"the model's file {own} is to be {places[own]} and {file}: keep one")
-            places[own] = file
+                raise ParameterError(f"{len(matches)} of the model's files are called {name!r}; its files: {names}")
+            (path,) = matches
+            if path in places:
+                raise ParameterError(f"the model's file {path} is to be {places[path]} and {file}: keep one")
+            places[path] = file
         features = tuple(feature.place_files(lambda file: places.get(Path(file), file)) for feature in self.features)
         return replace(self, features=features)
 

@@ -35,11 +35,6 @@ class MMRPreselection:
         The number of features to keep.
     relevance_weight : float in [0, 1], default 0.5
         Lambda of `greylag.selection.MMRFeatureSelection`; 1 keeps the features of highest information gain.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     n_features: int

@@ -38,11 +38,6 @@ class MRFRanker(Stage):
     index : PositionalIndex
     transfer : bool, default False
         Whether to allow a model that was trained on another collection. Features use the statistics of `index`.
-
-    Raises
-    ------
-    ModelError
-        If the model was trained on another collection and `transfer` is false.
     """
 
     readers: ClassVar = {"model": LinearModel.load}
@@ -79,11 +74,6 @@ class RM3(Stage):
         w; 1 is BM25.
     k1, b, fb_docs, fb_terms, mu
         As in `FeatureParameters`; `mu` is that of the relevance model.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is outside its domain.
 
     References
     ----------
@@ -133,11 +123,6 @@ class EstimatorRanker(Stage):
     estimator : Estimator
         Fitted on the extractor's features, in the same order.
     extractor : FeatureExtractor
-
-    Raises
-    ------
-    ModelError
-        When called, if the estimator does not predict one finite score for each document.
     """
 
     estimator: Estimator

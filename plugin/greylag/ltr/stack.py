@@ -21,7 +21,7 @@ from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
-from greylag.ltr.baselines import Baseline, Grid, parameter_grid, tune_on_data
+from greylag.ltr.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
 from greylag.ltr.data import Qrels, RankingData
 from greylag.ltr.extraction import CountedRankings, training_data
 from greylag.ltr.greedy import GreedyCommittee
@@ -42,16 +42,8 @@ MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confide
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """RM3 after BM25, as tuned on training queries.
-
-    Parameters
-    ----------
-    parameters : FeatureParameters
-        With the k1, b, mu, fb_docs and fb_terms chosen. RM3 itself estimates with the default mu.
-    original_weight : float
-        As in `RM3`.
-    """
+class TunedRM3:
+    """RM3 after BM25 with parameters tuned on training queries; RM3 itself estimates with the default mu."""
 
     parameters: FeatureParameters
     original_weight: float
@@ -64,9 +56,9 @@ class Tuned:
     @property
     def rm3(self) -> str:
         """The stages of BM25 and RM3, as features spell them."""
-        own = self.parameters
+        p = self.parameters
         return (
-            f"{self.bm25}>>rm3(b={float(own.b)},fb_docs={own.fb_docs},fb_terms={own.fb_terms},k1={float(own.k1)},"
+            f"{self.bm25}>>rm3(b={float(p.b)},fb_docs={p.fb_docs},fb_terms={p.fb_terms},k1={float(p.k1)},"
             f"original_weight={float(self.original_weight)})"
         )
 
@@ -129,7 +121,7 @@ class StackRecipe(Recipe):
             self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed, prior=prior
         )
 
-    def features(self, tuned: Tuned) -> dict[str, tuple[Feature, ...]]:
+    def features(self, tuned: TunedRM3) -> dict[str, tuple[Feature, ...]]:
         """The candidates by where they come from. RM3, which is the stack's prior, is the first."""
         spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
         return {
@@ -143,17 +135,9 @@ class StackRecipe(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class StackCandidates:
-    """The candidates of many queries. What does not depend on the training queries is computed once for all folds.
+    """A `StackRecipe` and its candidates; what does not depend on the training queries is computed once for all folds.
 
-    Parameters
-    ----------
-    recipe : StackRecipe
-    rankings : sequence of Ranking
-        Those whose query has a relevant document are used, without documents outside the index.
-    qrels : mapping of qid to docid to grade
-    index : PositionalIndex
-    n_jobs : int, optional
-        Number of workers; results do not depend on it.
+    All rankings are of queries with a relevant document.
     """
 
     recipe: StackRecipe
@@ -171,67 +155,62 @@ class StackCandidates:
         tuned = self.tune(qids)
         return self.fit_tuned(tuned, self.training(tuned, qids), n_jobs=n_jobs)
 
-    def fit_tuned(self, tuned: Tuned, training: RankingData, *, n_jobs: int | None = None) -> LinearModel:
+    def fit_tuned(self, tuned: TunedRM3, training: RankingData, *, n_jobs: int | None = None) -> LinearModel:
         """The model that the recipe's committee makes of `training`."""
         learner = self.recipe.learner(f"stage:{tuned.rm3}")
         return train_on_data(training, learner, n_jobs=n_jobs, provenance={"preset": "stack"})
 
-    def tune(self, qids: Sequence[str]) -> Tuned:
+    def tune(self, qids: Sequence[str]) -> TunedRM3:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
-        grid, base = self.recipe.grid, FeatureParameters()
-        bm25 = self._best(baselines.BM25, parameter_grid(grid, ("k1", "b"), base), qids)
-        smoothed = self._best(baselines.LM, parameter_grid(grid, ("mu",), base), qids)
-        best, tuned = -np.inf, Tuned(bm25, 1.0)
-        for own in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
-            data = self._feedback(own).select_queries(qids)
+        grid = self.recipe.grid
+        bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
+        best, tuned = -np.inf, TunedRM3(bm25, 1.0)
+        for parameters in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
+            data = self._feedback(parameters).select_queries(qids)
             for weight in grid["original_weight"]:
                 scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]
                 value = float(self.recipe.measure.evaluate(data, scores).mean())
                 if value > best:
-                    best, tuned = value, Tuned(replace(own, mu=smoothed.mu), weight)
+                    best, tuned = value, TunedRM3(replace(parameters, mu=smoothed.mu), weight)
         return tuned
 
-    def data(self, tuned: Tuned) -> RankingData:
+    def data(self, tuned: TunedRM3) -> RankingData:
         """All candidate features of all documents."""
         return self._once(("data", tuned), lambda: self._data(tuned))
 
-    def training(self, tuned: Tuned, qids: Sequence[str]) -> RankingData:
+    def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
         """What a stack is trained on: each query's top documents by RM3 and by the incoming ranking in turn."""
         data = self.data(tuned).select_queries(qids)
         return top_rows(data, data.features[:, data.names.index(f"stage:{tuned.rm3}")], self.recipe.depth)
 
-    def _data(self, tuned: Tuned) -> RankingData:
-        pool = self._counted(named_pool(self.recipe.pool)).data(tuned.parameters)
+    def _data(self, tuned: TunedRM3) -> RankingData:
+        counted = self._once("pool", lambda: self._counted(self.rankings, named_pool(self.recipe.pool)))
+        pool = counted.data(tuned.parameters)
         features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
         others = tuple(feature for feature in features if feature not in pool.specs)
         extractor = FeatureExtractor(self.index, others, tuned.parameters)
         data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)
-        joined = replace(
-            data, specs=(*pool.specs, *others), features=np.concatenate([pool.features, data.features], axis=1)
-        )
+        values = np.concatenate([pool.features, data.features], axis=1)
+        joined = replace(data, specs=(*pool.specs, *others), features=values)
         return joined.select_features([joined.specs.index(feature) for feature in features])
 
-    def _best(
-        self, baseline: Baseline, settings: Sequence[FeatureParameters], qids: Sequence[str]
-    ) -> FeatureParameters:
-        """The parameters that are best for a baseline."""
-        counted = self._counted(baseline.features)
-
-        def extract(own: FeatureParameters) -> RankingData:
-            return self._once((baseline.name, own), lambda: counted.data(own))
-
-        return tune_on_data(baseline, settings, extract, qids, self.recipe.measure, n_jobs=1).parameters
-
-    def _feedback(self, own: FeatureParameters) -> RankingData:
-        """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
-        stage = RM3(self.index, original_weight=1.0, k1=own.k1, b=own.b)
-        first = self._once(
-            ("BM25", own.k1, own.b),
-            lambda: CountedRankings(
-                tuple(stage.run(self.rankings, n_jobs=self.n_jobs).rankings), self.qrels, self.index, RM3_PARTS
-            ),
+    def _baseline(self, baseline: Baseline) -> PreparedBaseline:
+        recipe = BaselineRecipe(baseline, objective=self.recipe.objective, grid=self.recipe.grid)
+        return self._once(
+            baseline.name, lambda: PreparedBaseline(recipe, [self._counted(self.rankings, baseline.features)])
         )
-        return self._once(("RM3", own), lambda: self._shares(first.data(own)))
+
+    def _feedback(self, parameters: FeatureParameters) -> RankingData:
+        """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
+        k1, b = parameters.k1, parameters.b
+
+        def counted() -> CountedRankings:
+            first = RM3(self.index, original_weight=1.0, k1=k1, b=b).run(self.rankings, n_jobs=self.n_jobs)
+            return self._counted(first.rankings, RM3_PARTS)
+
+        return self._once(
+            ("RM3", parameters), lambda: self._shares(self._once(("BM25", k1, b), counted).data(parameters))
+        )
 
     def _shares(self, data: RankingData) -> RankingData:
         texts = {ranking.qid: ranking.query for ranking in self.rankings}
@@ -241,8 +220,8 @@ class StackCandidates:
         )
         return replace(data, features=features)
 
-    def _counted(self, features: tuple[Feature, ...]) -> CountedRankings:
-        return self._once(features, lambda: CountedRankings(tuple(self.rankings), self.qrels, self.index, features))
+    def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
+        return CountedRankings(tuple(rankings), self.qrels, self.index, features)
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         if key not in self._kept:

@@ -16,7 +16,7 @@ from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
-from greylag.ltr.stack import StackCandidates, Tuned
+from greylag.ltr.stack import StackCandidates, TunedRM3
 from greylag.ltr.training import useful_features
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import FloatArray, Ranking, Run
@@ -48,7 +48,7 @@ class Collected:
 class Fold:
     """What one fold learned."""
 
-    tuned: Tuned
+    tuned: TunedRM3
     model: LinearModel  # the stack
     # all queries; those of training are ranked by what was learned from them
     rankings: dict[str, dict[str, Ranking]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     return fold
 
 
-def ablations(groups: Mapping[str, Sequence[str]], tuned: Tuned) -> dict[str, list[str]]:
+def ablations(groups: Mapping[str, Sequence[str]], tuned: TunedRM3) -> dict[str, list[str]]:
     """The candidates of the stack without each part, and of RM3 with it.
 
     Without expansion, there is no manifold ranking after RM3 either, and tuned BM25 is the prior.

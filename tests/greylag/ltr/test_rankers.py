@@ -68,6 +68,14 @@ def test_composes_and_keeps_the_order_of_ties() -> None:
     assert len(EstimatorRanker(Fixed(), EXTRACTOR)(Ranking("q", "cat", (), np.zeros(0)))) == 0
 
 
+def test_a_warning_names_documents_that_the_index_lacks(caplog: pytest.LogCaptureFixture) -> None:
+    ranked = EstimatorRanker(Fixed(1, 2), EXTRACTOR).run([Ranking("q", "cat", ("d1", "gone", "d2"), np.zeros(3))])
+    assert (ranked["q"].docids, ranked["q"].scores.tolist()) == (("d2", "d1", "gone"), [2.0, 1.0, 1.0])
+    (message,) = caplog.messages
+    assert "gone" in message
+    assert "d1" not in message
+
+
 @pytest.mark.parametrize(("values", "shape"), [((1.0,), r"\(1,\) with 1"), ((1.0, float("nan")), r"\(2,\) with 1")])
 def test_invalid_predictions(values: tuple[float, ...], shape: str) -> None:
     with pytest.raises(

@@ -11,7 +11,7 @@ from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import RM3, LinearModel, MRFRanker, Objective, RankingData, baselines, training_data
-from greylag.ltr.stack import StackCandidates, StackRecipe, Tuned, top_rows
+from greylag.ltr.stack import StackCandidates, StackRecipe, TunedRM3, top_rows
 from greylag.ranking import Ranking, Run
 
 RNG = np.random.default_rng(3)
@@ -105,7 +105,7 @@ def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
 
 
 def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
-    tuned = Tuned(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
+    tuned = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
     data = CANDIDATES.data(tuned)
     rm3 = data.names.index(f"stage:{tuned.rm3}")
     kept = CANDIDATES.training(tuned, QIDS)
@@ -128,6 +128,15 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     kept = top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 0.0]), 2)
     assert (kept.docids, kept.offsets.tolist(), kept.grades.tolist()) == (tuple("uvyz"), [0, 2, 4], [0, 1, 1, 0])
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
+
+
+def test_the_values_that_are_tried_by_default() -> None:
+    grid = StackRecipe().grid
+    assert grid["k1"] == (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0)
+    assert grid["b"] == (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
+    assert grid["mu"] == (50, 100, 250, 500, 1000, 2000, 4000)
+    assert (grid["fb_docs"], grid["fb_terms"]) == ((5, 10, 20), (10, 30, 100))
+    assert grid["original_weight"] == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def test_bad_recipes() -> None:

@@ -12,7 +12,7 @@ from greylag.evaluation import evaluate_by_subtopic
 from greylag.features import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import LinearModel
-from greylag.ltr.stack import Tuned
+from greylag.ltr.stack import TunedRM3
 from greylag.ranking import Ranking, Run
 from greylag_papers.beyond.stack_diversity import Diversifiers, Diversify
 from greylag_papers.beyond.stack_systems import Fold
@@ -37,7 +37,7 @@ def diversified(*, aspects: bool = True, wrong_tests: bool = False) -> Fold:
     subtopics = {
         qid: judged if qid in QIDS[:6] or not wrong_tests else {"0": {"d03": 1}} for qid, judged in SUBTOPICS.items()
     }
-    fold = Fold(Tuned(FeatureParameters(), 0.5), LinearModel((), ()), {"stack": RANKINGS})
+    fold = Fold(TunedRM3(FeatureParameters(), 0.5), LinearModel((), ()), {"stack": RANKINGS})
     Diversifiers(OPTION, subtopics, ASPECTS if aspects else {}, INDEX, 1).add(fold, QIDS[:6])
     return fold
 

@@ -9,7 +9,7 @@ from greylag.errors import ParameterError
 from greylag.features import FeatureParameters
 from greylag.fusion import reciprocal_rank_fusion
 from greylag.ltr import GreedySelection, MRFRanker
-from greylag.ltr.stack import StackCandidates, Tuned
+from greylag.ltr.stack import StackCandidates, TunedRM3
 from greylag_papers.beyond.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked
 from tests.greylag.ltr.test_stack import INDEX, QRELS, RANKINGS, RECIPE, mean
 
@@ -55,7 +55,7 @@ def test_scores_of_all_rows_by_what_some_rows_taught() -> None:
 
 
 def test_what_is_left_out_and_what_is_added() -> None:
-    tuned = Tuned(FeatureParameters(), 0.5)
+    tuned = TunedRM3(FeatureParameters(), 0.5)
     groups = {name: list(map(str, part)) for name, part in RECIPE.features(tuned).items()}
     found = ablations(groups, tuned)
     assert list(found) == [f"{what}{part}" for part in groups for what in ("stack without ", "RM3 with ")]

@@ -8,7 +8,7 @@ import pytest
 from greylag.evaluation import Measure, Scores, compare, parse_measure
 from greylag.features import FeatureParameters, parse_feature
 from greylag.ltr import LinearModel
-from greylag.ltr.stack import Tuned
+from greylag.ltr.stack import TunedRM3
 from greylag_papers.beyond.stack_systems import Fold
 from greylag_papers.beyond.stack_tables import (
     choice_table,
@@ -31,7 +31,7 @@ def scored(measures: tuple[Measure, ...], values: np.ndarray) -> Scores:
 
 
 SCORES = {system: scored(MEASURES, RNG.random((10, 2))) for system in SYSTEMS}
-TUNED = Tuned(FeatureParameters(k1=1.2, fb_docs=5), 0.25)
+TUNED = TunedRM3(FeatureParameters(k1=1.2, fb_docs=5), 0.25)
 MODEL = LinearModel(
     tuple(map(parse_feature, (f"stage:{TUNED.rm3}>>manifold@minmax", f"stage:{TUNED.bm25}", "score"))), (1.0, 2.0, 3.0)
 )
