@@ -109,7 +109,8 @@ def query_rows(lucene: LuceneIndex) -> Iterator[Row]:
     rankings = lucene.bm25().run(topics).rankings
     for limit in (2, 3):
         kept = PositionalIndex.from_lucene(lucene)
-        index = replace(kept, shard=replace(kept.shard, folder=None))  # keeps no statistics between runs
+        parts = tuple(replace(part, shard=replace(part.shard, folder=None)) for part in kept.parts)
+        index = replace(kept, parts=parts)  # keeps no statistics between runs
         extract = FeatureExtractor(index, candidate_pool(), FeatureParameters(max_clique=limit))
         lengths = np.array([len(index.query_terms(ranking.query)) for ranking in rankings])
         FeatureExtractor(kept, extract.specs)(rankings[0])  # loads what is compiled

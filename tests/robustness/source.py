@@ -13,7 +13,7 @@ from greylag.features.spec import candidate_pool
 from greylag.index import analysis
 from greylag.index.export import open_export
 from greylag.index.positional import PositionalIndex
-from greylag.index.shard import Shard
+from greylag.index.shards import Shard
 from greylag.lucene.bulk_calls import PostingsBlock
 from greylag.lucene.lucene_index import Statistics
 from greylag.lucene.open_index import commit_fingerprint

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.index.arrays import Int32Array, offsets
+from greylag.index.tables import Int32Array, offsets
 from greylag.ranking import FloatArray, IntArray
 
 

@@ -25,8 +25,8 @@ from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import term_occurrences
-from greylag.index.arrays import Int32Array
 from greylag.index.positional import PositionalIndex
+from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 from greylag.runtime.parallel import rebuilt
 

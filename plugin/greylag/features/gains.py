@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greylag.index.arrays import Int32Array
+from greylag.index.tables import Int32Array
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 

@@ -15,11 +15,9 @@ from greylag.features.spec import UNLIMITED, Window
 from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
-from greylag.index.arrays import Int32Array
-from greylag.index.parts import Part
 from greylag.index.positional import PositionalIndex
-from greylag.index.shard import Located, Shard
-from greylag.index.tables import UNKNOWN
+from greylag.index.shards import Located, Part, Shard
+from greylag.index.tables import UNKNOWN, Int32Array
 from greylag.ranking import IntArray
 
 _FILE = "windows.sqlite"
@@ -123,7 +121,7 @@ class _ShardStatistics:
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
         """Cf and df of each table, in the collection's numbers of terms."""
-        local = [replace(table, cliques=self._part.own_terms(table.cliques)) for table in tables]
+        local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
         counted = iter(collection_counts(self._part.shard, missing) if missing else ())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.index.arrays import Int32Array, offsets
+from greylag.index.tables import Int32Array, offsets
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
 

@@ -1,15 +1,15 @@
-"""Folders of arrays: written once, checked when they are opened, and mapped from their files.
+"""Folders of arrays: ``.npy`` files that are written once, checked when they are opened, and mapped into memory.
 
-Each array is one file, ``NAME.DTYPE``, without a header. ``meta.json`` records the size, CRC-32 and time of change of
-each file. Opening a folder compares sizes, times, and the checksums of the arrays of documents and terms, which
-are small. If a time differs, because a file was written to or copied, its checksum is compared, too. A damaged folder
-is made again. Damage that only the checksum of a large array would show cannot make a program read outside the
-arrays, since bounds are checked where they are read.
+``meta.json`` has the size, the time of change and the CRC-32 of each file. Opening a folder compares sizes and times,
+and the checksum of each file whose time differs, because it was written to or copied; `verify_arrays` (``greylag
+doctor``) compares all. A damaged folder is made again. Damage that only a checksum shows cannot make a program read
+outside the arrays, since bounds are checked where they are read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
 import os
@@ -23,77 +23,44 @@ from typing import IO, Any
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.index.arrays import fingerprint
+from greylag.index.tables import fingerprint
 from greylag.runtime.files import write_text
 from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
 
-SCHEMA = 4
+SCHEMA = 5
 _META = "meta.json"
-_LARGE = ("postings_docs.", "block_places.", "positions.", "forward.")
+_HEADER = 128  # bytes at the beginning of an .npy file with an array of one dimension
 _ANOTHER_VERSION = "another version of greylag wrote it"
 _log = logging.getLogger("greylag")
-
-_Stamps = dict[str, list[int]]
 
 
 @dataclass(frozen=True)
 class ArraySource:
-    """What the arrays of a folder are made from.
+    """The source of a folder of arrays, and how they are made from it."""
 
-    Parameters
-    ----------
-    name, making : str
-        For messages: what the source is, and what is done, such as "exporting positions".
-    places : sequence of Path
-        The folders in which the folder may be, in order of preference. Each is for this source alone: other folders of
-        greylag in it are of earlier states and are removed.
-    fingerprint : str
-        Identifies the state of the source. It begins with the name of the folder.
-    dtypes : mapping of str to str
-        The types of the arrays by name.
-    write : callable
-        Writes the arrays.
-    files : sequence of Path
-        Folders with the files of the source.
-    check : callable
-        Called if these files are not those that the arrays were made from. It raises `CollectionError` if they are
-        damaged.
-    """
-
-    name: str
-    making: str
-    places: Sequence[Path]
-    fingerprint: str
-    dtypes: Mapping[str, str]
+    name: str  # for messages
+    making: str  # for messages: "exporting positions"
+    places: Sequence[Path]  # where the folder may be, by preference; earlier states of the source in them are removed
+    fingerprint: str  # of the state of the source; the name of the folder is its beginning
+    dtypes: Mapping[str, str]  # of the arrays by name
     write: Callable[[Writer], None]
-    files: Sequence[Path]
-    check: Callable[[], None]
+    files: Sequence[Path]  # folders with the files of the source
+    check: Callable[[], None]  # raises CollectionError if these are damaged; called if they are not those of the export
 
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
-    """The arrays of a source, mapped from files, which are made first if they are missing or damaged.
+    """The arrays of a source by name, the fingerprint of the collection, and the folder.
 
-    Returns
-    -------
-    dict of str to array, str or Path
-        The arrays by name, the fingerprint of the collection, and the folder.
-
-    Raises
-    ------
-    CollectionError
-        If the source is damaged, or no folder for the arrays is writable.
+    The arrays are mapped from files, which are made first if they are missing or damaged.
     """
-    damaged = []
-    for folder in _folders(source):
-        if os.path.lexists(folder):
-            try:
-                meta = _inspect(folder, source)
-                _tidy(folder)
-                return _open(folder, source, meta)
-            except _DamageError as damage:
-                damaged.append(damage)
-    for found in damaged:
-        _log.warning("%s: %s of %s again", found, source.making, source.name)
+    messages = []
+    for folder in filter(os.path.lexists, _folders(source)):
+        try:
+            return _open(folder, source)
+        except _DamageError as damage:
+            messages.append(str(damage))
+    for message in messages:
+        _log.warning("%s: %s of %s again", message, source.making, source.name)
     writable = [folder for folder in _folders(source) if _is_writable(folder.parent)]
     if not writable:
         raise CollectionError(f"make one of these folders writable: {', '.join(map(str, source.places))}")
@@ -101,22 +68,14 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
     if _outdated(folder):
         _log.warning("%s changed: %s again", source.name, source.making)
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
-    _tidy(folder)
-    return _open(folder, source, _inspect(folder, source))
+    return _open(folder, source)
 
 
 def verify_arrays(source: ArraySource) -> str:
-    """Compare the files of a source's arrays, if there are any, with their checksums; return what was found.
-
-    Raises
-    ------
-    CollectionError
-        If a file is damaged.
-    """
-    for folder in _folders(source):
-        if os.path.lexists(folder):
-            _inspect(folder, source, checksums=True)
-            return f"{folder}: all files have their checksums"
+    """Compare the files of a source's arrays, if there are any, with their checksums; return a line about it."""
+    for folder in filter(os.path.lexists, _folders(source)):
+        _inspect(folder, source, checksums=True)
+        return f"{folder}: all files have their checksums"
     return f"{source.places[0]}: none yet, it is made on first use"
 
 
@@ -132,12 +91,59 @@ def places(name: str, beside: Path, identity: str) -> list[Path]:
     return [beside / name, Path(cache, "greylag", cached)] if os.path.isabs(cache) else [beside / name]
 
 
-def _folders(source: ArraySource) -> list[Path]:
-    return [place / source.fingerprint[:16] for place in source.places]
+class Writer:
+    """Writes arrays to the files of a folder, block by block, and sums what is written."""
+
+    def __init__(self, folder: Path, dtypes: Mapping[str, str]) -> None:
+        self.folder, self.dtypes = folder, dtypes
+        self._checksums = dict.fromkeys(dtypes, 0)  # of the files without their headers
+        for name in dtypes:
+            _file(folder, name).write_bytes(bytes(_HEADER))
+
+    def append(self, name: str, array: Any) -> None:
+        """Append an array to a file."""
+        content = np.ascontiguousarray(array, dtype=self.dtypes[name]).view(np.uint8).data
+        with _file(self.folder, name).open("ab") as file:
+            file.write(content)
+        self._checksums[name] = zlib.crc32(content, self._checksums[name])
+
+    def read(self, name: str) -> Any:
+        """The array that was appended, mapped from its file."""
+        return _map(_file(self.folder, name), self.dtypes[name])
+
+    @contextmanager
+    def mapped(self, name: str, size: int) -> Iterator[Any]:
+        """A new array of a given size, mapped from its file for writing."""
+        with _file(self.folder, name).open("wb") as file:
+            _reserve(file, _HEADER + size * np.dtype(self.dtypes[name]).itemsize)
+        array = _map(_file(self.folder, name), self.dtypes[name], "r+")
+        yield array
+        self._checksums[name] = zlib.crc32(array.view(np.uint8).data)
+        if isinstance(array, np.memmap):
+            array.flush()
+
+    def finish(self) -> dict[str, int]:
+        """Write the headers, read the files back from the disk, and return their checksums."""
+        for name, checksum in self._checksums.items():
+            path = _file(self.folder, name)
+            with path.open("r+b") as file:
+                file.write(_header(self.dtypes[name], len(self.read(name))))
+            sync(path, drop=True)
+            if _checksum(path, _HEADER) != checksum:
+                raise CollectionError(f"{path} is not read back as it was written: check the disk")
+        return {name: _checksum(_file(self.folder, name)) for name in self.dtypes}
 
 
 class _DamageError(CollectionError):
     """An export is damaged."""
+
+
+def _folders(source: ArraySource) -> list[Path]:
+    return [place / source.fingerprint[:16] for place in source.places]
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npy"
 
 
 def _is_writable(folder: Path) -> bool:
@@ -152,55 +158,46 @@ def _outdated(folder: Path) -> list[Path]:
     return [other for other in others if (other / MARK).is_file() or not any(other.iterdir())]
 
 
-def _tidy(folder: Path) -> None:
-    """Remove outdated exports and what killed processes left, as far as that is possible."""
+def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
+    """The arrays of an undamaged export; outdated ones and what killed processes left beside it are removed."""
+    meta = _inspect(folder, source)
     sweep(folder.parent)
     for other in _outdated(folder):
         with suppress(OSError, ParameterError):
             remove_folder(other)
+    # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
+    arrays = {name: np.asarray(_map(_file(folder, name), dtype)) for name, dtype in source.dtypes.items()}
+    return {**arrays, "fingerprint": meta["fingerprint"], "folder": folder}
 
 
 def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> dict[str, Any]:
-    """The metadata of an undamaged export.
-
-    Parameters
-    ----------
-    folder : Path
-        The export.
-    source : ArraySource
-        What it was made from, which is checked if its files have changed since.
-    checksums : bool, default False
-        Whether to compare the checksums of all files of the export, instead of those that are small or have changed.
-
-    Raises
-    ------
-    CollectionError
-        If the export or the index is damaged.
-    """
+    """The metadata of an undamaged export; with `checksums`, those of unchanged files are compared, too."""
     try:
         meta = _unseal((folder / _META).read_bytes())
         if meta["index"] != source.fingerprint:
             raise _DamageError(f"{folder}: it belongs to another index")
-        stamps = {name: _stamp(folder / name) for name in meta["stamps"]}
+        stamps = {name: _stamp(_file(folder, name)) for name in source.dtypes}
         for name, (size, _) in stamps.items():
-            expected = meta["stamps"][name][0]
-            if size != expected:
-                raise _DamageError(f"{folder}: {name} is damaged: it has {size} bytes instead of {expected}")
+            if size != (expected := meta["stamps"][name][0]):
+                raise _DamageError(f"{folder}: {name}.npy is damaged: it has {size} bytes instead of {expected}")
         for name, stamp in stamps.items():
-            suspect = checksums or not name.startswith(_LARGE) or stamp != meta["stamps"][name]
-            if suspect and _checksum(folder / name) != meta["checksums"][name]:
-                raise _DamageError(f"{folder}: {name} is damaged: its checksum differs")
+            unknown = checksums or stamp != meta["stamps"][name]
+            if unknown and _checksum(_file(folder, name)) != meta["checksums"][name]:
+                raise _DamageError(f"{folder}: {name}.npy is damaged: its checksum differs")
+        known = meta["files"]
     except OSError as error:
         name = Path(error.filename or folder).name
         raise _DamageError(f"{folder}: it cannot be read: {error.strerror}: {name}") from None
     except ValueError as error:
         raise _DamageError(f"{folder}: {error}") from None
-    lucene = _stamps(source.files)
-    if lucene != meta["lucene"]:
+    except (LookupError, TypeError):  # not what this version writes, though its checksum is right
+        raise _DamageError(f"{folder}: {_META} is damaged") from None
+    files = _stamps(source.files)
+    if files != known:
         source.check()
-    if (stamps, lucene) != (meta["stamps"], meta["lucene"]):
+    if (stamps, files) != (meta["stamps"], known):
         with suppress(ParameterError):  # in a read-only folder, the checksums are compared every time
-            write_text(folder / _META, _seal({**meta, "stamps": stamps, "lucene": lucene}))
+            write_text(folder / _META, _seal({**meta, "stamps": stamps, "files": files}))
     return meta
 
 
@@ -230,7 +227,7 @@ def _unseal(sealed: bytes) -> dict[str, Any]:
     return meta
 
 
-def _stamps(folders: Sequence[Path]) -> _Stamps:
+def _stamps(folders: Sequence[Path]) -> dict[str, list[int]]:
     files = [path for folder in folders for path in sorted(folder.iterdir())]
     return {path.name: _stamp(path) for path in files if path.is_file()}
 
@@ -241,17 +238,18 @@ def _stamp(path: Path) -> list[int]:
     return [status.st_size, status.st_ctime_ns]
 
 
-def _open(folder: Path, source: ArraySource, meta: dict[str, Any]) -> dict[str, Any]:
-    # As plain arrays, which compiled functions take faster than NumPy's class of mapped ones.
-    arrays = {name: np.asarray(_map(folder, name, dtype)) for name, dtype in source.dtypes.items()}
-    return {**arrays, "fingerprint": meta["fingerprint"], "folder": folder}
+def _header(dtype: str, size: int) -> bytes:
+    """The beginning of an ``.npy`` file, which other programs read; here types are known and sizes checked."""
+    header = io.BytesIO()
+    description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(header, description)
+    return header.getvalue()
 
 
-def _map(folder: Path, name: str, dtype: str, mode: str = "r") -> Any:
-    path = folder / f"{name}.{dtype}"
-    if path.stat().st_size == 0:
+def _map(path: Path, dtype: str, mode: str = "r") -> Any:
+    if path.stat().st_size <= _HEADER:
         return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode=mode)  # type: ignore[call-overload]
+    return np.memmap(path, dtype=dtype, mode=mode, offset=_HEADER)  # type: ignore[call-overload]
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
@@ -264,54 +262,13 @@ def _reserve(file: IO[bytes], size: int) -> None:
         file.flush()
 
 
-def _checksum(path: Path) -> int:
+def _checksum(path: Path, start: int = 0) -> int:
     checksum = 0
     with path.open("rb") as file:
+        file.seek(start)
         while block := file.read(1 << 20):
             checksum = zlib.crc32(block, checksum)
     return checksum
-
-
-class Writer:
-    """Writes arrays to the files of a folder, and sums what is written."""
-
-    def __init__(self, folder: Path, dtypes: Mapping[str, str]) -> None:
-        self.folder, self.dtypes = folder, dtypes
-        self.checksums = dict.fromkeys((f"{name}.{dtype}" for name, dtype in dtypes.items()), 0)
-        for name in self.checksums:
-            (folder / name).touch()
-
-    def append(self, name: str, array: Any) -> None:
-        """Append an array to a file."""
-        file = f"{name}.{self.dtypes[name]}"
-        content = np.ascontiguousarray(array, dtype=self.dtypes[name]).view(np.uint8).data
-        with (self.folder / file).open("ab") as opened:
-            opened.write(content)
-        self.checksums[file] = zlib.crc32(content, self.checksums[file])
-
-    def read(self, name: str) -> Any:
-        """The array that was appended, mapped from its file."""
-        return _map(self.folder, name, self.dtypes[name])
-
-    @contextmanager
-    def mapped(self, name: str, size: int) -> Iterator[Any]:
-        """A new array of a given size, mapped from its file for writing."""
-        file = f"{name}.{self.dtypes[name]}"
-        with (self.folder / file).open("wb") as opened:
-            if size:
-                _reserve(opened, size * np.dtype(self.dtypes[name]).itemsize)
-        array = _map(self.folder, name, self.dtypes[name], "r+")
-        yield array
-        self.checksums[file] = zlib.crc32(array.view(np.uint8).data)
-        if isinstance(array, np.memmap):
-            array.flush()
-
-    def verify(self) -> None:
-        """Read the files back from the disk and compare their checksums with those of what was written."""
-        for name, checksum in self.checksums.items():
-            sync(self.folder / name, drop=True)
-            if _checksum(self.folder / name) != checksum:
-                raise CollectionError(f"{self.folder / name} is not read back as it was written: check the disk")
 
 
 def _write(source: ArraySource, folder: Path) -> None:
@@ -319,12 +276,12 @@ def _write(source: ArraySource, folder: Path) -> None:
     source.check()
     writer = Writer(folder, source.dtypes)
     source.write(writer)
-    writer.verify()
+    checksums = writer.finish()
     meta = {
         "index": source.fingerprint,
         "fingerprint": fingerprint({name: writer.read(name) for name in source.dtypes}),
-        "checksums": writer.checksums,
-        "stamps": {name: _stamp(folder / name) for name in writer.checksums},
-        "lucene": files,
+        "checksums": checksums,
+        "stamps": {name: _stamp(_file(folder, name)) for name in source.dtypes},
+        "files": files,
     }
     (folder / _META).write_text(_seal(meta))

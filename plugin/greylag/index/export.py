@@ -13,8 +13,8 @@ import numpy as np
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
-from greylag.index.arrays import DTYPES, join, offsets, ranges
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
+from greylag.index.tables import DTYPES, join, offsets, ranges
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.runtime.progress import step
 
@@ -22,29 +22,12 @@ _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
 
 def open_export(source: LuceneIndex) -> dict[str, Any]:
-    """Open the export of an index of one folder, which is made first if it is missing or damaged.
-
-    Returns
-    -------
-    dict of str to array, str or Path
-        `Shard`'s arrays, mapped from files, fingerprint and folder.
-
-    Raises
-    ------
-    CollectionError
-        If the index is damaged or has no positions, or no folder for the export is writable.
-    """
+    """The arrays of `Shard` for an index of one folder, mapped from files, which are made first if necessary."""
     return open_arrays(_arrays_of(source))
 
 
 def verify_export(source: LuceneIndex) -> str:
-    """Compare the files of an index's export, if there is one, with their checksums; return what was found.
-
-    Raises
-    ------
-    CollectionError
-        If a file is damaged.
-    """
+    """Compare the files of an index's export, if there is one, with their checksums; return a line about it."""
     return verify_arrays(_arrays_of(source))
 
 
@@ -72,16 +55,16 @@ def _write(source: LuceneIndex, writer: Writer) -> None:
 def _write_docids(source: LuceneIndex, writer: Writer) -> None:
     """Write the docids in the order of document numbers, which come in the order of docids."""
     blocks = [(*join(docids), documents) for docids, documents in source.docid_blocks()]
-    text = np.concatenate([np.empty(0, dtype=np.uint8), *(own for own, _, _ in blocks)])
-    starts = offsets(np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(own) for _, own, _ in blocks)]))
-    order = np.concatenate([np.empty(0, dtype=np.int32), *(own for _, _, own in blocks)])
+    text = np.concatenate([np.empty(0, dtype=np.uint8), *(text for text, _, _ in blocks)])
+    starts = offsets(np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(starts) for _, starts, _ in blocks)]))
+    order = np.concatenate([np.empty(0, dtype=np.int32), *(documents for _, _, documents in blocks)])
     ranks = np.empty_like(order)
     ranks[order] = np.arange(len(order), dtype=order.dtype)
     writer.append("docid_order", order)
     writer.append("docid_offsets", offsets(np.diff(starts)[ranks]))
     for first in range(0, len(ranks), _DOCUMENTS):
-        own = ranks[first : first + _DOCUMENTS]
-        writer.append("docids", text[ranges(starts[own], starts[own + 1] - starts[own])])
+        block = ranks[first : first + _DOCUMENTS]
+        writer.append("docids", text[ranges(starts[block], starts[block + 1] - starts[block])])
 
 
 def _write_postings(source: LuceneIndex, writer: Writer) -> None:

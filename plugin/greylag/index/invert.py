@@ -10,25 +10,19 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
-from greylag.index.arrays import DTYPES, fingerprint, join, offsets
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
+from greylag.index.tables import DTYPES, fingerprint, join, offsets
 
 
 def invert(texts: Mapping[str, str]) -> dict[str, Any]:
-    """`Shard`'s arrays and fingerprint for a mapping of docid to text.
-
-    Raises
-    ------
-    ParameterError
-        If a docid is empty.
-    """
+    """`Shard`'s arrays and fingerprint for a mapping of docid to text."""
     if "" in texts:
         raise ParameterError("a document has an empty docid")
-    found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    inverted: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, text in enumerate(texts.values()):
         for term, position in analysis.tokens(text):
-            found[term][number].append(position)
-    encoded = {term.encode(): postings for term, postings in found.items()}
+            inverted[term][number].append(position)
+    encoded = {term.encode(): postings for term, postings in inverted.items()}
     vocabulary = sorted(encoded)
     docids = [docid.encode() for docid in texts]
     arrays: dict[str, Any] = dict(zip(("docids", "docid_offsets"), join(docids), strict=True))
@@ -42,9 +36,9 @@ def invert(texts: Mapping[str, str]) -> dict[str, Any]:
 
 def _streams(postings: list[dict[int, list[int]]], n_documents: int) -> dict[str, Any]:
     """The arrays made from the positions in each document of each term."""
-    all_places = [places for own in postings for places in own.values()]
-    df = np.array([len(own) for own in postings], dtype=np.int64)
-    docs = np.array([doc for own in postings for doc in own], dtype=np.int32)
+    all_places = [places for of_term in postings for places in of_term.values()]
+    df = np.array([len(of_term) for of_term in postings], dtype=np.int64)
+    docs = np.array([doc for of_term in postings for doc in of_term], dtype=np.int32)
     tfs = np.array([len(places) for places in all_places], dtype=np.int32)
     positions = np.array([position for places in all_places for position in places], dtype=np.int32)
     postings_offsets = offsets(df)

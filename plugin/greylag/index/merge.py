@@ -18,46 +18,32 @@ import numpy as np
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
-from greylag.index.arrays import DTYPES, Int32Array, offsets, ranges
-from greylag.index.lookup import Bytes
-from greylag.index.parts import Part
-from greylag.index.shard import Shard
-from greylag.index.tables import Tables
+from greylag.index.shards import Part, Shard
+from greylag.index.tables import DTYPES, Bytes, Int32Array, offsets, ranges
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import BoolArray, IntArray
 from greylag.runtime.compilation import compiled
 
-_OF_TABLES = (
+_TABLES = (
     "docids", "docid_offsets", "docid_order", "document_lengths",
     "terms", "term_offsets", "collection_frequencies", "postings_offsets",
 )  # fmt: skip
 _NAME = r"\+\d+\.[0-9a-f]{8}\.greylag"  # after that of the first shard
 _MOST = (1 << 31) - 1
 _NUMBERS = "numbers"  # in the collection, of the terms of each shard, one shard after another
-_DTYPES = {**{name: DTYPES[name] for name in _OF_TABLES}, _NUMBERS: "int32"}
+_DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 
 
-def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[Tables, tuple[Part, ...]]:
-    """The collection of shards, whose tables are made first if they are missing or damaged.
+def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], tuple[Part, ...]]:
+    """The arrays of `Tables` of a collection, which are made first if they are missing or damaged, and its parts.
 
-    Parameters
-    ----------
-    source : LuceneIndex
-        The index of several folders.
-    shards : sequence of Shard
-        Their exports, in the same order.
-
-    Raises
-    ------
-    CollectionError
-        If two shards have a docid, or no folder for the tables is writable.
+    `shards` are the exports of the folders of `source`, in the same order.
     """
-    arrays = open_arrays(_arrays_of(source, shards))
-    numbers = arrays.pop(_NUMBERS)
-    tables = Tables(**arrays)
+    tables = open_arrays(_arrays_of(source, shards))
+    numbers = tables.pop(_NUMBERS)
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
-    if sizes != (tables.n_documents, len(numbers)):
-        raise CollectionError(f"{tables.folder} is not of the shards {source.name}: remove it")
+    if sizes != (len(tables["document_lengths"]), len(numbers)):
+        raise CollectionError(f"{tables['folder']} is not of the shards {source.name}: remove it")
     return tables, parts_of(shards, numbers)
 
 
@@ -66,21 +52,16 @@ def verify_merged(source: LuceneIndex) -> list[str]:
 
     This includes the tables of other collections that begin with one of the folders, such as those of a collection that
     has grown since. They are never removed, since only the user knows whether they are used.
-
-    Raises
-    ------
-    CollectionError
-        If a file is damaged.
     """
-    own = [_arrays_of(source, ())] if len(source.paths) > 1 else []
-    found = list(map(verify_arrays, own))
+    merged = [_arrays_of(source, ())] if len(source.paths) > 1 else []
+    lines = list(map(verify_arrays, merged))
     for path in map(named, source.paths):
         for folder in sorted(path.parent.glob(f"{escape(path.name)}+*.greylag")):
-            used = any(folder in arrays.places for arrays in own)
+            used = any(folder in arrays.places for arrays in merged)
             if not used and re.fullmatch(_NAME, folder.name.removeprefix(path.name)):
                 size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-                found.append(f"{folder}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used")
-    return found
+                lines.append(f"{folder}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used")
+    return lines
 
 
 def _arrays_of(source: LuceneIndex, shards: Sequence[Shard]) -> ArraySource:
@@ -109,19 +90,7 @@ def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
 
 
 def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
-    """The arrays of `Tables` for the documents of all shards, and the numbers of their terms.
-
-    Parameters
-    ----------
-    shards : sequence of Shard
-    names : sequence of str
-        For messages.
-
-    Raises
-    ------
-    CollectionError
-        If two shards have a docid, which the message names, or there are too many documents.
-    """
+    """The arrays of `Tables` for the documents of all shards, and the numbers of their terms; `names` for messages."""
     firsts = offsets([shard.n_documents for shard in shards])
     if firsts[-1] > _MOST:
         raise CollectionError(f"{firsts[-1]} documents are too many: a collection has at most {_MOST}")
@@ -176,21 +145,9 @@ def _summed(counts: Sequence[IntArray], numbers: Int32Array, size: int) -> IntAr
 def merge_sorted(text: Bytes, starts: IntArray, order: IntArray, firsts: IntArray) -> tuple[IntArray, BoolArray]:
     """Merge lists of texts that are in ascending order of their bytes.
 
-    Parameters
-    ----------
-    text, starts : arrays
-        Text i is ``text[starts[i]:starts[i + 1]]``.
-    order : int array, shape (n,)
-        The numbers of the texts, one list after another.
-    firsts : int array, shape (lists + 1,)
-        List l is ``order[firsts[l]:firsts[l + 1]]``.
-
-    Returns
-    -------
-    merged : int array, shape (n,)
-        The numbers in ascending order of all texts; equal ones in the order of their lists.
-    repeated : bool array, shape (n,)
-        Whether a text equals the one before.
+    Text i is ``text[starts[i]:starts[i + 1]]``, and list l has the texts with the numbers
+    ``order[firsts[l]:firsts[l + 1]]``. Returns the numbers in ascending order of all texts, equal ones in the order of
+    their lists, and whether each text equals the one before.
     """
     merged, repeated = np.empty(len(order), np.int64), np.zeros(len(order), np.bool_)
     heads = firsts[:-1].copy()

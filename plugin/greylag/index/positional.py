@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,8 @@ import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
-from greylag.index.arrays import DAMAGED, Int32Array
-from greylag.index.parts import Part, entries, frequencies, locate
-from greylag.index.shard import Located, Shard
-from greylag.index.tables import UNKNOWN, Tables
+from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
+from greylag.index.tables import DAMAGED, UNKNOWN, Int32Array, Tables
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.parallel import rebuilt
 
@@ -35,24 +33,30 @@ _CACHED_DOCIDS = 1 << 20
 Analyzer = Callable[[str], Sequence[str]]
 
 
-@dataclass(frozen=True, eq=False)
-class PositionalIndex:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PositionalIndex(Tables):
     """An immutable positional index of N documents, V terms and C tokens.
 
     Documents and terms are numbered from 0. Use `from_lucene` or `from_texts` to create an index.
 
-    Parameters
+    Attributes
     ----------
-    tables : Tables
-        Its documents and terms.
-    parts : tuple of Part
-        The shards with its postings, in the order of its documents.
+    fingerprint : str
+        SHA-256 (hex) of the collection as indexed: docids, lengths, terms, df and cf. It does not depend on the order
+        in which documents were indexed.
+    n_documents, n_terms, n_tokens : int
+        N, V and C.
+    document_lengths : int array, shape (N,)
+        Number of indexed tokens |D| of each document.
+    document_frequencies, collection_frequencies : int array, shape (V,)
+        Df and cf of each term.
     analyze : callable, str to list of str
         Analyses text into index terms as the documents were analysed.
+    folder : Path or None
+        The folder of the files; None if the index is in memory.
     """
 
-    tables: Tables
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # the shards with the postings, in the order of documents
     analyze: Analyzer = field(repr=False)
 
     def __repr__(self) -> str:
@@ -60,7 +64,7 @@ class PositionalIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name of the Lucene index, which each process opens once, or else all arrays."""
-        if self.tables.folder is None:
+        if self.folder is None:
             return rebuilt(self)
         return _reopened, (getattr(self.analyze, "__self__", None), self.fingerprint)
 
@@ -90,17 +94,12 @@ class PositionalIndex:
         shards = [Shard(**open_export(source)) for source in lucene.shards]
         if len(shards) == 1:
             return cls.of_shard(shards[0], lucene.analyze)
-        return cls(*open_merged(lucene, shards), analyze=lucene.analyze)
+        tables, parts = open_merged(lucene, shards)
+        return cls(**tables, parts=parts, analyze=lucene.analyze)
 
     @staticmethod
     def verify_export(lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> str:
-        """Compare the files that `from_lucene` made for an index or shards with their checksums; return what was found.
-
-        Raises
-        ------
-        CollectionError
-            If a file is damaged.
-        """
+        """Compare the files that `from_lucene` made for an index or shards with their checksums; return a report."""
         from greylag.index.export import verify_export
         from greylag.index.merge import verify_merged
         from greylag.lucene.lucene_index import LuceneIndex
@@ -116,11 +115,6 @@ class PositionalIndex:
         ----------
         texts : mapping of str to str, or iterable of pairs of str
             Docids and texts.
-
-        Raises
-        ------
-        ParameterError
-            If a docid is empty or duplicated.
         """
         from greylag.index.invert import invert
 
@@ -130,25 +124,8 @@ class PositionalIndex:
     @classmethod
     def of_shard(cls, shard: Shard, analyze: Analyzer) -> PositionalIndex:
         """The index of a single shard."""
-        return cls(shard, (Part(shard),), analyze)
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) of the collection as indexed: docids, lengths, terms, df and cf.
-
-        It does not depend on the order in which documents were indexed.
-        """
-        return self.tables.fingerprint
-
-    @property
-    def n_documents(self) -> int:
-        """N, the number of documents."""
-        return self.tables.n_documents
-
-    @property
-    def n_terms(self) -> int:
-        """V, the number of terms."""
-        return self.tables.n_terms
+        tables = {part.name: getattr(shard, part.name) for part in fields(Tables)}
+        return cls(**tables, parts=(Part(shard),), analyze=analyze)
 
     @cached_property
     def n_tokens(self) -> int:
@@ -160,21 +137,6 @@ class PositionalIndex:
         """Mean length of the documents that have a token, as in Lucene."""
         return self.n_tokens / max(1, int(np.count_nonzero(self.document_lengths)))
 
-    @property
-    def document_frequencies(self) -> IntArray:
-        """Document frequency df of each term, shape (V,)."""
-        return self.tables.document_frequencies
-
-    @property
-    def collection_frequencies(self) -> IntArray:
-        """Collection frequency cf of each term, shape (V,)."""
-        return self.tables.collection_frequencies
-
-    @property
-    def document_lengths(self) -> IntArray:
-        """Number of indexed tokens |D| of each document, shape (N,)."""
-        return self.tables.document_lengths
-
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
         cache = self._cached_documents
@@ -182,15 +144,15 @@ class PositionalIndex:
             return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
         numbers = [cache.get(docid) for docid in docids]
         if new := [docid for docid, number in zip(docids, numbers, strict=True) if number is None]:
-            numbers_of_new = self.tables.documents([docid.encode() for docid in new]).tolist()
-            found = dict(zip(new, numbers_of_new, strict=True))
+            numbers_of_new = self.find_docids([docid.encode() for docid in new]).tolist()
+            looked_up = dict(zip(new, numbers_of_new, strict=True))
             # Other threads may clear the cache at any time, so what was read from it is not read again.
             numbers = [
-                found[docid] if number is None else number for docid, number in zip(docids, numbers, strict=True)
+                looked_up[docid] if number is None else number for docid, number in zip(docids, numbers, strict=True)
             ]
             if len(cache) > _CACHED_DOCIDS:
                 cache.clear()
-            cache.update(found)
+            cache.update(looked_up)
         return np.array(numbers, dtype=np.int64)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
@@ -202,17 +164,9 @@ class PositionalIndex:
         """Numbers of recently looked-up documents, as the same ones are usually ranked several times."""
         return {}
 
-    def docid(self, document: int) -> str:
-        """The docid of document number `document`."""
-        return self.tables.docid(document)
-
-    def term(self, term: int) -> str:
-        """The term with number `term`."""
-        return self.tables.term(term)
-
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
         """Numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
-        return self.tables.term_numbers([term.encode() for term in terms])
+        return self.find_terms([term.encode() for term in terms])
 
     @cached_property
     def query_terms(self) -> Callable[[str], IntArray]:
@@ -220,40 +174,18 @@ class PositionalIndex:
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
-        """Where terms (-1 for one that the collection lacks) occur in documents, which have ascending numbers.
-
-        Raises
-        ------
-        CollectionError
-            If the files are damaged.
-        """
+        """Where terms (-1 for one that the collection lacks) occur in documents, which have ascending numbers."""
         return locate(self.parts, terms, documents)
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
-        """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents)).
-
-        Raises
-        ------
-        CollectionError
-            If the files are damaged.
-        ParameterError
-            If there is no such document.
-        """
+        """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
         return frequencies(self.parts, terms, self._existing(documents))
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
-        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,).
-
-        Raises
-        ------
-        CollectionError
-            If the files are damaged.
-        ParameterError
-            If there is no such document.
-        """
-        own = self._existing(np.array([document]))
-        _, terms, _ = entries(self.parts, own)
-        located = self.locate(terms.astype(np.int64), own)
+        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
+        documents = self._existing(np.array([document]))
+        _, terms, _ = entries(self.parts, documents)
+        located = self.locate(terms.astype(np.int64), documents)
         if (located.postings < 0).any():
             raise CollectionError(DAMAGED)
         order = np.argsort(located.positions, kind="stable")
@@ -261,15 +193,7 @@ class PositionalIndex:
         return tokens[order], located.positions[order].astype(np.int64)
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty.
-
-        Raises
-        ------
-        CollectionError
-            If the files are damaged.
-        ParameterError
-            If there is no such document.
-        """
+        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
         from scipy.sparse import csr_matrix
 
         numbers = self._existing(np.asarray(documents, dtype=np.int64))
@@ -310,7 +234,7 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
     """The index that was pickled, opened once in this process."""
     index = PositionalIndex.from_lucene(lucene)
     if index.fingerprint != fingerprint:
-        raise CollectionError(f"{index.tables.folder} is not the collection that the work began with: export it again")
+        raise CollectionError(f"{index.folder} is not the collection that the work began with: export it again")
     return index
 
 

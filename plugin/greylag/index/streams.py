@@ -1,20 +1,41 @@
 """The compressed postings and entries of a positional index: the compiled loops that write and read them.
 
-The postings of all terms follow one another and are numbered through. Their documents have a fixed number of bytes
-each, the lowest first (`document_bytes`), so that they can be searched. Their positions are a stream: numbers in
-variable-byte code, seven bits a byte, the lowest first, and the highest bit set in all bytes but the last. A posting
-is::
+**Numbers** in a stream are in variable-byte code: seven bits a byte, the lowest first, and the highest bit set in all
+bytes but the last. 5 is 05; 300 = 2 * 128 + 44 is AC 02, with AC = 128 + 44.
+
+**Postings** of all terms follow one another and are numbered through; ``postings_offsets`` says which are a term's. The
+document of each is in ``postings_docs``, in as many bytes as N - 1 needs, the lowest first, so that a term's documents
+can be searched by bisection. Its positions are in the stream ``positions``, as::
 
     2 (first position) + (tf > 1), tf if tf > 1, differences between positions
 
-Every `BLOCK`-th posting has its place in the stream in a table, from where reading can begin. The forward view is a
-stream, too. An entry of a document is::
+Most postings have tf 1, and are one number. A posting's place in the stream depends on those before it; so
+``block_places`` has the place of every `BLOCK`-th one, and reading begins there and skips at most BLOCK - 1 postings.
+
+**Entries** are the terms of a document, ascending, in the stream ``forward``; ``forward_offsets`` says which bytes are a
+document's. An entry is::
 
     2 (term - previous term) + (tf > 1), tf if tf > 1
 
-where the previous term is 0 at the beginning of a document. What is read is checked to be inside the arrays, so that
-damage ends in an error. All loops are in one module, since Numba's cache does not notice changes in another one. They
-use none of NumPy's functions that Numba takes a quarter of a second to import, such as `max` and `append`.
+where the previous term is 0 at the beginning of a document.
+
+**Example**: document 0 is "york, new york" and document 1 is "new". The terms are 0, new, and 1, york::
+
+    postings_offsets  0 2 3         new has postings 0 and 1, york has posting 2
+    postings_docs     00 01 00      new in documents 0 and 1, york in document 0; a byte each, as N - 1 = 1
+    positions         02            new at position 1 of document 0:  2 * 1 + 0
+                      00            new at position 0 of document 1:  2 * 0 + 0
+                      01 02 02      york in document 0, at 0 and 2:   2 * 0 + 1, tf 2, difference 2
+    block_places      0             of posting 0; that of posting 16 would be the next
+    forward_offsets   0 3 4
+    forward           00 03 02      document 0: new, 2 * 0 + 0; york, 2 * 1 + 1 and tf 2
+                      00            document 1: new
+
+What is read is checked to be inside the arrays, so that damage ends in an error, and not in other memory; compiled
+functions do not check by themselves. All loops are in one module, since Numba's cache does not notice changes in
+another one. They use none of NumPy's functions that Numba takes a quarter of a second to import, such as `max` and
+`append`, and index by unsigned numbers where speed matters, since Numba would count negative ones from the end of an
+array. Variables are ``Any`` where mypy would take a compiled 64-bit integer for a Python ``int``.
 """
 
 from __future__ import annotations
@@ -25,18 +46,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
-from greylag.index.arrays import DAMAGED, Int32Array
-from greylag.index.lookup import Bytes
+from greylag.index.tables import DAMAGED, Bytes, Int32Array
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
 
+# Postings from one place at which reading can begin to the next. A place has 8 bytes, so this adds half a byte to each
+# posting. Twice as many postings would halve that, and double the bytes that are skipped to reach a posting.
 BLOCK = 16
-"""The number of postings from one place at which reading of positions can begin to the next."""
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
-_BITS = 35  # of a number
-_LAST = (1 << 31) - 129  # Lucene's greatest position
+# Of a number, in five bytes: 2 (first position) + 1 needs 32. A longer number is damage; without a limit, a run of
+# bytes with the highest bit set would be read to the end of the file, with shifts that overflow.
+_BITS = 35
+_LAST = (1 << 31) - 129  # Lucene's greatest position (IndexWriter.MAX_POSITION); a sum of differences may not exceed it
 _MANY, _ABSENT = -1, -2  # see `Located`
 
 
@@ -108,22 +131,12 @@ def encode_documents(docs: Int32Array, width: int) -> Bytes:
 
 @_jit
 def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
-    """The stream of the positions of postings.
+    """The stream of the positions of postings, and the place of each posting whose number is a multiple of `BLOCK`.
 
-    Parameters
-    ----------
-    first, place : int
-        The number of the first posting, and its place in the stream.
-    tfs : shape (p,)
-    positions : shape (sum of tfs,)
-        Ascending within a posting.
-
-    Returns
-    -------
-    stream : shape (bytes,)
-    block_places : shape (blocks,)
-        The place of each posting whose number is a multiple of `BLOCK`.
+    `first` and `place` are the number of the first posting and its place in the whole stream, of which this is a part.
+    `positions` ascend within a posting; their number is the sum of `tfs`.
     """
+    # At most five bytes for each tf and each position. A block's place is counted if its first posting is among these.
     stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
     block_places = np.empty((first + len(tfs) + BLOCK - 1) // BLOCK - (first + BLOCK - 1) // BLOCK, np.int64)
     end, position, block = 0, 0, 0
@@ -167,7 +180,8 @@ def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int,
 def _skip_postings(stream: Bytes, place: int, n: int) -> int:
     """The place after the next n postings."""
     while n > 0:
-        while n > 0 and place < len(stream) and stream[place] & 129 == 0:  # a byte is all there is: the usual case
+        # Neither a number of several bytes (128) nor a tf above 1 (1): this byte is the posting, as most are.
+        while n > 0 and place < len(stream) and stream[place] & 129 == 0:
             place += 1
             n -= 1
         if n > 0:
@@ -180,7 +194,7 @@ def _skip_postings(stream: Bytes, place: int, n: int) -> int:
 @_jit
 def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int:
     """The first of the postings from `first` to `end` - 1 whose document is not below a document, or `end`."""
-    step = 1
+    step = 1  # doubled until it leads too far, as the posting is near for documents that are near each other
     while first + step < end and _document(docs, width, first + step) < document:
         first += step
         step *= 2
@@ -209,7 +223,10 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
 
 @_jit
 def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
-    """At least as many as the positions of postings, ascending within a term: the bytes of their blocks."""
+    """A bound of the number of positions of postings, ascending within a term: the bytes of the blocks they are in.
+
+    Each position has a byte at least. The bound is what damage can make `_read_postings` write at most.
+    """
     room, last = 0, -1
     for number in numbers:
         block = number // BLOCK
@@ -236,7 +253,7 @@ def _read_postings(
         at, place = np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
             number = numbers[i]
-            if number - at > number % BLOCK:
+            if number - at > number % BLOCK:  # its block begins behind the place: begin there
                 at, place = number - number % BLOCK, block_places[number // BLOCK]
             if number > at:
                 place = _skip_postings(stream, place, number - at)
@@ -255,18 +272,11 @@ def locate(
     postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
     documents: IntArray,
 ) -> Any:  # fmt: skip
-    """Find terms in some documents; see `Located`.
+    """Find terms (-1 for one that the collection lacks) in documents with ascending numbers; see `Located`.
 
-    Parameters
-    ----------
-    postings_offsets, docs, block_places, stream : the arrays of `Shard`
-    width : `document_bytes`
-    terms : shape (t,)
-        Term numbers, -1 for a term that the collection lacks.
-    documents : shape (n,)
-        Ascending document numbers.
+    `docs` and `stream` are the arrays `postings_docs` and `positions` of `Shard`, and `width` is `document_bytes`.
     """
-    n, size, found = len(documents), min(len(docs) // width, len(block_places) * BLOCK), 0
+    n, size, count = len(documents), min(len(docs) // width, len(block_places) * BLOCK), 0
     numbers, having = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n, np.int64)
     offsets = np.zeros(len(terms) + 1, np.int64)
     for t in range(len(terms)):
@@ -279,10 +289,10 @@ def locate(
             if posting >= end:
                 break
             if _document(docs, width, posting) == documents[d]:
-                numbers[found], having[found] = posting, d
-                found += 1
-        offsets[t + 1] = found
-    return _read_postings(block_places, stream, numbers[:found], having[:found], offsets, n)
+                numbers[count], having[count] = posting, d
+                count += 1
+        offsets[t + 1] = count
+    return _read_postings(block_places, stream, numbers[:count], having[:count], offsets, n)
 
 
 @_jit
@@ -292,11 +302,12 @@ def _find_joint(
 ) -> tuple[Int32Array, IntArray, int, int]:  # fmt: skip
     """For each document of `locate_jointly`, the number of its terms, or if there are enough, `least` + its place.
 
-    Then the `places` of `end`, and how many documents and postings there are.
+    Then the `places` of `end`, and how many documents and postings there are. A document gets its place, the n-th, when
+    its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
     """
     numbers, ends = np.zeros(end - begin, np.int32), places.copy()
     n: Any = 0
-    found: Any = 0
+    postings: Any = 0
     for t in range(len(terms)):
         first, last = _postings_of(postings_offsets, size, terms[t])
         posting, previous = first + places[t], begin - 1
@@ -309,12 +320,12 @@ def _find_joint(
             before = np.int64(numbers[np.uint64(document - begin)])  # no branches, as they would be unpredictable
             enough, reached = np.int64(before >= least), np.int64(before == least - 1)
             numbers[np.uint64(document - begin)] = before + (1 - enough) + reached * n
-            found += enough + reached * least
+            postings += enough + reached * least
             n += reached
             previous = document
             posting += 1
         ends[t] = posting - first
-    return numbers, ends, n, found
+    return numbers, ends, n, postings
 
 
 @_jit
@@ -332,14 +343,14 @@ def locate_jointly(
         postings_offsets, docs, width, size, terms, least, places, begin, end, n_documents
     )
     numbers, having = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
-    offsets, found = np.zeros(len(terms) + 1, np.int64), 0
+    offsets, count = np.zeros(len(terms) + 1, np.int64), 0
     for t in range(len(terms)):
         first = postings_offsets[terms[t]]
         for posting in range(first + places[t], first + ends[t]):
             d = int(joint[np.uint64(_document(docs, width, posting) - begin)]) - least
-            numbers[found], having[found] = posting, d  # the next one overwrites what is not joint
-            found += d >= 0
-        offsets[t + 1], places[t] = found, ends[t]
+            numbers[count], having[count] = posting, d  # the next one overwrites what is not joint
+            count += d >= 0
+        offsets[t + 1], places[t] = count, ends[t]
     return _read_postings(block_places, stream, numbers[:most], having[:most], offsets, n)
 
 

@@ -1,28 +1,91 @@
-"""Tables: the documents and terms of a collection, by name and number."""
+"""The arrays of a positional index, and what is read from them by name and number: its documents and terms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
-from greylag.index.arrays import DAMAGED, Int32Array, join
-from greylag.index.lookup import Bytes, find
 from greylag.ranking import IntArray
+from greylag.runtime.compilation import compiled
+
+Bytes = NDArray[np.uint8]
+Int32Array = NDArray[np.int32]
 
 UNKNOWN = -1
 """The number of a term or document that a collection lacks."""
 
+DTYPES = {
+    "docids": "uint8",
+    "docid_offsets": "int64",
+    "docid_order": "int32",
+    "document_lengths": "int64",
+    "terms": "uint8",
+    "term_offsets": "int64",
+    "collection_frequencies": "int64",
+    "postings_offsets": "int64",
+    "postings_docs": "uint8",
+    "block_places": "int64",
+    "positions": "uint8",
+    "forward_offsets": "int64",
+    "forward": "uint8",
+}
+"""The arrays' types by name."""
+
+DAMAGED = "the exported positions are damaged: greylag doctor --index names the file"
+"""What is wrong if an array points outside another one."""
+
+_BLOCK = 1 << 16  # documents hashed at a time
+
+
+def offsets(counts: Any) -> IntArray:
+    """0 followed by the cumulative sums of `counts`, int64, shape (len(counts) + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """The concatenated ranges ``starts[i], ..., starts[i] + counts[i] - 1``, shape (sum of counts,)."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
+
+
+def join(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], IntArray]:
+    """The concatenated bytes of texts, and their offsets, shape (len(texts) + 1,)."""
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets([len(text) for text in texts])
+
+
+def fingerprint(arrays: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of docids in ascending order, their lengths, terms, df and cf.
+
+    Docids are padded with zero bytes to the longest. The fingerprint does not depend on the order in which documents
+    were indexed.
+    """
+    order, docids, starts = arrays["docid_order"], arrays["docids"], arrays["docid_offsets"]
+    sizes = np.diff(starts)
+    width = max(1, int(sizes.max(initial=0)))
+    block = max(1, _BLOCK // width)
+    digest = hashlib.sha256()
+    for first in range(0, len(order), block):
+        documents = order[first : first + block]
+        padded = np.zeros((len(documents), width), dtype=np.uint8)
+        padded[np.arange(width) < sizes[documents, None]] = docids[ranges(starts[documents], sizes[documents])]
+        digest.update(padded.data)
+    df, cf = np.diff(arrays["postings_offsets"]), arrays["collection_frequencies"]
+    for part in (arrays["document_lengths"][order], arrays["terms"], arrays["term_offsets"], df, cf):
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
-    """N documents and V terms, numbered from 0.
-
-    The arrays are read-only, in memory or mapped from files.
+    """N documents and V terms, numbered from 0, by read-only arrays in memory or mapped from files.
 
     Parameters
     ----------
@@ -76,25 +139,22 @@ class Tables:
         return np.diff(self.postings_offsets)
 
     def docid(self, document: int) -> str:
-        """The docid of a document."""
+        """The docid of document number `document`."""
         return _text(self.docids, self.docid_offsets, document)
 
     def term(self, term: int) -> str:
-        """The term with a number."""
+        """The term with number `term`."""
         return _text(self.terms, self.term_offsets, term)
 
-    def documents(self, docids: Sequence[bytes]) -> IntArray:
-        """The numbers of docids, -1 for one that the collection lacks."""
-        return self._find(self.docids, self.docid_offsets, self.docid_order, docids)
+    def find_docids(self, docids: Sequence[bytes]) -> IntArray:
+        """The numbers of docids in UTF-8, -1 for one that the collection lacks."""
+        numbers: IntArray = find(self.docids, self.docid_offsets, self.docid_order, *join(docids))
+        return numbers
 
-    def term_numbers(self, terms: Sequence[bytes]) -> IntArray:
-        """The numbers of terms, -1 for one that the collection lacks."""
-        return self._find(self.terms, self.term_offsets, self.docid_order[:0], terms)
-
-    @staticmethod
-    def _find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Sequence[bytes]) -> IntArray:
-        found: IntArray = find(text, offsets, order, *join(wanted))
-        return found
+    def find_terms(self, terms: Sequence[bytes]) -> IntArray:
+        """The numbers of terms in UTF-8, -1 for one that the collection lacks."""
+        numbers: IntArray = find(self.terms, self.term_offsets, self.docid_order[:0], *join(terms))
+        return numbers
 
 
 def _text(text: Bytes, offsets: IntArray, number: int) -> str:
@@ -102,3 +162,35 @@ def _text(text: Bytes, offsets: IntArray, number: int) -> str:
     if not 0 <= begin <= end <= len(text):
         raise CollectionError(DAMAGED)
     return text[begin:end].tobytes().decode()
+
+
+@compiled(error_model="numpy")
+def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray) -> IntArray:
+    """The numbers of `wanted` texts in a table, by binary search; -1 for one that it lacks.
+
+    Text i of a table is ``text[offsets[i]:offsets[i + 1]]``. `order` has the numbers of the texts in ascending order of
+    their bytes; it is empty if the table is in this order already.
+    """
+    size = len(offsets) - 1
+    numbers = np.full(len(wanted_offsets) - 1, -1, np.int64)
+    for i in range(len(numbers)):
+        low, high, mine = 0, size, wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
+        while low < high:
+            middle = (low + high) // 2
+            number = np.int64(order[middle]) if len(order) else np.int64(middle)
+            if number < 0 or number >= size:
+                raise CollectionError(DAMAGED)
+            begin, end = offsets[number], offsets[number + 1]
+            if begin < 0 or end < begin or end > len(text):
+                raise CollectionError(DAMAGED)
+            j, common = 0, min(end - begin, len(mine))
+            while j < common and text[begin + j] == mine[j]:
+                j += 1
+            if j == len(mine) and j == end - begin:
+                numbers[i] = number
+                break
+            if (j < common and text[begin + j] < mine[j]) or (j == common and j < len(mine)):
+                low = middle + 1
+            else:
+                high = middle
+    return numbers

@@ -1,7 +1,8 @@
-"""Bulk transfers from Lucene: a query's hits in one call, a field's dictionary and postings as NumPy arrays.
+"""Bulk calls of Lucene: a query's hits in one call, a field's dictionary and postings as NumPy arrays.
 
-Each transfer is one loop that runs inside the JVM (see `method_handles`). Postings pass through temporary files of
-32-bit integers, block by block, so that memory use does not grow with the collection.
+Each is one loop that runs inside the JVM (see `method_handles`; the routines here begin with the Java code that they
+are). Postings pass through temporary files of 32-bit integers, block by block, so that memory use does not grow with
+the collection.
 """
 
 from __future__ import annotations
@@ -44,25 +45,14 @@ _TOP = "org.apache.lucene.search.TopFieldDocs"
 class PostingsBlock:
     """The postings of consecutive terms, in the order of the terms' UTF-8 bytes.
 
-    Parameters
-    ----------
-    terms : list of bytes, length T
-        The terms in UTF-8.
-    df : int64 array, shape (T,)
-        Number of postings of each term.
-    docs : int32 array, shape (P,)
-        Lucene's document number of each posting, ascending within a term.
-    tfs : int32 array, shape (P,)
-        Frequency of the term in the document.
-    positions : int32 array, shape (sum of tfs,)
-        Positions, ascending within a posting; -1 if the field has no positions.
+    T terms have P postings.
     """
 
-    terms: list[bytes]
-    df: NDArray[np.int64]
-    docs: NDArray[np.int32]
-    tfs: NDArray[np.int32]
-    positions: NDArray[np.int32]
+    terms: list[bytes]  # in UTF-8
+    df: NDArray[np.int64]  # number of postings of each term, shape (T,)
+    docs: NDArray[np.int32]  # Lucene's document number of each posting, ascending within a term, shape (P,)
+    tfs: NDArray[np.int32]  # frequency of the term in the document, shape (P,)
+    positions: NDArray[np.int32]  # ascending within a posting; -1 if the field has none; shape (sum of tfs,)
 
 
 def directory(folder: str | Path) -> Any:
@@ -107,8 +97,8 @@ def repeated_term(terms: Any) -> str | None:
     with _dictionary(terms) as (text, sizes, dfs, _):
         repeated = np.flatnonzero(dfs > 1)[:1]
         ends = np.cumsum(sizes, dtype=np.int64)[repeated]
-        found = [text[end - size : end].tobytes().decode() for end, size in zip(ends, sizes[repeated], strict=True)]
-    return found[0] if found else None
+        terms_repeated = [text[end - n : end].tobytes().decode() for end, n in zip(ends, sizes[repeated], strict=True)]
+    return terms_repeated[0] if terms_repeated else None
 
 
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
@@ -165,7 +155,18 @@ def _by_score_and_docid() -> Any:
 
 @cache
 def _hits_routine() -> Handle:
-    """Search; for each hit, append its docid and a line feed to `docids` and its score to `scores`."""
+    r"""Search, and write the docids, a line each, and scores of the hits.
+
+    ::
+
+        top.set(searcher.search(query, k, sort));
+        for (int i = 0; i < top.get().scoreDocs.length; i++) {
+            hit.set(top.get().scoreDocs[counter.getAndIncrement()]);
+            docids.append(hit.get().fields[1].utf8ToString());
+            docids.append("\n");
+            scores.put(hit.get().fields[0]);
+        }
+    """
     objects = "[Ljava.lang.Object;"
     builder, buffer = "java.lang.StringBuilder", "java.nio.FloatBuffer"
     routine = Routine(_SEARCHER, _QUERY, "int", _SORT, _CELL, _CELL, _COUNTER, builder, buffer)
@@ -174,25 +175,35 @@ def _hits_routine() -> Handle:
     get, store = method(_CELL, "get", _OBJECT), method(_CELL, "set", "void", _OBJECT)
     append = method(builder, "append", builder, _STRING)
     put = method(buffer, "put", buffer, "float")
-    found = routine.call(field(_TOP, "scoreDocs", _HITS), routine.call(get, top))
+    hits = routine.call(field(_TOP, "scoreDocs", _HITS), routine.call(get, top))
     number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
     values = routine.call(field(_HIT, "fields", objects), routine.call(get, hit))
     score, docid = [routine.call(element(objects), values, routine.constant("int", place)) for place in (0, 1)]
     body = routine.sequence(
-        routine.call(store, hit, routine.call(element(_HITS), found, number)),
+        routine.call(store, hit, routine.call(element(_HITS), hits, number)),
         routine.call(append, docids, routine.call(method(_BYTES, "utf8ToString", _STRING), docid)),
         routine.call(append, docids, routine.constant(_STRING, "\n")),
         routine.call(put, scores, score),
     )
     return routine.sequence(
         routine.call(store, top, routine.call(search, searcher, query, k, sort)),
-        routine.repeat(routine.call(length(_HITS), found), body),
+        routine.repeat(routine.call(length(_HITS), hits), body),
     )
 
 
 @cache
 def _dictionary_routine() -> Handle:
-    """For each term, write its bytes to `text` and its length, df and cf to `sizes`, `dfs` and `cfs`."""
+    """For each term, write its bytes, and its length, df and cf.
+
+    ::
+
+        while (terms.next() != null) {
+            text.writeBytes(terms.term().bytes, terms.term().offset, terms.term().length);
+            sizes.writeInt(terms.term().length);
+            dfs.writeInt(terms.docFreq());
+            cfs.writeLong(terms.totalTermFreq());
+        }
+    """
     routine = Routine(_TERMS, *[_OUTPUT] * 4)
     terms, text, sizes, dfs, cfs = routine.arguments()
     term = routine.call(method(_TERMS, "term", _BYTES), terms)
@@ -216,7 +227,21 @@ def _dictionary_routine() -> Handle:
 
 @cache
 def _postings_routine() -> Handle:
-    """For the next `count` terms, write each posting's document, tf and positions to `docs`, `tfs` and `positions`."""
+    """For the next `count` terms, write each posting's document, tf and positions.
+
+    ::
+
+        for (int i = 0; i < count; i++) {
+            terms.next();
+            cell.set(terms.postings(cell.get(), PostingsEnum.POSITIONS));
+            for (int j = 0; j < terms.docFreq(); j++) {
+                docs.writeInt(cell.get().nextDoc());
+                tfs.writeInt(cell.get().freq());
+                for (int l = 0; l < cell.get().freq(); l++)
+                    positions.writeInt(cell.get().nextPosition());
+            }
+        }
+    """
     routine = Routine("int", _TERMS, _CELL, *[_OUTPUT] * 3)
     count, terms, cell, docs, tfs, positions = routine.arguments()
     write = method(_OUTPUT, "writeInt", "void", "int")

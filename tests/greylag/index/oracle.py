@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from greylag.index.shard import Shard
+from greylag.index.shards import Shard
 
 
 def numbers(stream: bytes) -> Iterator[int]:

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from greylag.index.analysis import analyze
-from greylag.index.arrays import fingerprint
 from greylag.index.invert import invert
 from greylag.index.merge import merge, parts_of
 from greylag.index.positional import PositionalIndex
-from greylag.index.shard import Shard
-from greylag.index.tables import Tables
+from greylag.index.shards import Shard
+from greylag.index.tables import fingerprint
 
 
 def split(texts: Mapping[str, str], cuts: Sequence[int]) -> list[dict[str, str]]:
@@ -26,4 +25,4 @@ def from_shards(collections: Sequence[Mapping[str, str]]) -> PositionalIndex:
     shards = [Shard(**invert(texts)) for texts in collections]
     arrays = merge(shards, [f"shard {number}" for number in range(len(shards))])
     numbers = arrays.pop("numbers")
-    return PositionalIndex(Tables(**arrays, fingerprint=fingerprint(arrays)), parts_of(shards, numbers), analyze)
+    return PositionalIndex(**arrays, fingerprint=fingerprint(arrays), parts=parts_of(shards, numbers), analyze=analyze)

@@ -9,8 +9,8 @@ import pytest
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, open_arrays, places, verify_arrays
-from greylag.index.arrays import DTYPES
 from greylag.index.invert import invert
+from greylag.index.tables import DTYPES
 
 
 def source_of(folder: Path, texts: dict[str, str], made: list[str]) -> ArraySource:
@@ -44,8 +44,10 @@ def test_arrays_are_made_once_and_again_if_damaged(tmp_path: Path, caplog: pytes
             np.testing.assert_array_equal(opened[name], expected[name])
     assert len(made) == 1
     assert verify_arrays(source).endswith("all files have their checksums")
-    (opened["folder"] / "terms.uint8").write_bytes(b"newyorx")
-    with pytest.raises(CollectionError, match=r"terms\.uint8 is damaged: its checksum differs"):
+    file = opened["folder"] / "terms.npy"
+    assert np.load(file).tobytes() == b"newyork"
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(CollectionError, match=r"terms\.npy is damaged: its checksum differs"):
         verify_arrays(source)
     assert open_arrays(source)["terms"].tobytes() == b"newyork"
     assert len(made) == 2

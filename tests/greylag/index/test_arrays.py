@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from greylag.index import analysis
-from greylag.index.arrays import fingerprint, join, offsets, ranges
 from greylag.index.invert import invert
+from greylag.index.tables import fingerprint, join, offsets, ranges
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
 
@@ -65,5 +65,5 @@ def plain_fingerprint(texts: dict[str, str]) -> str:
 def test_fingerprint_equals_its_definition(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {docid or "c": text for docid, text in texts.items()}
     assert fingerprint(invert(texts)) == plain_fingerprint(texts)
-    monkeypatch.setattr("greylag.index.arrays._BLOCK", 1)
+    monkeypatch.setattr("greylag.index.tables._BLOCK", 1)
     assert fingerprint(invert(texts)) == plain_fingerprint(texts)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.index.arrays import DTYPES, fingerprint
 from greylag.index.invert import invert
+from greylag.index.tables import DTYPES, fingerprint
 
 
 def test_arrays_of_a_small_collection() -> None:

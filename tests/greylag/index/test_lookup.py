@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.index.arrays import join
-from greylag.index.lookup import find
+from greylag.index.tables import find, join
 
 
 @settings(deadline=None)

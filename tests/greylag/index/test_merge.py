@@ -17,10 +17,10 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
-from greylag.index.arrays import offsets
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
 from greylag.index.rm3 import RM3Search
+from greylag.index.tables import offsets
 from greylag.lucene import lucene_index
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
@@ -146,7 +146,7 @@ def test_rankings_and_features_of_shards_equal_those_of_one_index(demo: list[Pat
 def test_a_growing_collection_exports_the_new_shard_only(demo: list[Path], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         before = PositionalIndex.from_lucene(demo[1:3])
-        written = {path: path.stat().st_mtime_ns for path in demo[1].parent.rglob("positions.uint8")}
+        written = {path: path.stat().st_mtime_ns for path in demo[1].parent.rglob("positions.npy")}
         grown = PositionalIndex.from_lucene(demo[1:])
     assert not caplog.text
     assert grown.n_documents > before.n_documents == PositionalIndex.from_lucene(demo[1:3]).n_documents
@@ -168,8 +168,8 @@ def test_docids_are_compared_once_and_not_in_every_process(demo: list[Path], mon
 
 
 def test_tables_are_verified_and_those_of_other_sets_are_named(demo: list[Path]) -> None:
-    tables = PositionalIndex.from_lucene(demo[1:]).tables.folder
-    other = PositionalIndex.from_lucene(demo[1:3]).tables.folder
+    tables = PositionalIndex.from_lucene(demo[1:]).folder
+    other = PositionalIndex.from_lucene(demo[1:3]).folder
     assert tables is not None
     assert other is not None
     size = sum(file.stat().st_size for file in other.parent.rglob("*") if file.is_file())
@@ -179,19 +179,19 @@ def test_tables_are_verified_and_those_of_other_sets_are_named(demo: list[Path])
     assert named == [f"{other.parent}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used"]
     assert not any(str(tables.parent) in line for line in found[4:])
     assert str(tables.parent) in PositionalIndex.verify_export(demo[1])
-    content = (tables / "terms.uint8").read_bytes()
-    (tables / "terms.uint8").write_bytes(content[:-1] + b"~")
-    with pytest.raises(CollectionError, match=r"terms\.uint8 is damaged: its checksum differs"):
+    content = (tables / "terms.npy").read_bytes()
+    (tables / "terms.npy").write_bytes(content[:-1] + b"~")
+    with pytest.raises(CollectionError, match=r"terms\.npy is damaged: its checksum differs"):
         PositionalIndex.verify_export(demo[1:])
 
 
 def test_tables_of_shards_that_changed_are_merged_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shards = [build(tmp_path, name, [{"id": name, "contents": "x y"}]) for name in "ab"]
-    tables = PositionalIndex.from_lucene(shards).tables.folder
+    tables = PositionalIndex.from_lucene(shards).folder
     assert tables is not None
-    (tables / "terms.uint8").write_bytes(b"xyz")
+    (tables / "terms.npy").write_bytes(b"xyz")
     assert PositionalIndex.from_lucene(shards).n_terms == 2
-    assert "it has 3 bytes instead of 2: merging tables of " in caplog.messages[0]
+    assert "it has 3 bytes instead of 130: merging tables of " in caplog.messages[0]
     caplog.clear()
     (tmp_path / "b.jsonl").write_text('{"id": "c", "contents": "z"}')
     build_index(tmp_path / "b.jsonl", shards[1], overwrite=True)

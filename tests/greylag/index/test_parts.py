@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.index.invert import invert
-from greylag.index.parts import Part, locate
-from greylag.index.shard import Shard
+from greylag.index.shards import Part, Shard, locate
 from tests.greylag.index.shards import from_shards
 
 
@@ -16,7 +15,7 @@ def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
     shard = Shard(**invert({"1": "apple city york"}))
     part = Part(shard, 5, None if numbers is None else np.array(numbers, np.int32))
     asked = np.array([[-2, -1, 0], [2, 3, 1]])
-    found = part.own_terms(asked)
+    found = part.shard_terms(asked)
     if numbers is None:
         assert found.tolist() == asked.tolist()
     else:

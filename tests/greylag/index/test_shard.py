@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.index.invert import invert
-from greylag.index.shard import Shard
+from greylag.index.shards import Shard
 
 TEXTS = {f"d{n}": "new york " + "city " * (n % 3) + f"w{n}x" for n in range(100)}
 
@@ -17,9 +17,9 @@ def shard() -> Shard:
 
 
 def test_joint_documents_come_in_parts(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
-    new, york, city = shard.term_numbers([b"new", b"york", b"citi"])
-    monkeypatch.setattr("greylag.index.shard._SHORTEST", 48)
-    monkeypatch.setattr("greylag.index.shard._PART", 1)
+    new, york, city = shard.find_terms([b"new", b"york", b"citi"])
+    monkeypatch.setattr("greylag.index.shards._SHORTEST", 48)
+    monkeypatch.setattr("greylag.index.shards._PART", 1)
     parts = list(shard.locate_jointly(np.array([new, york]), 2))
     assert [part.sole.tolist() for part in parts] == [[[0] * n, [1] * n] for n in (48, 48, 4)]
     with_city = np.concatenate([part.sole for part in shard.locate_jointly(np.array([york, city]), 2)], axis=1)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from greylag.errors import CollectionError
 from greylag.index import streams
-from greylag.index.arrays import join, offsets
-from greylag.index.shard import Located, Shard
+from greylag.index.shards import Located, Shard
+from greylag.index.tables import join, offsets
 from tests.greylag.index.oracle import decode_entries, decode_postings
 
 N_DOCUMENTS = 300
@@ -204,7 +204,7 @@ uses = {
     "locate_jointly": lambda shard: list(shard.locate_jointly(terms[1:], 2)),
     "entries": lambda shard: shard.entries(documents),
     "frequencies": lambda shard: shard.frequencies(terms[1:], documents),
-    "find": lambda shard: (shard.documents([b"d", b"e"]), shard.term_numbers([b"s", b"t"])),
+    "find": lambda shard: (shard.find_docids([b"d", b"e"]), shard.find_terms([b"s", b"t"])),
     "names": lambda shard: (shard.docid(7), shard.term(7)),
 }
 refused = dict.fromkeys(uses, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from greylag.errors import CollectionError
 from greylag.index.invert import invert
-from greylag.index.shard import Shard
+from greylag.index.shards import Shard
 from greylag.index.tables import Tables
 
 TEXTS = {f"d{n}": "new york " + "city " * (n % 3) + f"w{n}x" for n in range(100)}
@@ -21,8 +21,8 @@ def tables() -> Tables:
 
 def test_documents_and_terms_by_name(tables: Tables) -> None:
     assert [tables.docid(number) for number in range(100)] == list(TEXTS)
-    assert tables.documents([b"d99", b"x", b"d0"]).tolist() == [99, -1, 0]
-    numbers = tables.term_numbers([b"york", b"x", b"w7x"])
+    assert tables.find_docids([b"d99", b"x", b"d0"]).tolist() == [99, -1, 0]
+    numbers = tables.find_terms([b"york", b"x", b"w7x"])
     assert [tables.term(number) for number in numbers[[0, 2]]] == ["york", "w7x"]
     assert numbers[1] == -1
     assert (tables.n_documents, tables.n_terms) == (100, 103)

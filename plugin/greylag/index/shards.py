@@ -1,0 +1,182 @@
+"""Shards: the compressed arrays that one Lucene index or some texts give, and the collection that several make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greylag.index import streams
+from greylag.index.tables import UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
+from greylag.ranking import BoolArray, IntArray
+
+_PART = 1 << 14  # documents in memory while a collection is read
+_SHORTEST, _LONGEST = 1 << 14, 1 << 17  # documents that are looked through for them
+
+
+class Located(NamedTuple):
+    """Where t terms occur in n documents.
+
+    Parameters
+    ----------
+    postings : int array, shape (t, n)
+        The posting of the term in the document, or -1.
+    sole : int32 array, shape (t, n)
+        The position of the term in the document; -1 if there are several, and -2 if there is none.
+    having : int array, shape (p,)
+        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as places among the documents, ascending
+        if the documents are given.
+    offsets : int array, shape (t + 1,)
+    starts : int array, shape (p + 1,)
+        The positions of posting i are ``positions[starts[i]:starts[i + 1]]``.
+    positions : int32 array
+        Ascending within a posting; stop words leave gaps.
+    """
+
+    postings: IntArray
+    sole: Int32Array
+    having: IntArray
+    offsets: IntArray
+    starts: IntArray
+    positions: Int32Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shard(Tables):
+    """N documents, V terms, P postings and C tokens, numbered from 0 within the shard.
+
+    `streams` describes the compressed arrays.
+
+    Parameters
+    ----------
+    postings_docs : uint8 array
+        The document of each posting, ascending within a term, in a fixed number of bytes.
+    block_places : int64 array, shape (P / `streams.BLOCK`, rounded up)
+        The place of every `streams.BLOCK`-th posting in `positions`.
+    positions : uint8 array
+        The stream of the positions of all postings.
+    forward_offsets : int64 array, shape (N + 1,)
+        The entries of document d are the stream ``forward[forward_offsets[d]:forward_offsets[d + 1]]``.
+    forward : uint8 array
+        The streams of the terms of each document, with tf.
+    """
+
+    postings_docs: Bytes
+    block_places: IntArray
+    positions: Bytes
+    forward_offsets: IntArray
+    forward: Bytes
+
+    def locate(self, terms: IntArray, documents: IntArray) -> Located:
+        """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
+        return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
+
+    def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
+        """Where distinct terms occur in the documents that have at least `least` of them, a part at a time.
+
+        The documents of a part are in an order of their own.
+        """
+        arguments = *self._documents, self.block_places, self.positions, terms, least, np.zeros(len(terms), np.int64)
+        postings = max(1, int(self.document_frequencies[terms].sum()))
+        step = min(_LONGEST, max(_SHORTEST, _PART * least * self.n_documents // postings))
+        for begin in range(0, self.n_documents, step):
+            end = min(begin + step, self.n_documents)
+            yield Located(*streams.locate_jointly(*arguments, begin, end, self.n_documents))
+
+    def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
+        """The terms of documents (-1 for a document without any), ascending within a document, and their tf.
+
+        The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
+        """
+        read: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
+            self.forward_offsets, self.forward, documents, self.n_terms
+        )
+        return read
+
+    def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
+        """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
+        tfs: Int32Array = streams.frequencies(self.forward_offsets, self.forward, terms, documents)
+        return tfs
+
+    @property
+    def _documents(self) -> tuple[Any, ...]:
+        return self.postings_offsets, self.postings_docs, streams.document_bytes(self.n_documents)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A shard as a part of a collection, which numbers documents and terms differently."""
+
+    shard: Shard
+    first: int = 0  # the collection's number of the shard's document 0; the other documents follow
+    numbers: Int32Array | None = None  # the collection's numbers of the shard's terms; None if they are the same
+
+    def shard_terms(self, terms: IntArray) -> IntArray:
+        """The shard's numbers of the collection's terms, -1 for one that it lacks; negative numbers stay."""
+        if self.numbers is None:
+            return terms
+        places = np.searchsorted(self.numbers, terms.astype(np.int32))  # of one type, or the numbers would be copied
+        there = places < len(self.numbers)
+        there[there] = self.numbers[places[there]] == terms[there]
+        numbers: IntArray = np.where(there, places, np.minimum(terms, UNKNOWN))
+        return numbers
+
+    def has(self, documents: IntArray) -> BoolArray:
+        """Which of the collection's documents are in the shard."""
+        return (documents >= self.first) & (documents < self.first + self.shard.n_documents)
+
+
+def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Located:
+    """Where terms occur in documents; see `Shard.locate`."""
+    if len(parts) == 1:
+        return parts[0].shard.locate(terms, documents)
+    located = [
+        part.shard.locate(part.shard_terms(terms), documents[part.has(documents)] - part.first) for part in parts
+    ]
+    firsts = offsets([len(one.starts) - 1 for one in located]).tolist()
+    shifted = [one.postings + (one.postings >= 0) * first for one, first in zip(located, firsts, strict=False)]
+    postings = np.concatenate(shifted, axis=1)
+    of_terms, having = np.nonzero(postings >= 0)
+    return Located(
+        postings=postings,
+        sole=np.concatenate([one.sole for one in located], axis=1),
+        having=having,
+        offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
+        starts=offsets(np.concatenate([np.diff(one.starts) for one in located])),
+        positions=np.concatenate([one.positions for one in located]),
+    )
+
+
+def entries(parts: Sequence[Part], documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
+    """The terms of documents and their tf; see `Shard.entries`."""
+    if len(parts) == 1:
+        return parts[0].shard.entries(documents)
+    rows, counts, terms, tfs = [], [], [], []
+    for part in parts:
+        of_part = np.flatnonzero(part.has(documents))
+        starts, numbers, tf = part.shard.entries(documents[of_part] - part.first)
+        rows.append(of_part)
+        counts.append(np.diff(starts))
+        terms.append(numbers if part.numbers is None else part.numbers[numbers])
+        tfs.append(tf)
+    sizes = np.zeros(len(documents), dtype=np.int64)
+    sizes[np.concatenate(rows)] = np.concatenate(counts)
+    starts = offsets(sizes)
+    places = ranges(starts[:-1][np.concatenate(rows)], np.concatenate(counts))
+    joined = np.empty((2, starts[-1]), dtype=np.int32)
+    joined[:, places] = np.concatenate(terms), np.concatenate(tfs)
+    return starts, joined[0], joined[1]
+
+
+def frequencies(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Int32Array:
+    """Tf of terms in documents; see `Shard.frequencies`."""
+    if len(parts) == 1:
+        return parts[0].shard.frequencies(terms, documents)
+    out = np.zeros((len(terms), len(documents)), dtype=np.int32)
+    for part in parts:
+        shard_terms, of_part = part.shard_terms(terms), part.has(documents)
+        known = shard_terms >= 0
+        out[np.ix_(known, of_part)] = part.shard.frequencies(shard_terms[known], documents[of_part] - part.first)
+    return out
