@@ -12,8 +12,8 @@ can be searched by bisection. Its positions are in the stream ``positions``, as:
 Most postings have tf 1, and are one number. A posting's place in the stream depends on those before it; so
 ``block_places`` has the place of every `BLOCK`-th one, and reading begins there and skips at most BLOCK - 1 postings.
 
-**Entries** are the terms of a document, ascending, in the stream ``forward``; ``forward_offsets`` says which bytes are a
-document's. An entry is::
+**Entries** are the terms of a document, ascending, in the stream ``forward``; ``forward_offsets`` says which bytes are
+a document's. An entry is::
 
     2 (term - previous term) + (tf > 1), tf if tf > 1
 
