@@ -2,16 +2,36 @@
 
 Along scores a + x b a measure changes only where a relevant document swaps with another one, at
 x = (a_j - a_i) / (b_i - b_j). Following it through these crossings gives the measure on every open interval between two
-of them, and hence its global maximum over x. Few of the crossings need to be looked at for that:
+of them, and hence its global maximum over x: that is `exact_reference`, in thirty lines. An example with one query, its
+relevant documents r1 and r2, and AP:
+
+              r1   r2    u    v    w                 ranking        AP
+    a          0    3    4    2   -6        x < 2    u r2 v r1 w    (1/2 + 2/4) / 2 = .500
+    b          1    0    0    0    2    2 < x < 3    u r2 r1 v w    (1/2 + 2/3) / 2 = .583
+                                        3 < x < 4    u r1 r2 v w    (1/2 + 2/3) / 2 = .583
+    r1 passes v at 2, r2 at 3, u at 4.  4 < x < 4.5  r1 u r2 v w    (1/1 + 2/3) / 2 = .833
+    w passes r2 at 4.5, and r1 at 6.    4.5 < x < 6  r1 u w r2 v    (1/1 + 2/4) / 2 = .750
+    (w passes v at 4 and u at 5,        6 < x        w r1 u r2 v    (1/2 + 2/4) / 2 = .500
+    neither of which is relevant.)
+
+The best step is the middle of the best interval, 4.25. Few of the crossings need to be looked at to find it:
 
 1. Survey: the x axis is divided into buckets. One pass counts each relevant document's swaps by bucket and direction,
    which gives the measure at the left end of each bucket exactly. Within the bucket a document can rise at most as if
    all its upward swaps came first, which bounds the measure there. Buckets whose bound is below a value that the
    measure takes elsewhere cannot hold the maximum. Surveys of some queries tell where buckets should be narrow.
-2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
-   swaps of bins that may hold the maximum are sorted and followed one by one.
 
-Memory is bounded: at most `ROOM` swaps are held at a time, or those of one bucket if there are more.
+   With the ends 3.5 and 4.2: in the first bucket, r1 rises past v and r2, and r2 falls past r1. So r1 has at least u
+   above it and at most both relevant documents down to it, H <= 2/3, and so has r2, H <= 2/3: the bound is .667. In the
+   second one, r1 rises past u, H <= 1, and r2 stays at 2/3: .833. The third one begins with .833 at 4.2, and there are
+   only falls. As .667 < .833, the first bucket and its three crossings are ruled out.
+2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
+   swaps of bins that may hold the maximum are sorted and followed one by one: 4 (+.25), 4.5 (-.083), 6 (-.25).
+
+Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly in place of step 1.
+
+Memory is bounded: at most `ROOM` swaps are held at a time, or those of one bucket if there are more. The loops over
+pairs and swaps, and the layout of their arrays, are in `greylag.ltr.kernels`.
 
 References
 ----------
@@ -21,36 +41,61 @@ Och, Minimum error rate training in statistical machine translation, ACL 2003 (t
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from greylag.ltr import kernels, swaps, tops
+from greylag.ltr import kernels
 from greylag.ltr.data import RankingData
-from greylag.ltr.kernels import ROUNDING
+from greylag.ltr.kernels import EQUAL, NEAR, ROUNDING, THIN
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
-BUCKETS = 120  # of a survey, at most
-DOCUMENTS = 3  # of a query for each bucket
-TOP_BUCKETS = 1024  # of a survey of the top ranks, and of each part that is divided again
-NARROW = 4e-6  # width of a bucket, of which the whole x axis has 2, that is not divided
-PARTS = 4  # that are divided, at most
-REFINED = 3  # times, at most
-FEW = 0.002  # of all swaps, which are better swept
-DEEP = 4  # times a cut-off must be fewer documents than there are for that
-DEEPEST = 32  # cut-off for that
-SMALL = 1 << 15  # pairs, up to which all swaps are swept
-ROOM = 1 << 20  # swaps that are held at a time
-GAP = 0.01  # of all swaps, up to which buckets that are ruled out are swept with those around them
-BIN = 512  # swaps of a bin, on average
-ROUGH = 2  # surveys of some queries, which tell where buckets should be narrow
-SHARE, MANY = 6, 300  # every `SHARE`-th query, or fewer if these are more than `MANY`
-CAUTION = 0.4  # as the measure differs between these queries and all
-SAMPLE, FEWEST = 1 << 14, 64  # pairs, at most and at least, whose crossings tell how to divide the x axis
-EVERY = 256  # of so many pairs, one is in the sample
-RANGE = 900  # binary exponents that are far from overflow
-CELLS = 181 << kernels.CELL_BITS  # of positive x below `kernels.FAR`, 2^(181 - 127)
+# These constants change the time and the memory that a search takes, and not its result. Those without a bound below
+# are compromises, which `tests/benchmarks/line_search.py` measures.
+
+# Up to so many pairs, all swaps are swept, since a survey would take longer.
+SMALL = 1 << 15
+# A survey of all ranks has at most so many buckets, so that a slot (two for each, and three) fits in a byte.
+BUCKETS = 120
+# Fewer if a query has fewer than this many documents for each: the work is per relevant document and bucket.
+DOCUMENTS = 3
+# So many rough surveys, of some queries, tell where the buckets of the survey of all queries should be narrow.
+ROUGH = 2
+# They take every `SHARE`-th query, or fewer if these would be more than `MANY`: means over hundreds are good enough.
+SHARE, MANY = 6, 300
+# They count differences of the measure at this part, since the measure over all queries may have its maximum elsewhere.
+CAUTION = 0.4
+# One pair in `EVERY` is in the sample whose crossings tell how to divide the x axis, but at least `FEWEST` and at most
+# `SAMPLE` pairs: an estimate will do, since bounds hold wherever the ends of buckets are.
+EVERY, FEWEST, SAMPLE = 256, 64, 1 << 14
+
+# The top ranks are followed if the cut-off is at most `DEEPEST`, as each change looks at all of them, and if there are
+# at least `DEEP` times as many documents, as most swaps are below the top only then.
+DEEPEST, DEEP = 32, 4
+# A survey of the top ranks, and each part of it that is divided again, has at most so many buckets.
+TOP_BUCKETS = 1024
+# A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
+# uncertain by `NEAR`, narrower ones would be known no better.
+NARROW = 4e-6
+# At most so many runs of adjacent buckets are divided at a time, and so many times: each is a pass over all documents.
+PARTS, REFINED = 4, 3
+# Buckets with less than this part of all swaps are not divided but swept.
+FEW = 0.002
+
+# At most so many swaps are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
+ROOM = 1 << 20
+# Buckets that are ruled out are swept with those around them if they have at most this part of all swaps: one more pass
+# over all pairs would cost more.
+GAP = 0.01
+# Swaps of a bin, on average: bins are narrow enough to be ruled out, and sorting one that is not takes little.
+BIN = 512
+
+# Scales are powers of two with exponents of at most this magnitude, far from overflow at 1,024.
+RANGE = 900
+# The number of cells of positive x below `kernels.FAR`, which is 2^(181 - 127): 127 is the bias of float32's exponents.
+CELLS = 181 << kernels.CELL_BITS
 
 
 class Optimum(NamedTuple):
@@ -61,39 +106,17 @@ class Optimum(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The data and objective of line searches, prepared once.
+    """The data and objective of line searches, prepared once; see `greylag.ltr.kernels` for the layout."""
 
-    Parameters
-    ----------
-    code : int
-        The measure, for the compiled functions.
-    divisor : float array
-        By rank; see `kernels.divisors`.
-    offsets : int array, shape (q + 1,)
-        The data's.
-    gains : float array, shape (n,)
-        By row.
-    sorted_gains : float array, shape (n,)
-        In the order of `rows`.
-    weights : float array, shape (q,)
-        The objective's normalisers, divided by q.
-    rows : int array, shape (n,)
-        The rows by query, the relevant ones of each query first.
-    relevant_offsets : int array, shape (q + 1,)
-        Numbers the relevant rows, by query.
-    sample : int array, shape (2, m)
-        The rows of a sample of pairs of a relevant document and another one of its query.
-    """
-
-    code: int
-    divisor: FloatArray
-    offsets: IntArray
-    gains: FloatArray
-    sorted_gains: FloatArray
-    weights: FloatArray
-    rows: IntArray
-    relevant_offsets: IntArray
-    sample: IntArray
+    code: int  # the measure's
+    divisor: FloatArray  # by rank
+    offsets: IntArray  # shape (q + 1,), the data's
+    gains: FloatArray  # shape (n,), by row of the data
+    sorted_gains: FloatArray  # shape (n,), in the order of `rows`
+    weights: FloatArray  # shape (q,), the objective's normalisers, divided by q
+    rows: IntArray  # shape (n,), by query, the relevant ones of each query first
+    relevant_offsets: IntArray  # shape (q + 1,), numbers the relevant rows, by query
+    sample: IntArray  # shape (2, m), the rows of pairs of a relevant document and another one of its query
 
     @property
     def pairs(self) -> int:
@@ -102,7 +125,7 @@ class Problem(NamedTuple):
 
     @property
     def top(self) -> bool:
-        """Whether `greylag.ltr.tops` can follow the measure, with less to do than `greylag.ltr.kernels`."""
+        """Whether following the top ranks is less work than counting all swaps."""
         depth = int(np.isfinite(self.divisor).sum())
         return self.code == kernels.RR or (
             self.code in (kernels.NDCG, kernels.P, kernels.ERR)
@@ -112,30 +135,14 @@ class Problem(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a pass over all pairs tells of the measure along a line.
+    """What a pass over all pairs tells of the measure along a line, for B buckets."""
 
-    Parameters
-    ----------
-    scale : float
-        A power of two, by which `kernels` multiplies the direction.
-    ends : float array, shape (B + 1,)
-        The ends of the buckets in units of `scale`, increasing from -infinity to infinity.
-    values : float array, shape (B,)
-        The measure at the left end of each bucket, or less.
-    bounds : float array, shape (B,)
-        Upper bounds of the measure within each bucket.
-    numbers : int array, shape (B,)
-        The swaps in each bucket, about.
-    crossings : float array
-        A sample, sorted, in units of `scale`.
-    """
-
-    scale: float
-    ends: FloatArray
-    values: FloatArray
-    bounds: FloatArray
-    numbers: IntArray
-    crossings: FloatArray
+    scale: float  # a power of two, by which the direction is multiplied so that crossings are about 1
+    ends: FloatArray  # shape (B + 1,), of the buckets, in units of `scale`, increasing from -infinity to infinity
+    values: FloatArray  # shape (B,), the measure at the left end of each bucket, or less
+    bounds: FloatArray  # shape (B,), upper bounds of the measure within each bucket
+    numbers: IntArray  # shape (B,), the swaps in each bucket, about
+    crossings: FloatArray  # a sample, sorted, in units of `scale`
 
     @property
     def reached(self) -> float:
@@ -197,24 +204,45 @@ def line_search(
     by 2. Intervals that rounding could close, of relative width below 1e-10, are skipped; around 0, the width is
     relative to the median crossing, or to 1 if that is less.
 
-    Parameters
-    ----------
-    first : Survey, optional
-        The result of `survey` for the same line, if it is known.
-    floor : float, optional
-        Values below it are of no interest. If there are no others, the result is (0, -infinity).
+    `first` is the result of `survey` for the same line, if it is known. Values below `floor` are of no interest: if
+    there are no others, the result is (0, -infinity).
     """
-    found = first or survey(problem, scores, direction)
-    lines = _lines(problem, scores, direction, found.scale)
-    if problem.top and len(found.values) > 1:
-        found = _refine(problem, lines, found, floor)
-    reached = max(floor, found.reached)
-    step, value = _search(problem, lines, found, reached)
+    surveyed = first or survey(problem, scores, direction)
+    lines = _lines(problem, scores, direction, surveyed.scale)
+    if problem.top and len(surveyed.values) > 1:
+        surveyed = _refine(problem, lines, surveyed, floor)
+    reached = max(floor, surveyed.reached)
+    step, value = _search(problem, lines, surveyed, reached)
     if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
-        step, value = _search(problem, lines, found, max(floor, value))
+        step, value = _search(problem, lines, surveyed, max(floor, value))
     if value < floor - ROUNDING:
         return Optimum(0.0, -np.inf)
     return Optimum(step, mean(problem, scores + step * direction))
+
+
+def exact_reference(problem: Problem, scores: FloatArray, direction: FloatArray) -> Optimum:
+    """The result of `line_search` by its definition: the measure between all crossings, one interval after another.
+
+    It takes a ranking of all documents for each pair of documents, and is what a change of the kernels is tested with.
+    """
+    crossings = set()
+    for first, end in pairwise(problem.offsets.tolist()):
+        for a in range(first, end):
+            for d in range(first, end):
+                if problem.gains[a] > 0 and direction[a] != direction[d]:
+                    crossings.add(float((scores[d] - scores[a]) / (direction[a] - direction[d])))
+    if not crossings:
+        return Optimum(0.0, mean(problem, scores))
+    ends = sorted(crossings)
+    beyond = ends[0] - 2 * max(1.0, abs(ends[0])), ends[-1] + 2 * max(1.0, abs(ends[-1]))
+    step, best, widest = 0.0, -np.inf, 0.0
+    for left, right in pairwise([beyond[0], *ends, beyond[1]]):
+        middle, width = left + 0.5 * (right - left), right - left
+        value = mean(problem, scores + middle * direction)
+        closed = left != beyond[0] and width <= THIN * max(1.0, abs(left))
+        if not closed and (value > best + EQUAL or (value > best - EQUAL and width > widest)):
+            step, best, widest = middle, max(value, best), width
+    return Optimum(step, best)
 
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
@@ -241,7 +269,7 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
-    """What `greylag.ltr.kernels` calls lines."""
+    """The lines of all documents, as `greylag.ltr.kernels` has them."""
     rows, unit = problem.rows, -_exponent(scores)  # powers of two change no crossing
     s, v = np.ldexp(scores[rows], unit), np.ldexp(direction[rows], unit + int(np.log2(scale)))
     return s, v, rows, problem.offsets, problem.relevant_offsets
@@ -318,43 +346,43 @@ def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride:
         len(cuts) + 1, stride,
     )  # fmt: skip
     values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
-    bounds = np.maximum(values, values + change) + slack
+    bounds = values + slack
     return whole._replace(ends=_ends(cuts), values=values, bounds=bounds, numbers=numbers)
 
 
-def _refine(problem: Problem, lines: Any, found: Survey, floor: float) -> Survey:
+def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
     """Divide the buckets that may hold a value of at least `floor`, as long as they hold more than a few swaps."""
     for _ in range(REFINED):
-        left = found.left(max(floor, found.reached))
-        if found.numbers[left].sum() <= FEW * found.numbers.sum():
+        left = surveyed.left(max(floor, surveyed.reached))
+        if surveyed.numbers[left].sum() <= FEW * surveyed.numbers.sum():
             break
-        found = _divide(problem, lines, found, left)
-    return found
+        surveyed = _divide(problem, lines, surveyed, left)
+    return surveyed
 
 
-def _divide(problem: Problem, lines: Any, found: Survey, left: Any) -> Survey:
+def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
     """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many parts."""
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
     apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: PARTS - 1])
     starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
     for start, stop in zip(starts[::-1], stops[::-1], strict=True):  # from the right, as the numbers of buckets change
-        span = float(found.ends[start]), float(found.ends[stop])
+        span = float(surveyed.ends[start]), float(surveyed.ends[stop])
         low, high = (np.copysign(1.0 - 1.0 / (1.0 + abs(x)), x) for x in span)
         number = min(TOP_BUCKETS, int((high - low) / NARROW))
         if number > stop - start:
             u = np.linspace(low, high, number + 1)[1:-1]
             inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
-            values, bounds = tops.survey(
+            values, bounds = kernels.survey_top(
                 problem.code == kernels.RR, problem.code == kernels.ERR, _discounts(problem), lines,
                 problem.sorted_gains, problem.weights, span, number,
             )  # fmt: skip
-            found = found._replace(
-                ends=np.concatenate([found.ends[: start + 1], inner, found.ends[stop:]]),
-                values=np.concatenate([found.values[:start], values, found.values[stop:]]),
-                bounds=np.concatenate([found.bounds[:start], bounds, found.bounds[stop:]]),
+            surveyed = surveyed._replace(
+                ends=np.concatenate([surveyed.ends[: start + 1], inner, surveyed.ends[stop:]]),
+                values=np.concatenate([surveyed.values[:start], values, surveyed.values[stop:]]),
+                bounds=np.concatenate([surveyed.bounds[:start], bounds, surveyed.bounds[stop:]]),
             )
-    shares: IntArray = np.diff(np.searchsorted(found.crossings, found.ends))
-    return found._replace(numbers=shares * problem.pairs // max(1, len(found.crossings)))
+    shares: IntArray = np.diff(np.searchsorted(surveyed.crossings, surveyed.ends))
+    return surveyed._replace(numbers=shares * problem.pairs // max(1, len(surveyed.crossings)))
 
 
 def _discounts(problem: Problem) -> FloatArray:
@@ -363,34 +391,35 @@ def _discounts(problem: Problem) -> FloatArray:
     return 1.0 / np.append(finite, np.inf)
 
 
-def _points(lines: Any, ends: FloatArray) -> FloatArray:
-    """The points (c, d) of x = d / c, as in `swaps.collect`, such that c s + d v is at most about 1."""
+def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
+    """Points (c, d) of x = d / c, as in `kernels.collect`, around two ends, such that c s + d v is at most about 1."""
     s, v = (float(np.abs(line).max(initial=0.0)) or 1.0 for line in lines[:2])
     finite = np.isfinite(ends)
     x = np.where(finite, ends, 0.0)
+    x += NEAR * np.abs(x) * np.array([-1.0, 1.0])  # crossings may be rounded to the ends from either side
     c = np.where(finite, 1.0 / (s + np.abs(x) * v), 0.0)
     return np.stack([c, np.where(finite, x * c, np.copysign(1.0 / v, ends))], axis=1)
 
 
-def _search(problem: Problem, lines: Any, found: Survey, floor: float) -> tuple[float, float]:
+def _search(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> tuple[float, float]:
     """The middle of the best interval between crossings, and the measure on it, among all that may reach `floor`."""
-    todo = found.left(floor)
+    todo = surveyed.left(floor)
     best = 0.0, -np.inf, 0.0
     while todo.any():
-        run = _run(todo, found)
-        best = _sweep(problem, lines, found, run, floor, best)
+        run = _run(todo, surveyed)
+        best = _sweep(problem, lines, surveyed, run, floor, best)
         todo[run] = False
-        todo &= found.bounds >= best[1] - ROUNDING
+        todo &= surveyed.bounds >= best[1] - ROUNDING
     return best[0], best[1]
 
 
-def _run(todo: Any, found: Survey) -> slice:
+def _run(todo: Any, surveyed: Survey) -> slice:
     """The bucket with the highest bound, and those around it, as long as there is room for their swaps.
 
     A pass over all pairs costs more than the swaps of small gaps.
     """
-    numbers = found.numbers
-    first = int(np.argmax(np.where(todo, found.bounds, -np.inf)))
+    numbers = surveyed.numbers
+    first = int(np.argmax(np.where(todo, surveyed.bounds, -np.inf)))
     end, left = first + 1, np.flatnonzero(todo)
     for more in left[left >= end]:
         if numbers[end:more].sum() > GAP * numbers.sum() or numbers[first : more + 1].sum() > ROOM:
@@ -406,24 +435,23 @@ def _run(todo: Any, found: Survey) -> slice:
 def _sweep(
     problem: Problem,
     lines: Any,
-    found: Survey,
+    surveyed: Survey,
     run: slice,
     floor: float,
     best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
     """`best`, or the best interval that begins within a run of buckets."""
     code, gains = problem.code, problem.sorted_gains
-    ends = found.ends[run.start], found.ends[run.stop]
-    points = _points(lines, np.array([ends[0] - swaps.NEAR * abs(ends[0]), ends[1] + swaps.NEAR * abs(ends[1])]))
-    state, steps, events = swaps.collect(
-        code == kernels.ERR, lines, gains, ends, points, kernels.FAR, int(found.numbers[run].sum())
+    ends = surveyed.ends[run.start], surveyed.ends[run.stop]
+    state, steps, events = kernels.collect(
+        code == kernels.ERR, lines, gains, ends, _points(lines, ends), int(surveyed.numbers[run].sum())
     )
-    steps, events, bins = swaps.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // BIN)
+    steps, events, bins = kernels.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // BIN)
     relevant = np.diff(problem.relevant_offsets)
     owners = np.repeat(problem.offsets[:-1] - problem.relevant_offsets[:-1], relevant) + np.arange(relevant.sum())
     weights = np.repeat(problem.weights, relevant)
     swept: tuple[float, float, float] = kernels.sweep(
-        code, problem.divisor, lines, gains[owners], weights, state, steps, events, bins, found.scale,
-        (run.start == 0, run.stop == len(found.values)), floor, best,
+        code, problem.divisor, lines, gains[owners], weights, state, steps, events, bins, surveyed.scale,
+        (run.start == 0, run.stop == len(surveyed.values)), floor, best,
     )  # fmt: skip
     return swept

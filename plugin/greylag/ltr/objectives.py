@@ -57,15 +57,11 @@ def _by_one(objective: Objective, grades: IntArray) -> float:
 
 
 class Kind(NamedTuple):
-    """A measure without its cut-off.
+    """A measure without its cut-off."""
 
-    ``code`` is its number in the compiled functions. ``gains`` maps data to the gain of each row, shape (n,), which is
-    0 if the row is not relevant. ``normaliser`` maps the relevant grades of a query to the factor of its sum.
-    """
-
-    code: int
-    gains: Callable[[Objective, RankingData], FloatArray]
-    normaliser: Callable[[Objective, IntArray], float]
+    code: int  # in the compiled functions
+    gains: Callable[[Objective, RankingData], FloatArray]  # of each row, shape (n,), 0 if it is not relevant
+    normaliser: Callable[[Objective, IntArray], float]  # from the relevant grades of a query to the factor of its sum
 
 
 MEASURES = {
@@ -97,11 +93,6 @@ class Objective:
     max_grade : int, optional
         The highest grade of the scale, for ERR. By default, the highest grade in the judgements of the data.
 
-    Raises
-    ------
-    ParameterError
-        If the name is unknown, or the cut-off is missing or outside its domain.
-
     Examples
     --------
     >>> Objective.parse("ndcg_cut_10")
@@ -127,10 +118,7 @@ class Objective:
 
     @classmethod
     def parse(cls, measure: Objective | str | Any) -> Objective:
-        """Parse whatever `greylag.evaluation.parse_measure` takes, such as ``nDCG@10``, ``ndcg_cut_10`` or a measure.
-
-        An objective is returned as it is.
-        """
+        """Parse whatever `parse_measure` takes, such as ``nDCG@10`` or ``ndcg_cut_10``; an objective stays as it is."""
         if isinstance(measure, Objective):
             return measure
         parsed = parse_measure(measure)

@@ -9,7 +9,7 @@ import pytest
 
 from greylag.ltr import line_search as module
 from greylag.ltr.data import RankingData
-from greylag.ltr.line_search import Optimum, line_search, mean, prepare, survey
+from greylag.ltr.line_search import exact_reference, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
 
@@ -54,14 +54,36 @@ def test_is_never_below_a_dense_scan(name: str) -> None:
         assert line_search(problem, scores, direction).value >= scan - 1e-12
 
 
-def test_takes_the_middle_of_the_best_interval() -> None:
-    data = RankingData(
-        specs=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
-        features=np.array([[0.0, 1.0], [2.0, 0.0], [-8.0, 2.0]]), grades=np.array([1, 0, 0]),
-        relevant_grades=(np.array([1]),),
+def one_query(lines: list[tuple[float, float]], grades: list[int]) -> RankingData:
+    return RankingData(
+        specs=("a", "b"), qids=("1",), offsets=np.array([0, len(lines)]), docids=tuple(map(str, range(len(lines)))),
+        features=np.array(lines, dtype=float), grades=np.array(grades),
+        relevant_grades=(np.array([grade for grade in grades if grade > 0]),),
     )  # fmt: skip
+
+
+def test_the_example_of_the_module() -> None:
+    """r1 and r2 are relevant; u, v and w are not."""
+    data = one_query([(0, 1), (3, 0), (4, 0), (2, 0), (-6, 2)], [1, 1, 0, 0, 0])
+    problem, (scores, direction) = prepare(data, Objective("AP")), data.columns
+    values = [mean(problem, scores + x * direction) for x in (1, 2.5, 3.5, 4.25, 4.75, 5.5, 7)]
+    assert values == pytest.approx([1 / 2, 7 / 12, 7 / 12, 5 / 6, 3 / 4, 3 / 4, 1 / 2])
+    assert line_search(problem, scores, direction) == (4.25, pytest.approx(5 / 6))
+    assert exact_reference(problem, scores, direction) == (4.25, pytest.approx(5 / 6))
+    ends = np.array([-np.inf, 3.5, 4.2, np.inf])
+    cuts = module._places(ends[1:-1])
+    surveyed = module._survey(
+        problem, module._lines(problem, scores, direction, 1.0), survey(problem, scores, direction), cuts, 1
+    )
+    assert surveyed.values == pytest.approx([1 / 2, 7 / 12, 5 / 6])
+    assert surveyed.bounds == pytest.approx([2 / 3, 5 / 6, 5 / 6])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-20])
+def test_takes_the_middle_of_the_best_interval(scale: float) -> None:
+    data = one_query([(0, 1), (2 * scale, 0), (-8 * scale, 2)], [1, 0, 0])
     found = line_search(prepare(data, Objective("AP")), data.columns[0], data.columns[1])
-    assert found == (5.0, 1.0)  # r passes x at 2 and is passed by y at 8
+    assert found == (pytest.approx(5 * scale), 1.0)  # the first passes the second at 2, and is passed by the last at 8
 
 
 def test_a_direction_that_changes_nothing() -> None:
@@ -71,31 +93,9 @@ def test_a_direction_that_changes_nothing() -> None:
     assert found.value == pytest.approx(np.mean(Objective("AP").evaluate(data, data.columns[0])))
 
 
-def sorted_sweep(data: RankingData, objective: Objective, scores: np.ndarray, direction: np.ndarray) -> Optimum:
-    """The documented rule, by evaluating the measure in the middle of every interval between sorted crossings."""
-    crossings = set()
-    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        for i in range(first, end):
-            for j in range(first, end):
-                if data.grades[i] > 0 and direction[i] != direction[j]:
-                    crossings.add((scores[j] - scores[i]) / (direction[i] - direction[j]))
-    if not crossings:
-        return Optimum(0.0, float(np.mean(objective.evaluate(data, scores))))
-    places = sorted(crossings)
-    outer = [max(1.0, abs(places[0])), max(1.0, abs(places[-1]))]
-    best = (-np.inf, 0.0, 0.0)  # value, width, middle
-    for a, b in zip([places[0] - 2 * outer[0], *places], [*places, places[-1] + 2 * outer[1]], strict=True):
-        middle, width = a + 0.5 * (b - a), b - a
-        value = float(np.mean(objective.evaluate(data, scores + middle * direction)))
-        wide = width > 1e-10 * max(1.0, abs(a)) or a < places[0]
-        if wide and (value > best[0] + 1e-12 or (value > best[0] - 1e-12 and width > best[1])):
-            best = max(value, best[0]), width, middle
-    return Optimum(best[2], best[0])
-
-
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("room", [1 << 20, 40, 3])
-def test_equals_a_sweep_over_all_sorted_crossings(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With little room the x axis is divided and swept in parts."""
     monkeypatch.setattr(module, "ROOM", room)
     monkeypatch.setattr(module, "SMALL", room)
@@ -104,8 +104,9 @@ def test_equals_a_sweep_over_all_sorted_crossings(name: str, room: int, monkeypa
     for seed in range(12):
         data = random_data(seed, queries=5, documents=16, levels=None if seed % 2 else 4)
         scores, direction = data.columns[0], data.columns[1]
-        found = line_search(prepare(data, objective), scores, direction)
-        expected = sorted_sweep(data, objective, scores, direction)
+        problem = prepare(data, objective)
+        found = line_search(problem, scores, direction)
+        expected = exact_reference(problem, scores, direction)
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.step == pytest.approx(expected.step, rel=1e-9)
 
@@ -165,13 +166,3 @@ def test_the_scale_of_a_feature_does_not_matter(name: str, small: int, monkeypat
     for by_scores, by_direction in ((0, 30), (0, 60), (-300, 0), (300, -600), (-990, -300), (-990, -990), (300, 300)):
         found = line_search(problem, np.ldexp(scores, by_scores), np.ldexp(direction, by_direction))
         assert found.value == pytest.approx(expected, abs=1e-12)
-
-
-def test_crossings_of_few_documents_may_be_tiny() -> None:
-    data = RankingData(
-        specs=("a", "b"), qids=("1",), offsets=np.array([0, 3]), docids=("r", "x", "y"),
-        features=np.array([[0.0, 1.0], [2e-20, 0.0], [-8e-20, 2.0]]), grades=np.array([1, 0, 0]),
-        relevant_grades=(np.array([1]),),
-    )  # fmt: skip
-    found = line_search(prepare(data, Objective("AP")), data.columns[0], data.columns[1])
-    assert found == (pytest.approx(5e-20), 1.0)
