@@ -30,21 +30,15 @@ BLOCK = 2**22  # numbers in memory at once if points are processed in blocks
 
 @dataclass(frozen=True, eq=False)
 class InnerProductGraph:
-    """All inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed.
+    """All inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed; see `affinity_graph`.
 
     A product with W costs as much as two products with X, whereas W itself has up to n² entries.
-
-    Parameters
-    ----------
-    X : CSR array, shape (n, m)
-        Non-negative, with at least two non-zero entries in every column. `affinity_graph` drops the other columns: they
-        contribute nothing to W, and without them a point is isolated if and only if its row is zero.
-    squared_norms : float array, shape (n,)
-        |x_i|².
     """
 
-    X: sparse.csr_array
-    squared_norms: FloatArray
+    # Every column has two non-zero entries or more: others add nothing to W, and without them a point is isolated if
+    # and only if its row is zero.
+    X: sparse.csr_array  # shape (n, m), non-negative
+    squared_norms: FloatArray  # shape (n,), |x_i|²
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Compiled inner products of sparse points; a module of its own because Numba is slow to import.
 
-Products are summed over coordinates in ascending order, as SciPy does, so that both give the same bits.
+Products are summed over coordinates in ascending order, as SciPy does, so that both give the same bits. `by_point` and
+`by_coordinate` are ``indptr``, ``indices`` and ``data`` of the points in CSR and in CSC format, indices ascending.
 """
 
 from __future__ import annotations
@@ -33,14 +34,9 @@ def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, 
 
 @_jit
 def condensed_products(by_point: Any, by_coordinate: Any, products: FloatArray) -> None:
-    """Compute the inner products of all pairs of n points, in the order of `scipy.spatial.distance.pdist`.
+    """Write the inner products of all pairs of n points to `products`, in the order of `scipy.spatial.distance.pdist`.
 
-    Parameters
-    ----------
-    by_point, by_coordinate : tuple of arrays
-        ``indptr``, ``indices`` and ``data`` of the points in CSR and in CSC format, indices ascending.
-    products : array, shape (n (n - 1) / 2,)
-        Overwritten. NumPy owns it, as SciPy would copy an array that a compiled function made.
+    The caller makes the array, as SciPy would copy one that a compiled function made.
     """
     n, pair = len(by_point[0]) - 1, 0
     row, after = np.empty(n), by_coordinate[0][:-1].copy()
@@ -64,20 +60,9 @@ def condensed_distances(products: FloatArray, squared_norms: FloatArray, distanc
 
 @_jit
 def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int) -> Any:
-    """The k nearest neighbours of each of n points by Euclidean distance.
+    """The k < n nearest neighbours of each of n points, in ascending order of Euclidean distance, shape (n, k).
 
-    Parameters
-    ----------
-    by_point, by_coordinate : as in `condensed_products`
-    squared_norms : shape (n,)
-    k : int from 1 to n - 1
-
-    Returns
-    -------
-    neighbours : shape (n, k)
-        In ascending order of distance.
-    tied : bool array, shape (n,)
-        Whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
+    Also whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
     """
     n = len(squared_norms)
     neighbours, squares = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), np.inf)
@@ -86,12 +71,12 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int
         _products_after(i, by_point, by_coordinate, after, row)
         for j in range(i + 1, n):
             double = -2 * row[j]
-            own = double + squared_norms[i] + squared_norms[j]  # in scikit-learn's order of operations
-            if own < farthest[i]:
-                farthest[i] = _insert(squares[i], neighbours[i], own, j)
-            other = double + squared_norms[j] + squared_norms[i]
-            if other < farthest[j]:
-                farthest[j] = _insert(squares[j], neighbours[j], other, i)
+            from_i = double + squared_norms[i] + squared_norms[j]  # in scikit-learn's order of operations
+            if from_i < farthest[i]:
+                farthest[i] = _insert(squares[i], neighbours[i], from_i, j)
+            from_j = double + squared_norms[j] + squared_norms[i]
+            if from_j < farthest[j]:
+                farthest[j] = _insert(squares[j], neighbours[j], from_j, i)
     return neighbours[:, :k].copy(), (squares[:, k] == squares[:, k - 1]) | (squares[:, 0] <= 0)
 
 
@@ -108,27 +93,16 @@ def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int
 
 @_jit
 def pair_terms(by_point: Any, n_coordinates: int, rows: IntArray, columns: IntArray) -> Any:
-    """The terms of the inner products of some pairs of points, without those that are 0.
+    """The terms of the inner products of some pairs of points, in ascending order of coordinates, without zeros.
 
-    Parameters
-    ----------
-    by_point : as in `condensed_products`
-    n_coordinates : int
-    rows, columns : shape (pairs,)
-        The points of each pair; fastest if equal rows are adjacent.
-
-    Returns
-    -------
-    terms : shape (t,)
-        In ascending order of coordinates.
-    offsets : shape (pairs + 1,)
-        The terms of pair p are ``terms[offsets[p]:offsets[p + 1]]``.
+    Those of pair p, of the points ``rows[p]`` and ``columns[p]``, are ``terms[offsets[p]:offsets[p + 1]]``. It is
+    fastest if equal rows are adjacent.
     """
     indptr, coordinates, data = by_point
     room = 0
     for point in columns:
         room += indptr[point + 1] - indptr[point]
-    terms, offsets, found = np.empty(room), np.zeros(len(rows) + 1, np.int64), 0
+    terms, offsets, n = np.empty(room), np.zeros(len(rows) + 1, np.int64), 0
     dense, last = np.zeros(n_coordinates), -1  # the coordinates of the pair's first point
     for p in range(len(rows)):
         if rows[p] != last:
@@ -137,7 +111,7 @@ def pair_terms(by_point: Any, n_coordinates: int, rows: IntArray, columns: IntAr
             last = rows[p]
             dense[coordinates[indptr[last] : indptr[last + 1]]] = data[indptr[last] : indptr[last + 1]]
         for entry in range(indptr[columns[p]], indptr[columns[p] + 1]):
-            terms[found] = dense[coordinates[entry]] * data[entry]
-            found += terms[found] != 0
-        offsets[p + 1] = found
-    return terms[:found], offsets
+            terms[n] = dense[coordinates[entry]] * data[entry]
+            n += terms[n] != 0
+        offsets[p + 1] = n
+    return terms[:n], offsets
