@@ -2,9 +2,6 @@ from . import baselines as baselines
 from .baselines import Baseline as Baseline
 from .baselines import BaselineRecipe as BaselineRecipe
 from .baselines import Grid as Grid
-from .baselines import Tuned as Tuned
-from .baselines import parameter_grid as parameter_grid
-from .baselines import tune_on_data as tune_on_data
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
 from .data import split_folds as split_folds

@@ -127,21 +127,7 @@ def tune_on_data(
     *,
     n_jobs: int | None = None,
 ) -> Tuned:
-    """Tune a baseline on data that is extracted elsewhere, for instance cached across folds.
-
-    Parameters
-    ----------
-    baseline : Baseline
-    settings : sequence of FeatureParameters
-        The parameters to try; the first of the best ones is chosen.
-    extract : callable
-        Maps parameters to the data of the baseline's features, for the training queries and possibly others.
-    qids : sequence of str
-        The training queries.
-    objective : Objective
-    n_jobs : int, optional
-        Number of workers, each trying other parameters; the result does not depend on it.
-    """
+    """The first of the best settings for the queries `qids`; `extract` maps settings to the data of all queries."""
     attempt = partial(_attempt, baseline=baseline, extract=extract, qids=tuple(qids), objective=objective)
     tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
     return max(tried, key=lambda tuned: tuned.training_score)

@@ -24,6 +24,7 @@ from greylag.ltr.data import Qrels, RankingData, positive_grades
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map, rebuilt
 
+KEPT = 1 << 28  # bytes of features that `CountedRankings` keeps
 _log = logging.getLogger("greylag")
 
 
@@ -79,6 +80,7 @@ class CountedRankings:
     features: tuple[Feature, ...]
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     _counted: dict[tuple[object, ...], FeatureCounts] = field(init=False, repr=False, default_factory=dict)
+    _kept: dict[FeatureParameters, RankingData] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         extractor = FeatureExtractor(self.index, tuple(self.features))
@@ -89,12 +91,17 @@ class CountedRankings:
         return rebuilt(self)
 
     def data(self, parameters: FeatureParameters) -> RankingData:
-        """The data with these parameters, equal to `training_data` by an extractor with them."""
+        """The data with these parameters, equal to `training_data` by an extractor with them; kept for other folds."""
+        if parameters in self._kept:
+            return self._kept[parameters]
         values = np.empty((len(self._rows.docids), len(self.features)))
         for columns in self._parts:
             extractor = FeatureExtractor(self.index, tuple(self.features[column] for column in columns), parameters)
             values[:, columns] = extractor.weigh(self._counts(extractor))
-        return replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
+        data = replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
+        if (len(self._kept) + 1) * values.nbytes <= KEPT:
+            self._kept[parameters] = data
+        return data
 
     def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
         key = extractor.specs, extractor.counting

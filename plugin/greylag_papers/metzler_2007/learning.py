@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag import __version__
 from greylag.experiments import OpenCollection, Progress
 from greylag.features import (
     EXPANSION,
@@ -25,7 +23,7 @@ from greylag.features import (
     unique_features,
 )
 from greylag.ltr import (
-    Baseline,
+    BaselineRecipe,
     CoordinateAscent,
     CountedRankings,
     GreedySelection,
@@ -34,13 +32,10 @@ from greylag.ltr import (
     Objective,
     RankingData,
     Selection,
-    Tuned,
     after_each_round,
     baselines,
     choose_learner,
-    parameter_grid,
     selected_model,
-    tune_on_data,
     useful_features,
 )
 from greylag_papers.metzler_2007.settings import Settings
@@ -140,45 +135,24 @@ class Learned:
     set_aside: tuple[str, ...]  # features that are trivial or duplicates by value, with the reasons
 
 
-class _Remembered:
-    """The data of counted rankings, made once for each set of parameters in a process."""
-
-    def __init__(self, counted: CountedRankings) -> None:
-        self._counted, self._made = counted, cache(counted.data)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._counted,)
-
-    def __call__(self, parameters: FeatureParameters) -> RankingData:
-        return self._made(parameters)
-
-
-def tune_baseline(
-    experiment: Experiment, model: Baseline, folds: Sequence[Fold], bases: Sequence[FeatureParameters]
-) -> list[Tuned]:
-    """Tune a hand-picked model in each fold; parameters that it does not tune are those of the fold's base."""
-    extract, measure, n_jobs = _Remembered(experiment.counted(model.features)), experiment.measure, experiment.n_jobs
-    settings = [parameter_grid(experiment.settings.grid.model_dump(), model.tuned, base) for base in bases]
-    return [
-        tune_on_data(model, own, extract, fold.training, measure, n_jobs=n_jobs)
-        for own, fold in zip(settings, folds, strict=True)
-    ]
-
-
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Tuned]]:
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[LinearModel]]:
     """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
-    found: dict[str, list[Tuned]] = {}
-    bases = [experiment.base] * len(folds)
-    for model in BASELINES:
-        if model is RM3:
-            bases = [
-                replace(lm.parameters, k1=bm25.parameters.k1, b=bm25.parameters.b)
-                for lm, bm25 in zip(found[LM.name], found[BM25.name], strict=True)
-            ]
-        found[model.name] = tune_baseline(experiment, model, folds, bases)
-        scores = [tuned.training_score for tuned in found[model.name]]
-        progress(f"{model.name}: {experiment.measure} {np.mean(scores):.4f} on training queries")
-    return found
+    opened, grid = experiment.collection, experiment.settings.grid.model_dump()
+    models: dict[str, list[LinearModel]] = {}
+    for baseline in BASELINES:
+        recipe = BaselineRecipe(
+            baseline, objective=experiment.measure, grid=grid, base=experiment.base,
+            before=(LM, BM25) if baseline is RM3 else (),
+        )  # fmt: skip
+        prepared = recipe.prepare(opened.first, opened.qrels, opened.index, n_jobs=experiment.n_jobs)
+        tuned = [prepared.fit(fold.training, n_jobs=experiment.n_jobs) for fold in folds]
+        models[baseline.name] = [
+            replace(model, provenance={**model.provenance, "system": baseline.name, "fold": fold.number})
+            for model, fold in zip(tuned, folds, strict=True)
+        ]
+        mean = np.mean([model.provenance["training_score"] for model in tuned])
+        progress(f"{baseline.name}: {experiment.measure} {mean:.4f} on training queries")
+    return models
 
 
 def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
@@ -233,25 +207,6 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         for system, (training, learner, selection) in found.items()
     }
     return Learned(models, curves, by_query, tuple(set_aside))
-
-
-def baseline_model(experiment: Experiment, model: Baseline, tuned: Tuned, fold: Fold) -> LinearModel:
-    """A hand-picked model as tuned in a fold."""
-    return LinearModel(
-        model.features,
-        tuned.weights,
-        tuned.parameters,
-        objective=str(experiment.measure),
-        provenance={
-            "greylag": __version__,
-            "system": model.name,
-            "fold": fold.number,
-            "tuned": list(model.tuned),
-            "trained": model.trained,
-            "training_score": tuned.training_score,
-            "queries": list(fold.training),
-        },
-    ).for_collection(experiment.collection.index)
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:

@@ -20,7 +20,7 @@ from typing import Any
 from greylag import FeatureParameters, ParameterError, Run, parallel_map
 from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.ltr import LinearModel, MRFRanker, Tuned, rerank_by_fold, split_folds
+from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.report import comparison_table, retraining_table, score_table, sections
@@ -105,18 +105,11 @@ def learn_all(
     with context.timed("tuning hand-picked models"):
         tuned = learning.tune_baselines(experiment, folds, context.progress)
     learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
-    models = {
-        model.name: [
-            learning.baseline_model(experiment, model, *own) for own in zip(tuned[model.name], folds, strict=True)
-        ]
-        for model in learning.BASELINES
-    }
-    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
-    return models, learned
+    return {**tuned, **{system: [part.models[system] for part in learned] for system in learning.LEARNED}}, learned
 
 
 def learn_folds(
-    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[Tuned], context: Context
+    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[LinearModel], context: Context
 ) -> list[learning.Learned]:
     """What each fold learns, with the parameters of its tuned RM3."""
     parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
