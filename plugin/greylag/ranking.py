@@ -88,10 +88,10 @@ class Ranking:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        from greylag.tables import html_table
+        from greylag.tables import notebook_table
 
         ranked = zip(range(1, len(self) + 1), self.docids, self.scores.tolist(), strict=True)
-        return html_table(f"query {self.qid}: {self.query}", ("rank", "docid", "score"), ranked, len(self))
+        return notebook_table(f"query {self.qid}: {self.query}", ("rank", "docid", "score"), ranked, len(self))
 
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
@@ -179,7 +179,7 @@ class Run(Mapping[str, Ranking]):
         return len(self.rankings)
 
     def _repr_html_(self) -> str:
-        from greylag.tables import html_table
+        from greylag.tables import notebook_table
 
         rows = ((r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings)
-        return html_table(f"run {self.tag}", ("qid", "query", "documents", "first"), rows, len(self))
+        return notebook_table(f"run {self.tag}", ("qid", "query", "documents", "first"), rows, len(self))

@@ -1,24 +1,65 @@
-"""How values are shown in a notebook: short tables, in which every text is escaped."""
+"""Tables, and the one place that renders them: as text for terminals, and as HTML for notebooks and reports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import islice
 
-SHOWN = 10
-"""The largest number of rows shown."""
+Row = Sequence[str | float | None]
+
+SHOWN = 10  # rows of a table in a notebook
+_NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")  # such as 3, <0.001, +2.5 % and -0.0123*
 
 
-def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]], total: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    caption : str
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequence of str, int, float or None
+        Cells; None leaves a cell empty.
+    decimals : int, default 4
+        Decimals of floats. Integers have none.
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Row]
+    decimals: int = 4
+
+
+def as_text(table: Table | str) -> str:
+    """Format a table for the terminal, below its caption; text is returned unchanged."""
+    if isinstance(table, str):
+        return table
+    rows = [table.header, *([cell_text(value, table.decimals) for value in row] for row in table.rows)]
+    return "\n".join([table.caption, *aligned(rows)]) + "\n"
+
+
+def as_html(table: Table, label: str = "") -> str:
+    """An HTML table; `label` becomes the id of its caption."""
+    sides = [' class="number"' if _is_numeric(table, column) else "" for column in range(len(table.header))]
+    head = "".join(
+        f'<th scope="col"{side}>{escape(name)}</th>' if name else "<td></td>"
+        for name, side in zip(table.header, sides, strict=True)
+    )
+    body = "".join(_html_row(row, sides, table.decimals) for row in table.rows)
+    name = f' id="{escape(label)}"' if label else ""
+    caption = f"<caption{name}>{escape(table.caption)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def notebook_table(caption: str, header: Sequence[str], rows: Iterable[Row], total: int) -> str:
     """An HTML table of the first `SHOWN` rows; its caption tells how many there are if more."""
     more = f"; the first {SHOWN} of {total}" if total > SHOWN else ""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>" for row in islice(rows, SHOWN)
-    )
-    title = escape(caption + more)
-    return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return as_html(Table(caption + more, header, [*islice(rows, SHOWN)]))
 
 
 def html_text(text: str) -> str:
@@ -26,5 +67,30 @@ def html_text(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
-def _text(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Format rows as lines in columns: the first column aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+
+
+def cell_text(value: str | float | None, decimals: int) -> str:
+    """Format a cell; a positive number that rounds to 0 is shown as a bound, such as <0.0001."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
+        return f"<{10**-decimals:.{decimals}f}"
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+
+def _html_row(row: Row, sides: Sequence[str], decimals: int) -> str:
+    texts = [escape(cell_text(value, decimals)) for value in row]
+    cells = [f"<td{side}>{text}</td>" for text, side in zip(texts, sides, strict=True)]
+    if isinstance(row[0], str):
+        cells[0] = f'<th scope="row">{texts[0]}</th>'
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _is_numeric(table: Table, column: int) -> bool:
+    """Whether a column has numbers, or texts such as +0.0123* and 0.012, in every cell that is not empty."""
+    cells = [row[column] for row in table.rows if row[column] not in (None, "")]
+    return bool(cells) and all(not isinstance(cell, str) or _NUMBER.fullmatch(cell) for cell in cells)

@@ -8,7 +8,7 @@ import pytest
 
 from greylag.experiments.figures import line_figure
 from greylag.experiments.report import Section, write_report
-from greylag.experiments.tables import Table
+from greylag.tables import Table
 from tests.browser.pages import show
 from tests.greylag.experiments.test_report import queries
 

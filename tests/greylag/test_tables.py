@@ -12,7 +12,7 @@ from greylag.evaluation import evaluate
 from greylag.features import parse_features
 from greylag.ltr import LinearModel
 from greylag.ranking import Ranking, Run
-from greylag.tables import html_table, html_text
+from greylag.tables import Table, as_html, as_text, cell_text, html_text
 from tests.greylag.diversity import samples
 
 EVIL = "<script>alert('1')</script>&amp;"
@@ -64,9 +64,36 @@ def test_models_show_their_summaries(model: LinearModel | DiversityModel) -> Non
     assert "".join(page.texts) == model.summary()
 
 
-def test_a_short_table_and_a_text() -> None:
-    assert html_table("c", ["a"], [["<"]], 1) == (
-        '<table><caption>c</caption><thead><tr><th scope="col">a</th></tr></thead>'
-        "<tbody><tr><td>&lt;</td></tr></tbody></table>"
+def test_a_table_as_text() -> None:
+    table = Table("Scores", ("system", "AP", "n"), [("a", 0.25, 7), ("long", 12.5, None)], decimals=2)
+    assert as_text(table) == "Scores\nsystem     AP  n\na        0.25  7\nlong    12.50\n"
+    assert as_text("any text\n") == "any text\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (None, 2, ""),
+        ("text", 2, "text"),
+        (3, 2, "3"),
+        (0.125, 2, "0.12"),
+        (0.0, 2, "0.00"),
+        (0.005, 2, "0.01"),
+        (0.0049, 2, "<0.01"),
+        (1e-9, 4, "<0.0001"),
+        (-1e-9, 4, "-0.0000"),
+    ],
+)
+def test_cells(value: str | float | None, decimals: int, text: str) -> None:
+    assert cell_text(value, decimals) == text
+
+
+def test_html() -> None:
+    table = Table("<c>", ("", "AP", "p"), [("a&b", 0.25, "<0.001*"), (3, None, "")], decimals=2)
+    assert as_html(table, "part-1") == (
+        '<table><caption id="part-1">&lt;c&gt;</caption>'
+        '<thead><tr><td></td><th scope="col" class="number">AP</th><th scope="col" class="number">p</th></tr></thead>'
+        '<tbody><tr><th scope="row">a&amp;b</th><td class="number">0.25</td><td class="number">&lt;0.001*</td></tr>'
+        '<tr><td>3</td><td class="number"></td><td class="number"></td></tr></tbody></table>'
     )
     assert html_text("a<b\n") == "<pre>a&lt;b\n</pre>"

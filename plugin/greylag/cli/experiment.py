@@ -13,8 +13,8 @@ from greylag.cli.options import Shared
 from greylag.cli.terminal import tell, visible
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
+from greylag.experiments.config import shipped_file, shipped_files
 from greylag.experiments.runner import run_study
-from greylag.experiments.shipped import shipped_file, shipped_files
 from greylag.experiments.study import deviations, find_study, load, registered_studies
 
 

@@ -15,11 +15,11 @@ from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.experiments.report import Section, write_report
-from greylag.experiments.tables import as_text
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
+from greylag.tables import as_text
 
 
 def explain(

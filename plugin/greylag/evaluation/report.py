@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from greylag.evaluation.choice import RunChoice
+from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, Significance, check_comparable
+from greylag.tables import aligned
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 
@@ -100,12 +101,6 @@ def _difference(comparison: Comparison | None) -> list[str]:
         return ["", ""]
     p = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
     return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " ")]
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format rows as lines in columns: the first column aligned to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
 def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:

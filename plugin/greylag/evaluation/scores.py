@@ -17,7 +17,7 @@ from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
 from greylag.hints import check_qrels, remedy
 from greylag.ranking import BoolArray, FloatArray, Run
-from greylag.tables import html_table
+from greylag.tables import notebook_table
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT
 
@@ -66,7 +66,7 @@ class Scores:
 
     def _repr_html_(self) -> str:
         caption = f"means over {len(self.qids)} queries"
-        return html_table(caption, ("measure", "mean"), self.by_measure.items(), len(self.measures))
+        return notebook_table(caption, ("measure", "mean"), self.by_measure.items(), len(self.measures))
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:

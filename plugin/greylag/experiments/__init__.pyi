@@ -15,7 +15,6 @@ from .figures import Panel as Panel
 from .figures import draw_figure as draw_figure
 from .figures import line_figure as line_figure
 from .figures import plain_text as plain_text
-from .pipeline_report import models_table as models_table
 from .queries import QueryChanges as QueryChanges
 from .queries import query_changes as query_changes
 from .queries import reasons as reasons
@@ -36,3 +35,4 @@ from .tables import comparison_table as comparison_table
 from .tables import means as means
 from .tables import means_table as means_table
 from .tables import merge_scores as merge_scores
+from .tables import models_table as models_table

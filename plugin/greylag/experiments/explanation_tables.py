@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from greylag.experiments.tables import Row, Table
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare, largest
+from greylag.tables import Row, Table
 
 DECIMALS = 6
 

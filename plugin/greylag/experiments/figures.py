@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from greylag.errors import DependencyError
-from greylag.experiments.tables import Table
+from greylag.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -10,12 +10,13 @@ from typing import Literal
 
 from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
-from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, table, to_dict
+from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.pipeline_report import sections
+from greylag.experiments.queries import QueryChanges, query_changes, reasons
+from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study, load
-from greylag.experiments.tables import means, merge_scores
+from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores, models_table
 from greylag.features.spec import named_pool
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ltr import training
@@ -138,7 +139,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={kind: to_dict(part) for kind, part in scores.items()},
         tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(order, scores)],
         title=f"{settings.name}: BM25 reranked by selected features",
-        sections=sections(scores, order, opened, validated),
+        sections=_sections(scores, order, opened, validated),
         runs=runs,
         models={
             f"fold-{number}": replace(model, query_form=opened.query_form)
@@ -190,6 +191,65 @@ def read_pipeline(path: Path) -> Settings:
     if not isinstance(settings, Settings):
         raise FormatError(path, None, f"study {settings.study!r}: use an experiment file of the study 'pipeline'")
     return settings
+
+
+SHOWN = 10  # documents of a ranking
+
+_EFFECTIVENESS = """\
+Every query was ranked by a model that was trained on the other folds. p is that of the two-sided paired t-test over
+queries, after Holm's correction over each comparison with the step before."""
+_MODELS = """\
+The features of each fold's model in the order of their selection, with their weights. Weights apply to unscaled
+features, so weights of different features cannot be compared."""
+_QUERIES = f"""\
+Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted. The last column
+says why a document is where it is: the features by which its score differs most from the average of the first stage's
+top {SHOWN}, and in brackets the cliques of the document that contribute most to them."""
+
+
+def _sections(
+    scores: Mapping[str, Mapping[str, Scores]],
+    steps: Sequence[str],
+    collection: OpenCollection,
+    validated: CrossValidation,
+) -> list[Section]:
+    """The sections of the report."""
+    tables: list[Table] = []
+    for kind, own in scores.items():
+        queries = len(next(iter(own.values())).qids)
+        tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(own)))
+        tables.append(
+            comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(own, steps))
+        )
+    return [
+        Section("Effectiveness", f"{_summary(collection, validated)}\n\n{_EFFECTIVENESS}", tables),
+        Section("What was learned", _MODELS, [models_table("Order and weight of features", validated.models)]),
+        Section("Queries", _QUERIES, [_changes(scores["relevance"], collection, validated)]),
+    ]
+
+
+def _each_step(scores: Mapping[str, Scores], steps: Sequence[str]) -> list[Significance]:
+    """Each step compared with the step before."""
+    return [compare({before: scores[before], after: scores[after]}, before) for before, after in pairwise(steps)]
+
+
+def _summary(collection: OpenCollection, validated: CrossValidation) -> str:
+    """What was searched and learned, in a sentence."""
+    model = validated.models[0]
+    return (
+        f"{len(collection.topics)} topics over {collection.index.n_documents} documents. {collection.first.tag} "
+        f"retrieves, {validated.run.tag} reranks by features that were selected to maximise {model.objective}, in "
+        f"{len(validated.folds)}-fold cross-validation over queries."
+    )
+
+
+def _changes(scores: Mapping[str, Scores], collection: OpenCollection, validated: CrossValidation) -> QueryChanges:
+    """The first stage and the reranked run, query by query."""
+    first, run = collection.first, validated.run
+    caption = f"Queries before ({first.tag}) and after reranking ({run.tag})"
+    models = {qid: model for model, fold in zip(validated.models, validated.folds, strict=True) for qid in fold}
+    why = reasons(first, models, collection.index)
+    return query_changes(caption, first, run, scores, collection.qrels, top=SHOWN, why=why)
 
 
 STUDY = Study(Settings, open_collection, run, figures=False)

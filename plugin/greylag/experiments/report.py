@@ -6,7 +6,6 @@ The page is in ``templates``. It loads nothing from elsewhere. The same sections
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -15,12 +14,10 @@ from typing import Any
 
 from greylag.experiments.figures import Figure
 from greylag.experiments.queries import QueryChanges
-from greylag.experiments.tables import Table, cell_text
 from greylag.runtime.files import write_text
+from greylag.tables import Table, as_html, cell_text
 
 Part = Table | Figure | QueryChanges
-
-_NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,13 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cell": cell_text, "value": _value, "drawing": _drawing, "signed": "{:+.4f}".format}
-    environment.tests["numeric_column"] = _is_numeric
+    environment.filters |= {
+        "cell": cell_text,
+        "value": _value,
+        "drawing": _drawing,
+        "html": _html,
+        "signed": "{:+.4f}".format,
+    }
     shown = [replace(section, parts=[part for part in section.parts if _has_content(part)]) for section in sections]
     shown = [section for section in shown if section.text.strip() or section.parts]
     scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
@@ -76,10 +78,10 @@ def _has_content(part: Part) -> bool:
     return bool(part.rows if isinstance(part, Table) else part.queries)
 
 
-def _is_numeric(table: Table, column: int) -> bool:
-    """Whether a column has numbers, or texts such as +0.0123* and 0.012, in every cell that is not empty."""
-    cells = [row[column] for row in table.rows if row[column] not in (None, "")]
-    return bool(cells) and all(not isinstance(cell, str) or _NUMBER.fullmatch(cell) for cell in cells)
+def _html(table: Table, label: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(as_html(table, label))
 
 
 def _drawing(figure: Figure) -> Any:

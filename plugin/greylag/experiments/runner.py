@@ -29,15 +29,14 @@ from typing import Any
 from greylag.errors import ParameterError
 from greylag.experiments.config import Experiment, check_file_name
 from greylag.experiments.figures import check_dependencies
-from greylag.experiments.ir_metadata import describe
+from greylag.experiments.provenance import code, describe, versions
 from greylag.experiments.report import write_report
-from greylag.experiments.software import code, versions
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
-from greylag.experiments.tables import as_text
 from greylag.features.named_files import followed
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.work_log import resuming
+from greylag.tables import as_text
 from greylag.trec.runs import write_run
 
 FINISHED = "finished.json"

@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments.config import Experiment, check_fields, did_you_mean, read_yaml
 from greylag.experiments.report import Section
-from greylag.experiments.tables import Table
 from greylag.ranking import Run
+from greylag.tables import Table
 
 GROUP = "greylag.studies"
 

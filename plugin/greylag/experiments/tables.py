@@ -1,51 +1,13 @@
-"""Tables of results, for the terminal and for reports."""
+"""Tables of scores, comparisons and models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, Significance, aligned
-
-Row = Sequence[str | float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Parameters
-    ----------
-    caption : str
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequence of str, int, float or None
-        Cells; None leaves a cell empty.
-    decimals : int, default 4
-        Decimals of floats. Integers have none.
-    """
-
-    caption: str
-    header: Sequence[str]
-    rows: Sequence[Row]
-    decimals: int = 4
-
-
-def as_text(table: Table | str) -> str:
-    """Format a table for the terminal, below its caption; text is returned unchanged."""
-    if isinstance(table, str):
-        return table
-    rows = [table.header, *([cell_text(value, table.decimals) for value in row] for row in table.rows)]
-    return "\n".join([table.caption, *aligned(rows)]) + "\n"
-
-
-def cell_text(value: str | float | None, decimals: int) -> str:
-    """Format a cell; a positive number that rounds to 0 is shown as a bound, such as <0.0001."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
-        return f"<{10**-decimals:.{decimals}f}"
-    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, Significance
+from greylag.ltr.linear import LinearModel
+from greylag.tables import Table as Table  # noqa: PLC0414 (public here)
+from greylag.tables import as_text as as_text  # noqa: PLC0414 (public here)
 
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
@@ -85,3 +47,24 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
 
 def _starred(comparison: Comparison) -> str:
     return f"{comparison.difference:+.4f}{'*' if comparison.corrected_p < SIGNIFICANCE_LEVEL else ''}"
+
+
+def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool = True) -> Table:
+    """The weight of each feature in the model of each fold, the most frequent features first.
+
+    Parameters
+    ----------
+    caption : str
+    models : sequence of LinearModel
+        One for each fold.
+    ordered : bool, default True
+        Whether the order of a model's features is that of their selection, and is shown.
+    """
+    cells: dict[str, dict[int, str]] = {}
+    for fold, model in enumerate(models):
+        for place, (feature, weight) in enumerate(zip(model.features, model.weights, strict=True), 1):
+            order = f"{place}:\N{NO-BREAK SPACE}" if ordered else ""
+            cells.setdefault(str(feature), {})[fold] = f"{order}{weight:+.4g}"
+    frequent = sorted(cells, key=lambda feature: -len(cells[feature]))
+    rows = [[feature, *map(cells[feature].get, range(len(models)))] for feature in frequent]
+    return Table(caption, ("feature", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)

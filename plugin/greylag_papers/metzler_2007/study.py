@@ -128,7 +128,7 @@ def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.E
 
 
 def describe(findings: Findings, system: str) -> dict[str, Any]:
-    """How a system's run was made, as `greylag.experiments.ir_metadata` takes it."""
+    """How a system's run was made, as `greylag.experiments.provenance` takes it."""
     settings = findings.experiment.settings
     stage = settings.first_stage
     similarity, _, expansion = stage.model.partition("+")

@@ -14,8 +14,8 @@ from greylag.experiments.config import Experiment
 from greylag.experiments.report import Section
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, Outcome, Study, load
-from greylag.experiments.tables import Table
 from greylag.ranking import Ranking, Run
+from greylag.tables import Table
 
 DEMO = Path(greylag.__file__).parent / "demo"
 CONFIGS = Path(greylag.__file__).parents[2] / "configs"

@@ -11,7 +11,7 @@ import pytest
 from greylag.experiments.figures import draw_figure
 from greylag.experiments.queries import Place, QueryChange, QueryChanges
 from greylag.experiments.report import Section, write_report
-from greylag.experiments.tables import Table
+from greylag.tables import Table
 from tests.greylag.experiments.samples import Page
 from tests.greylag.experiments.test_figures import draw
 

@@ -7,43 +7,17 @@ import pytest
 
 from greylag.evaluation import Scores, compare, parse_measure
 from greylag.experiments.tables import (
-    Table,
-    as_text,
-    cell_text,
     comparison_table,
     means,
     means_table,
     merge_scores,
 )
+from greylag.tables import as_text
 
 
 def scores(*values: tuple[float, float]) -> Scores:
     qids = tuple(str(qid) for qid in range(len(values)))
     return Scores((parse_measure("AP"), parse_measure("P@10")), qids, np.array(values), (), ())
-
-
-def test_a_table_as_text() -> None:
-    table = Table("Scores", ("system", "AP", "n"), [("a", 0.25, 7), ("long", 12.5, None)], decimals=2)
-    assert as_text(table) == "Scores\nsystem     AP  n\na        0.25  7\nlong    12.50\n"
-    assert as_text("any text\n") == "any text\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "decimals", "text"),
-    [
-        (None, 2, ""),
-        ("text", 2, "text"),
-        (3, 2, "3"),
-        (0.125, 2, "0.12"),
-        (0.0, 2, "0.00"),
-        (0.005, 2, "0.01"),
-        (0.0049, 2, "<0.01"),
-        (1e-9, 4, "<0.0001"),
-        (-1e-9, 4, "-0.0000"),
-    ],
-)
-def test_cells(value: str | float | None, decimals: int, text: str) -> None:
-    assert cell_text(value, decimals) == text
 
 
 def test_means_and_their_table() -> None:

@@ -1,25 +1,49 @@
-"""How a run was made, as YAML in the ir_metadata format (Breuer, Keller & Schaer, SIGIR 2022).
-
-The components are those of PRIMAD: platform, research goal, implementation, method, actor, data. The actor is left out
-because the program does not know who runs it.
-"""
+"""What results depend on: versions, code, and how a run was made (ir_metadata)."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Mapping
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from greylag.evaluation import parse_measure
-from greylag.experiments.software import versions
 from greylag.ranking import Run
+
+
+@cache
+def code() -> str:
+    """A digest of the source of greylag and greylag_papers."""
+    digest = hashlib.sha256()
+    for package in ("greylag", "greylag_papers"):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache  # reading them takes a quarter of a second
+def versions() -> dict[str, str]:
+    """The versions of Python, greylag and each installed package that greylag requires."""
+    found = {"Python": platform.python_version(), "greylag": version("greylag")}
+    for requirement in sorted(requires("greylag") or ()):
+        name = re.split(r"[^\w.-]", requirement)[0]
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # an optional package
+            continue
+    return found
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:
