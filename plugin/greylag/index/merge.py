@@ -48,7 +48,7 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str,
 
 
 def verify_merged(source: LuceneIndex) -> list[str]:
-    """Compare the files of the tables of several shards with their checksums; return what was found.
+    """Compare the files of the tables of several shards with their checksums; return a line about each.
 
     This includes the tables of other collections that begin with one of the folders, such as those of a collection that
     has grown since. They are never removed, since only the user knows whether they are used.

