@@ -46,7 +46,7 @@ LEVELS = [
     {"cli"},
     {"__main__"},
 ]
-HIDDEN = {"greylag.diversity.registry", "greylag.experiments.study"}  # to be turned round
+HIDDEN = {"greylag.diversity.registry"}  # to be turned round
 HEAVY = {"numpy", "jnius", "pyserini", "numba", "pandas", "sklearn", "matplotlib", "scipy", "pydantic"}
 
 

@@ -102,7 +102,7 @@ def pyserini_seconds(path: Path, queries: list[Query]) -> float:
 
 def selection_rows(index: PositionalIndex, run: Run, qrels: Qrels) -> Iterator[Row]:
     """Greedy selection and coordinate ascent against fastrank, on one fold's training queries."""
-    extractor = FeatureExtractor(index, candidate_pool(("SD",)))
+    extractor = FeatureExtractor(index, candidate_pool("sd"))
     data = training_data(run.rankings, qrels, extractor)
     test = split_folds(list(run), 5, seed=1)[0]
     data = data.select_queries([qid for qid in data.qids if qid not in test])

@@ -66,7 +66,7 @@ run = EssentialPages(index, k=5).run(read_run(Path("bm25.run")))
 write_run(run, "mmr.run")
 
 qrels = read_qrels("qrels.txt")
-extractor = FeatureExtractor(index, candidate_pool(["SD"]))
+extractor = FeatureExtractor(index, candidate_pool("sd"))
 data: RankingData = training_data(run.rankings, qrels, extractor)
 model: LinearModel = train_on_data(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
 score: float = train(StackRecipe(), run, qrels, index, folds=5).scores["held out"].means[0]

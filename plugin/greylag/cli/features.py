@@ -22,7 +22,7 @@ from greylag.cli.options import (
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features
-from greylag.features.spec import Pool, named_pool
+from greylag.features.spec import Pool, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
@@ -67,7 +67,7 @@ def features(
 
 def chosen_features(named: str | None, pool: Pool | None) -> tuple[Feature, ...]:
     """The pool's features, then those named; the full pool if neither is given."""
-    of_pool = () if pool is None and named is not None else named_pool(pool or "full")
+    of_pool = () if pool is None and named is not None else candidate_pool(pool or "full")
     return unique_features([*of_pool, *(() if named is None else parse_features(named))])
 
 

@@ -17,7 +17,7 @@ from greylag.experiments.queries import QueryChanges, query_changes, reasons
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores, models_table
-from greylag.features.spec import named_pool
+from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ltr import training
 from greylag.ltr.data import split_folds
@@ -51,7 +51,7 @@ class Features(config.Settings):
     def recipe(self, learner: GreedySelection, preselection: MMRPreselection | None = None) -> MRFRecipe:
         """The recipe of a model of these features."""
         parameters = FeatureParameters(**self.model_dump(exclude={"pool"}))
-        return MRFRecipe(named_pool(self.pool), learner, parameters=parameters, preselection=preselection)
+        return MRFRecipe(candidate_pool(self.pool), learner, parameters=parameters, preselection=preselection)
 
 
 class Training(config.Settings):

@@ -16,7 +16,6 @@ from .feature import unique_features as unique_features
 from .spec import EXPANSION as EXPANSION
 from .spec import FeatureSpec as FeatureSpec
 from .spec import candidate_pool as candidate_pool
-from .spec import named_pool as named_pool
 from .spelling import parse_feature as parse_feature
 from .spelling import parse_features as parse_features
 from .stages import StageScore as StageScore

@@ -67,6 +67,11 @@ class Normalised(Feature):
         if isinstance(self.feature, Normalised):
             raise ParameterError(f"feature {self} is normalised twice: use one of {known}")
 
+    @property
+    def base(self) -> Feature:
+        """The feature without its normalisation."""
+        return self.feature
+
     def files(self) -> list[str]:
         """Those of the feature."""
         return self.feature.files()
@@ -92,23 +97,14 @@ def normalise(values: FloatArray, method: str | None) -> FloatArray:
     return out
 
 
-def plain_feature(feature: Feature) -> Feature:
-    """The feature without its normalisation."""
-    return feature.feature if isinstance(feature, Normalised) else feature
-
-
-def derive(feature: Feature, values: Callable[[Feature], FloatArray]) -> FloatArray:
-    """The values of a feature for one query's documents, shape (n,), from those of its `plain_feature`.
-
-    Documents without a value get the least one after normalisation.
-    """
-    method = feature.method if isinstance(feature, Normalised) else None
-    return complete(normalise(values(plain_feature(feature)), method))
+def derive(feature: Feature, values: FloatArray) -> FloatArray:
+    """The values of a feature for one query's documents, shape (n,), from those of its `base`; NaN is completed."""
+    return complete(normalise(values, feature.method if isinstance(feature, Normalised) else None))
 
 
 def supply(features: tuple[Feature, ...], functions: Mapping[str, Function]) -> tuple[Feature, ...]:
     """The features, with the functions for those of type `PythonFeature`, by name."""
-    names = {base.name for base in map(plain_feature, features) if isinstance(base, PythonFeature)}
+    names = {feature.base.name for feature in features if isinstance(feature.base, PythonFeature)}
     for name in functions:
         if name not in names:
             known = ", ".join(sorted(names)) or "none"

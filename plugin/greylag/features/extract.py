@@ -17,7 +17,7 @@ import numpy as np
 from greylag import missing_documents
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.counts import FeatureCounts, GroupCounts
-from greylag.features.derived import derive, plain_feature
+from greylag.features.derived import derive
 from greylag.features.evidence import Prior
 from greylag.features.feature import Evidence, Feature, Values, unique_features
 from greylag.features.gains import add_gains, set_absent
@@ -32,28 +32,25 @@ from greylag.runtime.parallel import rebuilt
 
 
 class _Group:
-    """Features whose cliques are matched together: ordered, unordered or expansion.
+    """Features whose cliques are matched together: ordered, unordered or expansion."""
 
-    ``columns``: the features' places among all features. ``sets``, ``windows`` and ``functions``: the distinct clique
-    sets, windows and weightings, each pair of the last two being computed once. ``sources``: for each feature, its
-    clique set and its (function, window) pair.
-    """
-
-    def __init__(self, specs: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
+    def __init__(self, features: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
         self.ordered, self.expands = order == "O", expands
-        mine = {
-            f: spec
-            for f, spec in enumerate(specs)
-            if isinstance(spec, FeatureSpec) and spec.window.order == order and spec.expands == expands
+        by_column = {
+            column: feature
+            for column, feature in enumerate(features)
+            if isinstance(feature, FeatureSpec) and feature.window.order == order and feature.expands == expands
         }
-        self.columns, own = list(mine), list(mine.values())
-        self.sets: CliqueSets = tuple(sorted({(s.dependence, s.cliques) for s in own}))
-        self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in own}))
+        self.columns, specs = list(by_column), list(by_column.values())
+        # The distinct clique sets, windows and functions; each pair of the last two is computed once.
+        self.sets: CliqueSets = tuple(sorted({(s.dependence, s.cliques) for s in specs}))
+        self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in specs}))
         self.widths = widths(self.windows)
-        self.functions = sorted({spec.function for spec in own})
+        self.functions = sorted({spec.function for spec in specs})
         self.codes = np.array([WEIGHTINGS[function].code for function in self.functions])
-        pairs = [self.functions.index(s.function) * len(self.windows) + self.windows.index(s.window) for s in own]
-        self.sources = np.array([self.sets.index((s.dependence, s.cliques)) for s in own]), np.array(pairs)
+        # For each feature, the places of its clique set and of its (function, window) pair.
+        pairs = [self.functions.index(s.function) * len(self.windows) + self.windows.index(s.window) for s in specs]
+        self.sources = np.array([self.sets.index((s.dependence, s.cliques)) for s in specs]), np.array(pairs)
 
 
 @dataclass(frozen=True)
@@ -95,11 +92,6 @@ class FeatureExtractor:
         The columns of the matrix.
     parameters : FeatureParameters, default ``FeatureParameters()``
 
-    Raises
-    ------
-    ParameterError
-        If there are no features, or one is given twice.
-
     Examples
     --------
     >>> index = PositionalIndex.from_texts({"d1": "new york city", "d2": "york"})
@@ -117,15 +109,14 @@ class FeatureExtractor:
     def __post_init__(self) -> None:
         object.__setattr__(self, "specs", unique_features(self.specs))
         object.__setattr__(self, "_statistics", WindowStatistics(self.index))
-        # What features are made from is computed once, however often it is used.
-        bases = dict.fromkeys(map(plain_feature, self.specs))
-        object.__setattr__(self, "_bases", tuple(bases))
+        # What is normalised in several ways is computed once.
+        object.__setattr__(self, "_bases", tuple(dict.fromkeys(spec.base for spec in self.specs)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt(self)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents have features of their own, shape (len(docids),): all if no feature needs the index."""
+        """Which documents have features, shape (len(docids),): all if no feature needs the index."""
         return self._numbers(docids) >= 0
 
     def _numbers(self, docids: Sequence[str]) -> IntArray:
@@ -165,9 +156,9 @@ class FeatureExtractor:
         out[counts.known] = values
         signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
         for first, end in pairwise(counts.offsets):
-            own, known = out[first:end], counts.known[first:end]
+            rows, known = out[first:end], counts.known[first:end]
             if known.any() and not known.all():
-                own[~known] = signs * (signs * own[known]).min(axis=0)
+                rows[~known] = signs * (signs * rows[known]).min(axis=0)
         return out
 
     @property
@@ -189,13 +180,12 @@ class FeatureExtractor:
         return full and longest > self.parameters.max_clique
 
     def _derive(self, values: FloatArray, offsets: IntArray) -> FloatArray:
-        """The features from what they are made from, each ranking on its own."""
+        """The features from their bases, ranking by ranking."""
+        places = {base: place for place, base in enumerate(self._bases)}
         out = np.empty((len(values), len(self.specs)))
         for first, end in pairwise(offsets):
-            if first < end:
-                by_base = dict(zip(self._bases, values[first:end].T, strict=True))
-                for column, spec in enumerate(self.specs):
-                    out[first:end, column] = derive(spec, by_base.__getitem__)
+            for column, spec in enumerate(self.specs if first < end else ()):
+                out[first:end, column] = derive(spec, values[first:end, places[spec.base]])
         return out
 
     def _count(self, ranking: Ranking) -> FeatureCounts:
@@ -219,27 +209,27 @@ class FeatureExtractor:
         rows = np.argsort(numbers)
         query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
         plain = [group for group in self._groups if not group.expands]
-        found = [query_cliques(query, g.sets, self.parameters.max_clique, ordered=g.ordered) for g in plain]
+        cliques = [query_cliques(query, g.sets, self.parameters.max_clique, ordered=g.ordered) for g in plain]
         tables = [
-            CliqueTable(group.ordered, own.terms, group.windows, self.parameters.profile)
-            for group, own in zip(plain, found, strict=True)
+            CliqueTable(group.ordered, of_group.terms, group.windows, self.parameters.profile)
+            for group, of_group in zip(plain, cliques, strict=True)
         ]
         located = self.index.locate(query.of_query, numbers[rows])
         counted = [
-            _group_counts(own, collection, table.occurrences(located, own.rows), rows)
-            for own, collection, table in zip(found, self._statistics.counts(*tables), tables, strict=True)
+            _group_counts(of_group, collection, table.occurrences(located, of_group.rows), rows)
+            for of_group, collection, table in zip(cliques, self._statistics.counts(*tables), tables, strict=True)
         ]
         expanding = [group for group in self._groups if group.expands]
         return (*counted, *[self._count_expansion(group, query, numbers[rows], rows) for group in expanding])
 
     def _count_expansion(self, group: _Group, query: QueryTerms, documents: IntArray, rows: IntArray) -> GroupCounts:
         """The counts of the expansion's terms, which need no positions, in ascending documents of these rows."""
-        found = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
-        terms = found.terms[:, 0]
+        cliques = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
+        terms = cliques.terms[:, 0]
         cf, df = self.index.collection_frequencies[terms], self.index.document_frequencies[terms]
         collection = np.repeat(np.stack([cf, df])[:, :, None], len(group.windows), axis=2)
         occurring = term_occurrences(self.index.frequencies(terms, documents), len(group.windows))
-        return _group_counts(found, collection, occurring, rows)
+        return _group_counts(cliques, collection, occurring, rows)
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """The values of a group's features, shape (documents, features)."""
@@ -295,13 +285,14 @@ class FeatureExtractor:
 
 
 def _group_counts(
-    found: QueryCliques,
+    cliques: QueryCliques,
     collection: IntArray,
     occurring: tuple[IntArray, Int32Array, Int32Array, Int32Array],
     rows: IntArray,
 ) -> GroupCounts:
     """The counts of a query's cliques from their `windows.occurrences` in documents, which are these rows."""
     offsets, documents, codes, tf = occurring
-    cliques = np.array([0, len(found.rows)])
     in_ranking = rows.astype(np.int32)[documents]
-    return GroupCounts(cliques, found.multiplicity.T, collection, offsets, in_ranking, codes, tf)
+    return GroupCounts(
+        np.array([0, len(cliques.rows)]), cliques.multiplicity.T, collection, offsets, in_ranking, codes, tf
+    )

@@ -55,6 +55,11 @@ class Feature:
     def __str__(self) -> str:
         return self.form.format_map(vars(self))
 
+    @property
+    def base(self) -> Feature:
+        """The feature without its normalisation, if it has one."""
+        return self
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parse a text of the class's form; the inverse of ``str``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,8 @@ def _files_of_features(text: str) -> list[str]:
 
 
 def _model(path: Path) -> Any:
-    """The content of a model; None for any other file, and for a damaged one."""
+    """The content of a model, which begins with its kind; None for any other file, and for a damaged one."""
     try:
-        return parse_json(read_bytes(path)) if b'"kind"' in next(read_blocks(path), b"") else None
+        return parse_json(read_bytes(path)) if re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")) else None
     except (FormatError, ValueError, RecursionError):  # whatever reads the file says it
         return None

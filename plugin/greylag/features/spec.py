@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Literal, NamedTuple, cast, get_args
@@ -135,35 +135,30 @@ class FeatureSpec(Feature):
         return self.expands
 
 
+POOLS: Mapping[Pool, tuple[Dependence, ...]] = {"sd": ("SD",), "fd": ("FD",), "full": ("SD", "FD")}
+"""The dependence models of clique sets of several terms, by the name of the candidate pool."""
+
 EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCTIONS)
 """The expansion features, one for each weighting."""
 
 
-def candidate_pool(dependences: Pool | Iterable[Literal["SD", "FD"]] = "full") -> tuple[FeatureSpec, ...]:
+def candidate_pool(name: Pool = "full") -> tuple[FeatureSpec, ...]:
     """The candidate features of Metzler (2007, section 5): every combination of weighting, clique set and window.
 
     {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}.
 
     Parameters
     ----------
-    dependences : "sd", "fd", "full" or iterable of "SD" and "FD", default "full"
-        Dependence models of the clique sets of several terms; "full" is both. One gives 28 features, both give 54.
+    name : "sd", "fd" or "full", default "full"
+        Sequential dependence, full dependence, or both, of clique sets of several terms: 28, 28 or 54 features.
     """
-    if isinstance(dependences, str):
-        return named_pool(dependences)
+    if name not in POOLS:
+        raise ParameterError(f"unknown pool {name!r}: use {', '.join(POOLS)}")
     windows = [(cliques, window) for cliques, windows in POOL_WINDOWS.items() for window in windows]
     return (
         *(FeatureSpec("FI", "term", function) for function in FUNCTIONS),
         *(
             FeatureSpec(dependence, cliques, f"{function}-{window}")
-            for dependence, function, (cliques, window) in product(dependences, FUNCTIONS, windows)
+            for dependence, function, (cliques, window) in product(POOLS[name], FUNCTIONS, windows)
         ),
     )
-
-
-def named_pool(name: Pool) -> tuple[FeatureSpec, ...]:
-    """The candidate pool under sequential dependence ("sd"), full dependence ("fd") or both ("full")."""
-    pools: dict[str, tuple[Literal["SD", "FD"], ...]] = {"sd": ("SD",), "fd": ("FD",), "full": ("SD", "FD")}
-    if name not in pools:
-        raise ParameterError(f"unknown pool {name!r}: use {', '.join(pools)}")
-    return candidate_pool(pools[name])

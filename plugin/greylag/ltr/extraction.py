@@ -13,7 +13,6 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.features.counts import FeatureCounts
-from greylag.features.derived import plain_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import FeatureSpec
@@ -113,7 +112,7 @@ class CountedRankings:
     @cached_property
     def _parts(self) -> list[list[int]]:
         """The columns of expansion features and of all others, whose counts depend on other parameters."""
-        bases = map(plain_feature, self.features)
+        bases = [feature.base for feature in self.features]
         expands = [isinstance(base, FeatureSpec) and base.expands for base in bases]
         parts = [[column for column, is_one in enumerate(expands) if is_one == kind] for kind in (False, True)]
         return [columns for columns in parts if columns]

@@ -16,7 +16,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
-from greylag.features.spec import EXPANSION, Pool, named_pool
+from greylag.features.spec import EXPANSION, Pool, candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
@@ -127,7 +127,7 @@ class StackRecipe(Recipe):
         return {
             "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
             "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
-            "MRF": named_pool(self.pool),
+            "MRF": candidate_pool(self.pool),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
             **({"more": self.more} if self.more else {}),
         }
@@ -184,7 +184,7 @@ class StackCandidates:
         return top_rows(data, data.features[:, data.names.index(f"stage:{tuned.rm3}")], self.recipe.depth)
 
     def _data(self, tuned: TunedRM3) -> RankingData:
-        counted = self._once("pool", lambda: self._counted(self.rankings, named_pool(self.recipe.pool)))
+        counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.recipe.pool)))
         pool = counted.data(tuned.parameters)
         features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
         others = tuple(feature for feature in features if feature not in pool.specs)

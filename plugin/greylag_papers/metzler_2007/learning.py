@@ -18,7 +18,7 @@ from greylag.features import (
     EXPANSION,
     Feature,
     FeatureParameters,
-    named_pool,
+    candidate_pool,
     redundant_features,
     unique_features,
 )
@@ -81,7 +81,7 @@ class Experiment:
     @cached_property
     def pool(self) -> tuple[Feature, ...]:
         """The candidates without `EXPANSION`."""
-        return unique_features([*named_pool(self.settings.features.pool), *self.settings.priors])
+        return unique_features([*candidate_pool(self.settings.features.pool), *self.settings.priors])
 
     @cached_property
     def base(self) -> FeatureParameters:

@@ -23,7 +23,7 @@ from greylag.experiments import (
     query_changes,
     reasons,
 )
-from greylag.features import named_pool
+from greylag.features import candidate_pool
 from greylag_papers.metzler_2007.findings import Findings
 from greylag_papers.metzler_2007.learning import (
     ASCENT,
@@ -302,7 +302,7 @@ def pool_text(findings: Findings) -> str:
     """The size of the pool, before and after features were removed."""
     experiment = findings.experiment
     features, redundant = experiment.settings.features, len(experiment.redundant)
-    total = len(named_pool(features.pool)) + len(features.priors)
+    total = len(candidate_pool(features.pool)) + len(features.priors)
     left = findings.models[SELECTED][0].provenance["candidates"]
     return (
         f"{total} candidates, not counting expansion features. The queries' cliques alone show {redundant} of them to "

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from functools import partial
 from math import log
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from greylag.features.cliques import cliques
+from greylag.features.counts import FeatureCounts
+from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec, candidate_pool
+from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
@@ -98,3 +101,24 @@ def test_documents_outside_the_index(caplog: pytest.LogCaptureFixture) -> None:
     assert signed[0].tolist() == [values[1:, 0].max(), values[1:, 1].min()]
     assert not extractor(Ranking("q", "cat", ("x", "y"), np.zeros(2))).any()
     assert extractor(Ranking("q", "cat", (), np.zeros(0))).shape == (0, 2)
+
+
+def test_rankings_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    documents = random_documents(rng, 60)
+    index = PositionalIndex.from_texts({f"{i}": as_text(document) for i, document in enumerate(documents)})
+    prior = tmp_path / "prior.tsv"
+    prior.write_text("".join(f"{i}\t{i + 0.5}\n" for i in range(60)))
+    others = parse_features("score@minmax,FI/term/LM@z,reciprocal-rank")
+    features = (Prior(str(prior)), *others, *candidate_pool(), *EXPANSION)
+    extractor = FeatureExtractor(index, features, FeatureParameters(mu=9.0))
+    rankings = []
+    for number, query in enumerate(["cat dog", "", "cat dog pig cow cat", "unicorn", "pig", "cow cow"]):
+        docids = [f"{i}" for i in rng.permutation(60)[: 5 * number]] + ["lost"] * (number % 2)
+        rankings.append(Ranking(f"q{number}", query, tuple(docids), np.zeros(len(docids))))
+    counts = extractor.count(rankings)
+    np.testing.assert_array_equal(counts.offsets, np.cumsum([0, *map(len, rankings)]))
+    expected = np.concatenate([extractor(ranking) for ranking in rankings])
+    assert extractor.weigh(counts).tobytes() == expected.tobytes()
+    nested = FeatureCounts.join([extractor.count(rankings[:4]), extractor.count(rankings[4:])])
+    assert extractor.weigh(nested).tobytes() == expected.tobytes()

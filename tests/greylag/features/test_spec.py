@@ -7,7 +7,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.features.derived import Normalised
 from greylag.features.evidence import Prior
-from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool, named_pool
+from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
 
 
@@ -51,9 +51,9 @@ def test_windows_round_trip() -> None:
 
 
 def test_named_pools() -> None:
-    assert {name: len(named_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
+    assert {name: len(candidate_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
     with pytest.raises(ParameterError, match="unknown pool 'fi': use sd, fd, full"):
-        named_pool("fi")  # type: ignore[arg-type]
+        candidate_pool("fi")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("width", ["1000000", "99999999999999999999", "9" * 5000, "\u0661", "01", "-1"])

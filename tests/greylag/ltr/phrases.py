@@ -34,6 +34,6 @@ def rankings(index: PositionalIndex) -> tuple[list[Ranking], dict[str, dict[str,
 
 def trained(index: PositionalIndex, n_jobs: int = 1, retrain: bool = False) -> LinearModel:
     ranked, qrels = rankings(index)
-    extractor = FeatureExtractor(index, candidate_pool(("SD",)))
+    extractor = FeatureExtractor(index, candidate_pool("sd"))
     learner = GreedySelection("AP", max_features=3, retrain=retrain)
     return train_on_data(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})

@@ -20,7 +20,7 @@ from tests.greylag.ltr.phrases import collection, rankings
 from tests.greylag.ltr.randomdata import random_data
 
 INDEX = PositionalIndex.from_texts({"d1": "cat dog", "d2": "cat pig dog", "d3": "pig"})
-EXTRACTOR = FeatureExtractor(INDEX, candidate_pool(("SD",)), FeatureParameters(mu=7.0))
+EXTRACTOR = FeatureExtractor(INDEX, candidate_pool("sd"), FeatureParameters(mu=7.0))
 RANKINGS = [Ranking(qid, "cat dog", ("d2", "d1", "d3"), np.zeros(3)) for qid in ("1", "2", "3")]
 QRELS = {"1": {"d1": 2, "lost": 1, "d3": -1}, "2": {"d1": 0}, "3": {"d3": 1}}
 

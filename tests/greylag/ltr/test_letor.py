@@ -29,7 +29,7 @@ def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool
     rng = np.random.default_rng(2)
     words = ["cat", "dog", "pig", "cow"]
     index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=9)) for i in range(30)})
-    extract = FeatureExtractor(index, candidate_pool(("SD",)))
+    extract = FeatureExtractor(index, candidate_pool("sd"))
     docids = tuple(f"d{i}" for i in range(30))
     rankings = [Ranking(f"q{i}", " ".join(rng.choice(words, size=2)), docids[i:], np.zeros(30 - i)) for i in range(4)]
     qrels = {f"q{i}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(10)} | {"lost": 2, "d29": 1} for i in range(4)}

@@ -66,7 +66,7 @@ INDEX = collection()
 RANKED, QRELS = rankings(INDEX)
 FIRST = Run(tuple(RANKED), "first")
 GRID = {"k1": (0.2, 0.9), "b": (0.0, 1.0), "mu": (9.0,), "fb_docs": (2, 5), "fb_terms": (3,), "original_weight": (0.5,)}
-GREEDY = MRFRecipe(candidate_pool(("SD",)), GreedySelection("AP", max_features=2))
+GREEDY = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2))
 RECIPES = {
     "mrf": GREEDY,
     "preselected": replace(GREEDY, preselection=MMRPreselection(4)),

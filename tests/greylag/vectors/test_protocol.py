@@ -1,4 +1,4 @@
-"""What a stage accepts as vectors."""
+"""Vectors that a stage accepts, and TF-IDF vectors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INDEX = PositionalIndex.from_texts({"a": "cat"})
 
 def test_an_index_stands_for_its_tfidf_vectors() -> None:
     assert vectors_of("MMR", INDEX, None) == TfidfVectors(INDEX)
-    own = ArrayVectors(["a"], [[1.0]])
-    assert vectors_of("MMR", None, own) is own
-    assert isinstance(own, Vectors)
+    given = ArrayVectors(["a"], [[1.0]])
+    assert vectors_of("MMR", None, given) is given
+    assert isinstance(given, Vectors)
 
 
 @pytest.mark.parametrize("stage", [MMR, ManifoldRanker])
@@ -48,3 +48,15 @@ def test_unit_rows_of_huge_and_tiny_vectors(scale: float) -> None:
     assert unit_rows(rows) == pytest.approx(
         np.array([[0.6, -0.8], [0, 0], [0.6, 0.8]]), abs=1e-3 if scale < 1e-300 else 1e-15
     )
+
+
+TEXTS = {"a": "cat dog dog", "b": "", "c": "cat hen"}
+
+
+def test_are_those_of_the_index_for_documents_and_queries_alike() -> None:
+    vectors = TfidfVectors(PositionalIndex.from_texts(TEXTS))
+    assert vectors.knows(["c", "x"]).tolist() == [True, False]
+    rows = vectors.documents(["c", "b", "a"]).toarray()
+    np.testing.assert_allclose(np.square(rows).sum(axis=1), [1, 0, 1])
+    np.testing.assert_array_equal(vectors.query("q", "dog cat dog unheard").toarray(), rows[2:])
+    assert vectors.query("q", "unheard").nnz == 0

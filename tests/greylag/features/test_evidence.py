@@ -1,0 +1,192 @@
+"""Features that are not counted in the index: priors, the incoming ranking, other runs, and vectors."""
+
+from __future__ import annotations
+
+import json
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.errors import FormatError, ParameterError
+from greylag.features.evidence import Prior, RunScore, VectorCosine
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.index.positional import PositionalIndex
+from greylag.ltr import LinearModel, MRFRanker
+from greylag.ranking import Ranking, Run
+from greylag.trec import write_run
+
+OF_PRIORS = PositionalIndex.from_texts({"a": "cat dog", "b": "cat", "c": "dog dog", "d": "pig"})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "prior.tsv"
+    path.write_text("c 0.5\nelsewhere 9\na\t2\nd 8e-1\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "expected"),
+    [
+        ("", [2, 0.5, 0.5, 0.8]),  # b has none and gets the least
+        (":raw", [2, 0.5, 0.5, 0.8]),
+        (":-3.5", [2, -3.5, 0.5, 0.8]),
+        (":log", [log(2), log(0.5), log(0.5), log(0.8)]),
+        (":log:1e-2", [log(2), log(0.01), log(0.5), log(0.8)]),
+    ],
+)
+def test_values_of_priors(file: Path, suffix: str, expected: list[float]) -> None:
+    prior = parse_feature(f" prior:{file}{suffix} ")
+    assert isinstance(prior, Prior)
+    assert parse_feature(str(prior)) == prior
+    np.testing.assert_allclose(prior.values(OF_PRIORS), expected, rtol=1e-15)
+
+
+def test_priors_beside_other_features(file: Path) -> None:
+    extract = FeatureExtractor(OF_PRIORS, parse_features(f"FI/term/LM,prior:{file}:log,FI/term/BM25"))
+    alone = FeatureExtractor(OF_PRIORS, parse_features("FI/term/LM,FI/term/BM25"))
+    ranking = Ranking("q", "cat pig", ("d", "x", "a", "c"), np.zeros(4))
+    values = extract(ranking)
+    np.testing.assert_allclose(values[:, 1], np.log([0.8, 0.5, 2, 0.5]))  # x, outside the index, gets the least
+    np.testing.assert_array_equal(values[:, [0, 2]], alone(ranking))
+    assert not extract.limits("cat dog pig cow")
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix", "reason"),
+    [
+        ("a 1\nb x\n", "", "prior.tsv:2: value 'x' must be a finite number"),
+        ("a inf\n", "", "prior.tsv:1: value 'inf'"),
+        ("a 1_0\n", "", "prior.tsv:1: value '1_0' must be a finite number"),
+        ("a \u0661\n", "", "prior.tsv:1: value '\u0661' must be a finite number"),
+        ("a 1\nb 0\n", ":log", "prior.tsv:2: value '0' must be a finite number above 0"),
+        ("a 1\na 2\n", "", "prior.tsv:2: duplicate document 'a'"),
+        ("a 1 2\n", "", r"prior.tsv:1: 3 columns[^;]*$"),
+        ("x 1\n", "", r"none of its documents is in the index \('x' first\)"),
+    ],
+)
+def test_bad_files_of_priors(tmp_path: Path, text: str, suffix: str, reason: str) -> None:
+    (tmp_path / "prior.tsv").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        Prior.parse(f"prior:{tmp_path}/prior.tsv{suffix}").values(OF_PRIORS)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("prior:", "not of the form"), ("prior:f:log:0", "above 0"), ("prior:f:log:-1", "above 0")]
+)
+def test_bad_spellings_of_priors(text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_feature(text)
+
+
+INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
+RANKING = Ranking("q", "cat", ("b", "x", "a"), [7.0, 5.0, 5.0])
+
+
+def test_scores_and_ranks_of_the_incoming_ranking(caplog: pytest.LogCaptureFixture) -> None:
+    values = FeatureExtractor(INDEX, parse_features("score,reciprocal-rank,score@minmax"))(RANKING)
+    assert values.T.tolist() == [[7.0, 5.0, 5.0], [1.0, 1 / 2, 1 / 3], [1.0, 0.0, 0.0]]
+    assert not caplog.records, "x is not in the index, but these features do not need it"
+
+
+def test_scores_of_another_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "dense.run"
+    write_run(Run((Ranking("q", "", ("a", "b", "c"), [0.75, -0.5, -2.0]),)), path)
+    extractor = FeatureExtractor(INDEX, parse_features(f"run:{path},run:{path}@minmax"))
+    assert extractor(RANKING).T.tolist() == [[-0.5, -0.5, 0.75], [0.0, 0.0, 1.0]], "x has the least value of a and b"
+    other = extractor(Ranking("p", "cat", ("a", "b"), np.zeros(2)))
+    assert other.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert caplog.messages == [
+        f"query q: 1 of 3 documents of 1 queries are not in {path}, such as x (query q, with 1 of 3): "
+        f"feature run:{path} gives them its least value",
+        f"query p: 2 of 2 documents of 1 queries are of queries not in {path}, such as a (query p, with 2 of 2): "
+        f"feature run:{path} is the same for all documents",
+    ]
+
+
+def test_one_warning_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "dense.run"
+    write_run(Run((Ranking("q1", "", ("a",), [0.75]), Ranking("q2", "", ("b",), [0.75]))), path)
+    model = LinearModel((RunScore(str(path)),), (1.0,))
+    rankings = [Ranking(f"q{n}", "cat", ("a", "b"), np.zeros(2)) for n in range(4)]
+    MRFRanker(model, INDEX).run(rankings, n_jobs=2)
+    assert len(caplog.messages) == 2, "one for documents, one for queries"
+    assert "2 of 4 documents of 2 queries are not in" in caplog.text
+    assert "4 of 4 documents of 2 queries are of queries not in" in caplog.text
+
+
+def test_files_that_are_not_runs(tmp_path: Path) -> None:
+    extractor = FeatureExtractor(INDEX, (RunScore(str(tmp_path / "none.run")),))
+    with pytest.raises(FormatError, match=r"none\.run"):
+        extractor(RANKING)
+    for name in ("", "dense@z"):
+        with pytest.raises(ParameterError, match="cannot name a run here; rename the file"):
+            RunScore(name)
+
+
+DOCUMENTS = {"a": [3.0, 4.0], "b": [-1.0, 0.5], "z": [0.0, 0.0]}
+QUERIES = {"q": [0.5, 2.0], "zero": [0.0, 0.0]}
+
+
+@pytest.fixture
+def spelt(tmp_path: Path) -> str:
+    """The spelling of a feature whose files exist."""
+    documents, queries = tmp_path / "documents.npz", tmp_path / "queries.jsonl"
+    np.savez(documents, ids=np.array(list(DOCUMENTS)), vectors=np.array(list(DOCUMENTS.values()), dtype=np.float32))
+    lines = [json.dumps({"id": qid, "contents": "words", "vector": vector}) for qid, vector in QUERIES.items()]
+    queries.write_text("\n".join(lines))
+    return f"vectors:(documents={documents},queries={queries})"
+
+
+def cosine(q: list[float], d: list[float]) -> float:
+    """The formula."""
+    lengths = sum(x * x for x in q) ** 0.5 * sum(x * x for x in d) ** 0.5
+    return sum(x * y for x, y in zip(q, d, strict=True)) / lengths if lengths else 0.0
+
+
+def test_values_are_cosines(spelt: str) -> None:
+    extractor = FeatureExtractor(INDEX, (parse_feature(spelt),))
+    for qid, vector in QUERIES.items():
+        values = extractor(Ranking(qid, "cat", tuple(DOCUMENTS), np.zeros(3)))
+        assert values[:, 0] == pytest.approx([cosine(vector, own) for own in DOCUMENTS.values()])
+
+
+def test_what_has_no_vector(spelt: str, caplog: pytest.LogCaptureFixture) -> None:
+    extractor = FeatureExtractor(INDEX, parse_features(f"{spelt},{spelt}@minmax"))
+    values = extractor(Ranking("q", "cat", ("a", "x", "b"), np.zeros(3)))
+    assert values[1, 0] == values[2, 0] == pytest.approx(cosine(QUERIES["q"], DOCUMENTS["b"])), "the least value"
+    assert values[:, 1].tolist() == [1.0, 0.0, 0.0]
+    assert extractor(Ranking("p", "cat", ("a", "b"), np.zeros(2))).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert [message.split(" queries are ")[1].split(" ")[0] for message in caplog.messages] == ["not", "of"]
+
+
+def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> None:
+    (feature,) = parse_features(spelt)
+    assert isinstance(feature, VectorCosine)
+    assert str(feature) == spelt
+    assert feature.files() == [feature.documents, feature.queries]
+    assert str(feature.place_files(lambda file: "x.npz")) == "vectors:(documents=x.npz,queries=x.npz)"
+    model = LinearModel((feature, parse_feature(f"{spelt}@minmax")), (1.0, 0.5))
+    model.save(tmp_path / "model.json")
+    loaded = LinearModel.load(tmp_path / "model.json")
+    assert loaded == model
+    ranked = MRFRanker(loaded, INDEX)(Ranking("q", "cat", ("b", "a"), [2.0, 1.0]))
+    assert ranked.docids == ("a", "b")
+
+
+def test_bad_spellings_and_files(spelt: str, tmp_path: Path) -> None:
+    for text in ("vectors:x.npz", "vectors:(documents=a)", "vectors:(queries=a,documents=b)"):
+        with pytest.raises(ParameterError, match="is not of the form vectors:"):
+            parse_feature(text)
+    with pytest.raises(ParameterError, match="cannot name a file of vectors here"):
+        VectorCosine("a b", "c")
+    feature = VectorCosine.parse(spelt)
+    short = tmp_path / "short.jsonl"
+    short.write_text('{"id": "q", "vector": [1, 2, 3]}')
+    with pytest.raises(FormatError, match=r"short\.jsonl: vectors of 3 coordinates, but of 2 in"):
+        VectorCosine(feature.documents, str(short)).bind(INDEX, {})
+    with pytest.raises(FormatError, match=r"none\.npz"):
+        VectorCosine(str(tmp_path / "none.npz"), feature.queries).bind(INDEX, {})
