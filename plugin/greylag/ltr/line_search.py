@@ -304,7 +304,7 @@ def _parts(rough: Survey, number: int) -> FloatArray:
     enough parts for the buckets around the maximum.
     """
     highest = np.maximum(rough.values, np.append(rough.values[1:], rough.values[-1]))
-    slack, below = rough.bounds - highest, CAUTION * (highest.max() - highest)
+    slack, below = np.maximum(rough.bounds - highest, 0.0), CAUTION * (highest.max() - highest)
     low, high = 0.0, float(slack.sum()) or 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)

@@ -111,6 +111,17 @@ def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPa
         assert found.step == pytest.approx(expected.step, rel=1e-9)
 
 
+def test_a_measure_that_hardly_changes_can_be_surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding may put the bound of a bucket below its ends; how to divide the x axis follows from the difference."""
+    monkeypatch.setattr(module, "SMALL", 3)
+    for seed in range(40):
+        data = random_data(seed, queries=4, documents=14, levels=2)
+        for name in OBJECTIVES:
+            problem = prepare(data, Objective.parse(name))
+            found, expected = (search(problem, *data.columns[:2]) for search in (line_search, exact_reference))
+            assert found.value == pytest.approx(expected.value, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALL", 3)
