@@ -22,8 +22,6 @@ from .pm2 import PM2 as PM2
 from .pm2 import PM2Gain as PM2Gain
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain
-from .registry import DIVERSIFIERS as DIVERSIFIERS
-from .registry import diversifier as diversifier
 from .stage import DiversityStage as DiversityStage
 from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM
