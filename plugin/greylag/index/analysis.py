@@ -26,10 +26,23 @@ STOP_WORDS = frozenset(
 
 STOP_LISTS = ("lucene", "scikit-learn")
 
-# The word boundaries of Unicode (UAX #29) for alphabetic scripts, as in Lucene's StandardTokenizer: an apostrophe, full
-# stop or colon does not separate letters; a comma, semicolon, apostrophe or full stop does not separate digits.
-_LETTER, _WORD = r"[^\W\d_]", r"\w"
-_TOKEN = re.compile(rf"{_WORD}+(?:(?:(?<={_LETTER})['’.:·](?={_LETTER})|(?<=\d)[,.;'’](?=\d)){_WORD}+)*")
+# The word boundaries of Unicode (UAX #29), as in Lucene's StandardTokenizer, for the Latin, Greek and Cyrillic scripts:
+# an apostrophe, full stop or colon does not separate letters; a comma, semicolon, apostrophe or full stop does not
+# separate digits; marks and format characters belong to the character before them (rule WB4). The other rules, for
+# emoji and for scripts without spaces, are left out.
+_MARKS = (
+    r"[\u00ad\u0300-\u036f\u0483-\u0489\u1ab0-\u1ace\u1dc0-\u1dff\u200c-\u200f\u202a-\u202e\u2060-\u2064"
+    r"\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\ufeff]*"
+)
+_NO_DIGITS = "²³¹¼-¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓"  # which Python's \w has
+_SYMBOLS = "©®™"  # tokens of their own
+_LETTER, _WORD = rf"[^\W\d_{_NO_DIGITS}]", rf"(?:(?![{_NO_DIGITS}])\w|[‿⁀⁔])"
+_IN_WORD, _IN_NUMBER = "['’‘.․．﹒＇:：﹕‧·]", "['’‘.․．﹒＇,，﹐;；﹔⁄]"
+_TOKEN = re.compile(
+    rf"(?:[A-Za-z0-9_]++(?=\s)|{_LETTER}{_MARKS}{_IN_WORD}{_MARKS}(?={_LETTER})|"  # the first is for speed only
+    rf"\d{_MARKS}{_IN_NUMBER}{_MARKS}(?=\d)|{_WORD}{_MARKS})+|\u200d?[{_SYMBOLS}]{_MARKS}"
+)
+_LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them, a character at a time
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s")
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
@@ -50,8 +63,8 @@ def _stemmer():  # type: ignore[no-untyped-def]
 def tokens(text: str) -> Iterator[tuple[str, int]]:
     """The index terms of `text` with their positions. Stop words leave gaps in the positions, as in Lucene."""
     for position, match in enumerate(_TOKEN.finditer(text)):
-        word = _POSSESSIVE.sub("", match.group()).lower()
-        if word not in STOP_WORDS and any(character.isalnum() for character in word):
+        word = _POSSESSIVE.sub("", match.group()).translate(_LOWER).lower()
+        if word not in STOP_WORDS and any(character.isalnum() or character in _SYMBOLS for character in word):
             yield stem(word), position
 
 

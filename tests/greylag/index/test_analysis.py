@@ -6,6 +6,7 @@ import doctest
 import gzip
 import itertools
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,18 @@ def test_analysis_equals_lucenes(data: Callable[[str], Path], index: Path, name:
         for line in itertools.islice(lines, 0, None, 5):
             text = json.loads(line)[field]
             assert analyze(text) == lucene.analyze(text)
+
+
+LATIN = [*"abcdeEIsSt0123'..,,::;;-_/&@ ’‘“”·…–éüßÅñ©™½²ªµ€", "n\u0303", "e\u0301", "\u0301", "\u00ad", "  "]
+OTHERS = [*"İıſﬁΩΣςΆжёЙѢ٣ⅣﬀŒﬁǅ．․＇‿：；，﹒", *"\ufeff\u200e\u200d\u0327\u0307\u0483\u20dd\u1e9e\u02bc\u2028"]
+
+
+@pytest.mark.parametrize("characters", [LATIN, LATIN + OTHERS])
+def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list[str]) -> None:
+    lucene, rng = LuceneIndex(index), random.Random(1)
+    for _ in range(2000):
+        text = "".join(rng.choices(characters, k=rng.randint(1, 25)))
+        assert analyze(text) == lucene.analyze(text), text
 
 
 def test_stop_words_leave_gaps_in_positions() -> None:
