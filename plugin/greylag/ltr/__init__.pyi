@@ -1,7 +1,6 @@
 from . import baselines as baselines
 from .baselines import Baseline as Baseline
 from .baselines import BaselineRecipe as BaselineRecipe
-from .baselines import Grid as Grid
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
 from .data import split_folds as split_folds

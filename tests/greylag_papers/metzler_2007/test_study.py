@@ -105,7 +105,7 @@ def test_explain_on_the_command_line(
     out, tag, topics = done.out, study.file_name(system), done.opened.topics
     qid = max(done.results["folds"][0]["test"], key=lambda qid: len(topics[qid].split()))
     ranking, model = read_run(out / f"{tag}.run")[qid], done.models(tag)[0]
-    words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", "--model", out / "models" / tag / "fold-1.json"]
+    words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", out / "models" / tag / "fold-1.json"]
     words += ["--run", out / "first-stage.run", "--qid", qid, "--docid", ranking.docids[2]]
     assert command(monkeypatch, "explain", *words, "--json") == 0
     (found,) = json.loads(capfd.readouterr().out)
@@ -122,7 +122,7 @@ def test_expansion_features_cannot_be_explained_without_the_run(
     done: Done, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = done.out / "models" / "rm3" / "fold-1.json"
-    words = ["--index", done.out / "index", "--topics", DEMO / "topics.tsv", "--model", model]
+    words = ["--index", done.out / "index", "--topics", DEMO / "topics.tsv", model]
     assert command(monkeypatch, "explain", *words, "--qid", "1", "--docid", "demo-1") == 2
     assert "give --run" in capfd.readouterr().err
 
