@@ -7,12 +7,11 @@ The output folder then contains
     NAME.run       the study's runs, some with a description (NAME.yaml, ir_metadata)
     models/        the study's models
     report.html    tables and figures, if the study makes a report
-    finished.json  what the outcome depends on, its scores, its summary and its files; written last
-    .greylag-files the names of all files that the study wrote
+    finished.json  what the outcome depends on, its scores, its summary and the names of its files
     .greylag-work  what is done of a study that was interrupted, such as folds; the next call goes on from there
 
 A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
-that the study did not write are neither overwritten nor removed.
+that ``finished.json`` does not name are neither overwritten nor removed.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -42,8 +42,8 @@ from greylag.trec.runs import write_run
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
-OWN_FILES = ".greylag-files"
 WORK = ".greylag-work"
+_WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.(run|yaml)|models/.+\.json")  # by studies
 
 
 @dataclass(frozen=True)
@@ -107,23 +107,23 @@ def _reuse(key: str, context: Context) -> Finished | None:
 
 
 def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Context) -> Finished:
-    out = context.folder
-    _check_free(out, [FINISHED, RESULTS])
+    out, earlier = context.folder, _earlier_files(context.folder)
+    _check_free(out, earlier, [FINISHED, RESULTS])
     if study.figures:
         check_dependencies()
     with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
         outcome = study.run(settings, opened, context)
     files = outcome_files(outcome, settings)
-    earlier_files = _own_files(out)
-    _check_free(out, files)
+    _check_free(out, earlier, files)
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / OWN_FILES, json.dumps(sorted({FINISHED, *earlier_files, *files})) + "\n")
-    (out / FINISHED).unlink(missing_ok=True)
+    # without a key until all files are there
+    content = {"key": "", "scores": {}, "summary": "", "files": sorted((earlier - {FINISHED}) | files.keys())}
+    write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     for name, write in files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         write(out / name)
-    for name in earlier_files - files.keys() - {FINISHED}:
+    for name in earlier - files.keys() - {FINISHED}:
         (out / name).unlink(missing_ok=True)
     summary = "\n".join(map(as_text, outcome.tables))
     if outcome.sections:
@@ -148,39 +148,24 @@ def outcome_files(outcome: Outcome, settings: Experiment) -> dict[str, Callable[
         title = outcome.title or settings.name
         files[REPORT] = partial(write_report, title=title, sections=outcome.sections, provenance=origin)
     for name in files:
-        _check_inside(name)
+        for part in name.split("/"):
+            check_file_name(part)
     return files
 
 
-def _check_inside(name: str) -> None:
-    for part in name.split("/"):
-        check_file_name(part)
+def _earlier_files(out: Path) -> set[str]:
+    """The names of the files in `out` that a study wrote; its record is one of them."""
+    earlier = _read_finished(out)
+    for name in earlier.get("files", ()):
+        if not _WRITTEN.fullmatch(name) or any(part.startswith(".") for part in name.split("/")):
+            raise ParameterError(f"{out / FINISHED} is damaged: no study writes {name!r:.60}; give another folder")
+    return {FINISHED, *earlier["files"]} if earlier else set()
 
 
-def _own_files(out: Path) -> set[str]:
-    """The names of the files in `out` that a study wrote."""
-    names = {*_read_finished(out).get("files", ()), *_read_names(out)}
-    for name in names:
-        try:
-            _check_inside(name)
-        except ParameterError as error:
-            raise ParameterError(f"{out / OWN_FILES} is damaged: {error}; give another folder") from None
-    return names
-
-
-def _read_names(out: Path) -> list[str]:
-    try:
-        names = json.loads((out / OWN_FILES).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return []
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
-def _check_free(out: Path, names: Iterable[str]) -> None:
+def _check_free(out: Path, earlier: set[str], names: Iterable[str]) -> None:
     """Raise `ParameterError` if there is a file of one of these names that no study wrote."""
-    own = _own_files(out) | ({FINISHED} if _read_finished(out) else set())
     for name in names:
-        if name not in own and os.path.lexists(out / name):
+        if name not in earlier and os.path.lexists(out / name):
             raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 
 

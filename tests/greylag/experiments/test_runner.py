@@ -22,10 +22,7 @@ from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import STUDY, Number, Settings
 
-FILES = {
-    "results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json",
-    ".greylag-files",
-}  # fmt: skip
+FILES = {"results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"}
 
 TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
 
@@ -68,7 +65,7 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
     assert page.texts["h1"] == ["Sum of numbers"]
     assert page.rows[1] == ["all", "6.0000"]
     content = json.loads((out / "finished.json").read_text())
-    assert set(content["files"]) == FILES - {"finished.json", ".greylag-files"}
+    assert set(content["files"]) == FILES - {"finished.json"}
 
 
 def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
@@ -91,10 +88,6 @@ def touch(path: Path) -> None:
         lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
         lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
         lambda folder, patch: (folder / "out" / "sum.run").unlink(),
-        lambda folder, patch: (folder / "out" / "finished.json").unlink(),
-        lambda folder, patch: (folder / "out" / "finished.json").write_text("{"),
-        lambda folder, patch: (folder / "out" / "finished.json").write_text("[]"),
-        lambda folder, patch: (folder / "out" / "finished.json").write_text("{}"),
     ],
 )
 def test_a_study_runs_again_after_a_change(
@@ -161,15 +154,25 @@ def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: 
     assert files(tmp_path / "out") == {name: b"mine"}
 
 
-@pytest.mark.parametrize("record", ["finished.json", ".greylag-files"])
-@pytest.mark.parametrize("name", ["../victim", "/victim", "models/../../victim", ".hidden"])
-def test_no_name_from_a_record_leaves_the_folder(settings: Settings, tmp_path: Path, record: str, name: str) -> None:
+@pytest.mark.parametrize("record", ["{", "[]", "{}", None])
+def test_without_its_record_an_outcome_is_left_alone(settings: Settings, tmp_path: Path, record: str | None) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    finished = tmp_path / "out" / "finished.json"
+    finished.unlink() if record is None else finished.write_text(record)
+    before = files(tmp_path / "out")
+    with pytest.raises(ParameterError, match="exists and was not written by a study"):
+        run_study(STUDY, settings, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("name", ["../victim", "/victim", "models/../../victim.json", ".hidden", "notes.txt"])
+def test_a_record_names_only_what_studies_write(settings: Settings, tmp_path: Path, name: str) -> None:
     (tmp_path / "victim").write_text("mine")
     run_study(STUDY, settings, tmp_path / "out")
-    content = json.loads((tmp_path / "out" / record).read_text())
-    (content["files"] if record == "finished.json" else content).append(name)
-    (tmp_path / "out" / record).write_text(json.dumps(content))
-    with pytest.raises(ParameterError, match="cannot name a file"):
+    content = json.loads((tmp_path / "out" / "finished.json").read_text())
+    content["files"].append(name)
+    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
+    with pytest.raises(ParameterError, match="no study writes"):
         run_study(STUDY, settings.model_copy(update={"factor": 2.0}), tmp_path / "out")
     assert (tmp_path / "victim").read_text() == "mine"
 
