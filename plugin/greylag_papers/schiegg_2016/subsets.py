@@ -1,13 +1,14 @@
 """The Coulomb structured SVM on the task of SVM-div, picking a set of documents.
 
 Ensembles are trained on several queries, and on a single one, from which only one member of MCL can learn. Splits of
-queries come from `subsets_collection` or `subsets_synthetic`.
+queries come from synthetic candidate sets or from a test collection, as in Yue & Joachims (2008), section 6. There,
+candidates are the documents that cover a subtopic, and each query is tested by models trained on other queries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from greylag import greedy_picks
 from greylag.diversity import CoverageModel, random_gain
 from greylag.evaluation import to_dict
-from greylag.experiments import Context, Outcome, Positive, Section, Table, comparison_table
+from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table
 from greylag.structured import Coulomb
 from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
 from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, SSVM, EnsembleSettings
@@ -28,9 +29,11 @@ from greylag_papers.schiegg_2016.report import (
     spread_figure,
 )
 from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, Trial, TrialTable, run_learners, run_trials
+from greylag_papers.yue_joachims_2008.candidate_lists import CandidateSettings, open_candidates
 from greylag_papers.yue_joachims_2008.comparison import LOSS, RANDOM_SEEDS
-from greylag_papers.yue_joachims_2008.queries import StudyQuery
-from greylag_papers.yue_joachims_2008.splits import Split
+from greylag_papers.yue_joachims_2008.queries import StudyQuery, synthetic_queries
+from greylag_papers.yue_joachims_2008.splits import Split, first_split, folds
+from greylag_papers.yue_joachims_2008.synthetic import SyntheticSettings
 
 SPACE = "svmdiv"  # the feature space without TF-IDF
 RANDOM = "random"
@@ -219,3 +222,28 @@ def scores(tables: Mapping[str, TrialTable]) -> dict[str, dict[str, float]]:
         }
         for method in SHOWN
     }
+
+
+class SyntheticSubsets(SubsetSettings, SyntheticSettings):
+    """Synthetic sets, and how ensembles learn from them."""
+
+
+class CollectionSubsets(SubsetSettings, CandidateSettings):
+    """A collection, and how ensembles learn from it."""
+
+
+def open_synthetic(settings: SyntheticSubsets, context: Context) -> OpenSplits:
+    """Draw the sets; those that are neither trained nor validated on are tested."""
+    split = first_split(synthetic_queries(settings.sets), settings.n_training, settings.n_validation)
+    return OpenSplits([split], {"data": asdict(settings.sets)})
+
+
+def open_splits(settings: CollectionSubsets, context: Context) -> OpenSplits:
+    """Open the collection, and split its queries so that each is tested once."""
+    opened = open_candidates(settings, context)
+    splits = folds(opened.queries(), settings.n_training, settings.n_validation)
+    return OpenSplits(splits, {"fingerprint": opened.index.fingerprint})
+
+
+SYNTHETIC = Study(SyntheticSubsets, open_synthetic, run)
+COLLECTION = Study(CollectionSubsets, open_splits, run)

@@ -224,3 +224,13 @@ def test_values_outside_their_domains_are_refused() -> None:
         Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3))
     with pytest.raises(ParameterError, match="at least 0, not -1"):
         Superpixels((1, 2), np.zeros((2, 1)), np.array([-1.0]))
+
+
+def test_network() -> None:
+    network = make_network(np.array([[0, 1, 0], [1, 2, 2]]), 4)
+    assert network.starts.tolist() == [0, 2, 4, 6, 6]  # node 3 has no neighbour
+    tails = np.repeat(np.arange(4), np.diff(network.starts))
+    arcs = list(zip(tails.tolist(), network.heads.tolist(), strict=True))
+    assert sorted(arcs) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    assert [arcs[arc] for arc in network.reverse] == [(head, tail) for tail, head in arcs]
+    assert [arcs[arc] for arc in network.back] == [(1, 0), (2, 1), (2, 0)]

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from greylag.experiments.tables import comparison_table
+from greylag_papers.schiegg_2016.potts import N_FEATURES
 from greylag_papers.schiegg_2016.report import (
+    GREY,
     compare_methods,
+    draw_gallery,
     limit_table,
     member_tables,
+    mosaic,
     rank_table,
     size_table,
     wins_table,
@@ -60,3 +65,23 @@ def test_only_coulomb_is_compared_with_further_baselines() -> None:
     assert [[found.run for found in test.comparisons] for test in tests] == [
         ["random", "mcl", "cssvm-all"], ["cssvm-all"]
     ]  # fmt: skip
+
+
+def test_mosaic() -> None:
+    black, white = np.zeros((2, 1, 3)), np.ones((2, 1, 3))
+    assert mosaic([[black, white], [white]])[:, :, 0].tolist() == [
+        [0.0, GREY, 1.0, GREY],
+        [0.0, GREY, 1.0, GREY],
+        [GREY] * 4,
+        [1.0, GREY, GREY, GREY],
+        [1.0, GREY, GREY, GREY],
+        [GREY] * 4,
+    ]
+
+
+def test_gallery_has_a_row_for_each_ensemble() -> None:
+    rng = np.random.default_rng(0)
+    colours, labels = rng.random((4, 5, 3)), rng.integers(2, size=20)
+    ensembles = {"one": rng.random((1, N_FEATURES + 2)), "three": rng.random((3, N_FEATURES + 2))}
+    svg = draw_gallery("", colours, labels, ensembles).svg
+    assert all(f">{name}</text>" in svg for name in ("image, labels", "one", "three"))

@@ -1,9 +1,31 @@
+"""Ensembles for subset prediction: the report, synthetic sets and a test collection."""
+
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
+import greylag
+from greylag.experiments.runner import run_study
+from greylag.experiments.study import Study, load
+from greylag_papers.schiegg_2016.methods import COULOMB
 from greylag_papers.schiegg_2016.report import angle_table
-from greylag_papers.schiegg_2016.subsets import SubsetSettings, by_alpha, random_trials, tasks
+from greylag_papers.schiegg_2016.subsets import (
+    COLLECTION,
+    ENSEMBLES,
+    SHOWN,
+    SYNTHETIC,
+    CollectionSubsets,
+    SubsetSettings,
+    SyntheticSubsets,
+    by_alpha,
+    random_trials,
+    tasks,
+)
 from greylag_papers.schiegg_2016.trials import TrialTable
 from greylag_papers.yue_joachims_2008.queries import synthetic_queries
 from greylag_papers.yue_joachims_2008.splits import first_split, folds
@@ -60,3 +82,54 @@ def test_angles_grow_with_alpha() -> None:
     assert [row[2] for row in rows] == ["0", "0.01", "1"]
     angles = [row[3] for row in rows]
     assert angles[0] < 1 < angles[1] < angles[2]  # with alpha = 0, all members are the structured SVM
+
+
+DEMO = Path(greylag.__file__).parent / "demo"
+CONFIGS = Path(greylag.__file__).parents[2] / "configs"
+
+
+@pytest.mark.long
+def test_study_of_a_collection(tmp_path: Path) -> None:
+    settings = CollectionSubsets(
+        name="demo", study="cssvm_subsets_collection", docs="docs.jsonl", topics="topics.tsv",
+        subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, sizes=(2,), n_training=3, n_validation=1, n_single=1,
+        data_folder=DEMO, alpha_curve=(0.0, 0.1),
+        **ONE,
+    )  # fmt: skip
+    result = run_study(COLLECTION, settings, tmp_path).scores
+    for method in ENSEMBLES:
+        scores = result[method]
+        for name in ("3 queries", "1 query"):
+            assert 0 < scores[f"pick-best@2 from {name}"] <= scores[f"mean@2 from {name}"] < 1
+    assert "Mean angle in degrees" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("ambient", COLLECTION), ("div400", COLLECTION), ("synthetic", SYNTHETIC)]
+)
+def test_experiment_files_are_valid(name: str, expected: Study[Any, Any]) -> None:
+    study, settings = load(CONFIGS / f"{name}.cssvm.yaml")
+    assert study is expected
+    assert settings.name == f"{name}.cssvm"
+    assert set(settings.expected) in (set(SHOWN), set())  # all or, before they are measured, none
+    assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()
+
+
+@pytest.mark.long
+def test_study_of_synthetic_sets(tmp_path: Path) -> None:
+    settings = SyntheticSubsets(
+        name="s", study="cssvm_subsets_synthetic", n_sets=6, sizes=(1, 2), n_training=2, n_validation=2, n_single=1,
+        alpha_curve=(0.0, 0.1), **ONE,
+    )  # fmt: skip
+    result = run_study(SYNTHETIC, settings, tmp_path / "new").scores
+    assert tuple(result) == SHOWN
+    assert set(COULOMB) < set(SHOWN)
+    content = json.loads((tmp_path / "new" / "results.json").read_text())
+    for name in ("2 queries", "1 query"):
+        for method, scores in result.items():
+            M = 1 if method == "ssvm" else 2
+            losses = np.array([*content[name][method][str(M)]["losses"].values()])
+            assert losses.shape == (2, M)
+            assert scores[f"pick-best@{M} from {name}"] == pytest.approx(losses.min(axis=1).mean())
+            assert scores[f"mean@{M} from {name}"] == pytest.approx(losses.mean())
+    assert (tmp_path / "new" / "report.html").read_text().count("<svg") == 2
