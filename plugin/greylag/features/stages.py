@@ -203,9 +203,10 @@ def _check_options(stage: type, options: Mapping[str, Any]) -> None:
     """Check that options are parameters of a stage, of their types, and that none is missing."""
     types, readers = get_type_hints(stage), _readers(stage)
     parameters = {field.name: field for field in fields(stage) if field.init and field.name != "index"}
+    known = [name for name in parameters if name in readers or _domain(types[name])]  # others are for Python
     for name, value in options.items():
-        if name not in parameters:
-            raise ParameterError(f"there is no option {name}; use {', '.join(parameters) or 'none'}")
+        if name not in known:
+            raise ParameterError(f"there is no option {name}; use {', '.join(known) or 'none'}")
         if name not in readers and not _accepts(types[name], value):
             raise ParameterError(f"{name} is {value!r:.60}: it must be {_domain(types[name])}")
     for name, field in parameters.items():
@@ -230,12 +231,12 @@ def _accepts(annotation: Any, value: Option) -> bool:
 
 
 def _domain(annotation: Any) -> str:
-    """The values that an option can have where a stage is spelt, for errors."""
+    """The values that an option can have where a stage is spelt, for errors; empty if there are none."""
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a word"}
     kinds = _alternatives(annotation)
     known = [names[kind] for kind in kinds if kind in names]
     known += [", ".join(map(str, get_args(kind))) for kind in kinds if get_origin(kind) is Literal]
-    return " or ".join(known) or "left out: it can be given in Python only"
+    return " or ".join(known)
 
 
 def _member(model: Any, number: Option) -> Any:
