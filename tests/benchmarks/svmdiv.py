@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,12 +27,11 @@ def rows() -> Iterator[Row]:
     queries = synthetic_queries(DATA)
     for C in (1.0, 1000.0):
         fit = training(queries[:12])
-        spent = seconds(lambda: CuttingPlane(C, slack="n").fit(fit.model, fit.examples), 3)  # noqa: B023
+        spent = seconds(lambda: CuttingPlane(C).fit(fit.model, fit.examples), 3)  # noqa: B023
         yield Row(f"SVM-div: training, 12 queries, 45 documents, 300 words, C {C:g}", spent, "s", "at most 2")
     splits = rotations(queries)
     spent = once(lambda: measure_losses(splits, [5], spaces=[SPACE], n_jobs=2))
     yield Row(f"SVM-div: {len(splits)} rotations, {len(C_GRID)} values of C, 2 processes", spent, "s", "at most 120")
-    yield grid_row(training(queries[:12]))
     if FULL:
         large = rotations(synthetic_queries(replace(DATA, n_sets=132, n_documents=100)))
         spent = once(lambda: measure_losses(large, [5], spaces=[SPACE], n_jobs=2))
@@ -46,18 +44,6 @@ def rows() -> Iterator[Row]:
 def training(queries: list[StudyQuery]) -> TrainingSet[Candidates, Subtopics, IntArray]:
     """The queries as a training set."""
     return TrainingSet(CoverageModel(), [(query.candidates[SPACE], query.truth) for query in queries])
-
-
-def grid_row(fit: TrainingSet[Candidates, Subtopics, IntArray]) -> Row:
-    """The formulations one after the other, in CPU time."""
-    spent = {}
-    for slack in ("one", "n"):
-        start = time.thread_time()
-        for _ in CuttingPlane(slack=slack).fit_path(fit.model, fit.examples, C_GRID):  # type: ignore[arg-type]
-            pass
-        spent[slack] = time.thread_time() - start
-    name = f"SVM-div: {len(C_GRID)} values of C, 12 queries, 45 documents, n slacks to one slack"
-    return Row(name, spent["n"] / spent["one"], "x", "at most 0.2")
 
 
 def prediction_row(depth: int) -> Row:

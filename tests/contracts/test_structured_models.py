@@ -34,7 +34,6 @@ COMPARING: dict[str, tuple[ComparingModel[Any, Any, Any], list[tuple[Any, Any]]]
     "potts": MODELS["potts"],
     "potts of three labels": MODELS["potts of three labels"],
 }
-LEARNERS = {"one-slack": CuttingPlane(C=10.0), "n-slack": CuttingPlane(C=10.0, slack="n")}
 ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
     "exact": Coulomb(3),
     "gradient": Coulomb(3, repulsion="gradient"),
@@ -83,12 +82,13 @@ def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) 
     assert training.objective(weights, 2.0) == pytest.approx(weights @ weights / 2 + 2.0 * hinges.mean())
 
 
-@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_learner_converges_on_every_model(learner: CuttingPlane, training: TrainingSet[Any, Any, Any]) -> None:
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+def test_learner_converges_on_every_model(C: float, training: TrainingSet[Any, Any, Any]) -> None:
+    learner = CuttingPlane(C)
     solution = learner.fit(training.model, training.examples)
     assert solution.converged
     np.testing.assert_array_equal(training.project(solution.weights), solution.weights)
-    assert -1e-9 <= solution.gap <= learner.C * learner.epsilon + 1e-6
+    assert -1e-9 <= solution.gap <= learner.epsilon * solution.objective
     assert solution.objective < training.objective(np.zeros_like(solution.weights), learner.C)
     # Approximate inference may miss constraints that the learner has cached.
     assert training.objective(solution.weights, learner.C) <= solution.objective + 1e-9

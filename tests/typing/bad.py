@@ -56,7 +56,7 @@ MRFRanker(model, index, True)  # call-arg reportCallIssue
 CSSVM(model, index)  # arg-type reportArgumentType
 Coulomb(3, 0.1, 100.0)  # call-arg reportCallIssue
 Coulomb(M=3, assignment="worst")  # arg-type reportArgumentType
-CuttingPlane(slack="two")  # arg-type reportArgumentType
+CuttingPlane(C="one")  # arg-type reportArgumentType
 GreedySelection(objective, 5)  # call-arg reportCallIssue
 GreedySelection(objective, restarts=3)  # call-arg reportCallIssue
 CoordinateAscent(3)  # arg-type reportArgumentType

@@ -1,7 +1,7 @@
-from .assignment import Assignment as Assignment
 from .coulomb import Coulomb as Coulomb
 from .coulomb import Update as Update
-from .coulomb_problem import Repulsion as Repulsion
+from .coulomb_solvers import Assignment as Assignment
+from .coulomb_solvers import Repulsion as Repulsion
 from .cutting_plane import CuttingPlane as CuttingPlane
 from .cutting_plane import Solution as Solution
 from .electrostatics import directions as directions

@@ -1,4 +1,4 @@
-"""The constraints found so far, shared by all members of an ensemble, and the optima under them."""
+"""The constraints that inference has returned so far, and the optima of one or more members under them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from greylag.ranking import FloatArray
 from greylag.structured.model import Constraint, TrainingSet
 
 IDLE_LIMIT = 20  # a constraint is dropped if no member gives it weight in this many successive searches
-MAX_PASSES = 5000  # a solution may be left unfinished and resumed after the next constraints
+MAX_ROUNDS = 200  # a solution may be left unfinished and resumed after the next constraints
 
 
 class ConstraintPool:
@@ -43,6 +43,11 @@ class ConstraintPool:
         self._alpha = np.zeros((members, len(self._owners)))
         self._idle = np.zeros(len(self._owners), dtype=np.int64)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of examples and that of weights."""
+        return len(self._training.examples), self._normals.shape[1]
+
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """H_i(w_m) under the known constraints, shape (M, n), for weights of shape (M, d)."""
         n = len(self._training.examples)
@@ -50,29 +55,26 @@ class ConstraintPool:
         np.maximum.at(hinges.T, self._owners, self._violations(weights).T)
         return hinges[:, :n]
 
-    def extend(self, weights: FloatArray, costs: FloatArray, epsilon: float) -> bool:
+    def search(self, weights: FloatArray, costs: FloatArray, epsilon: float) -> tuple[bool, FloatArray]:
         """Add the most violated constraint of each member and example with a positive cost.
 
-        Only constraints violated by more than `epsilon` beyond the known ones are added.
-
-        Returns
-        -------
-        bool
-            Whether any constraint was added.
+        Only those violated by more than `epsilon` beyond the known ones are added. Returns whether there are any, and
+        the hinge losses under the known constraints and all that were met, shape (M, n).
         """
-        found: dict[tuple[int, bytes], Constraint] = {}
         self._drop_idle()
-        known = self.hinge_losses(weights)
+        hinges, met = self.hinge_losses(weights), {}
         for m, example in np.argwhere(costs > 0).tolist():
             constraint = self._training.most_violated(example, weights[m])
-            if constraint.violation(weights[m]) > known[m, example] + epsilon:
-                found[example, constraint.normal.tobytes()] = constraint
-        if found:
-            self._add([example for example, _ in found], list(found.values()))
-        return bool(found)
+            violation = constraint.violation(weights[m])
+            if violation > hinges[m, example] + epsilon:
+                met[example, constraint.normal.tobytes()] = constraint
+            hinges[m, example] = max(hinges[m, example], violation)
+        if met:
+            self._add([example for example, _ in met], list(met.values()))
+        return bool(met), hinges
 
-    def solve(self, centres: FloatArray, costs: FloatArray, tolerance: float) -> FloatArray:
-        """The optimal weights, shape (M, d).
+    def solve(self, centres: FloatArray, costs: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
+        """The optimal weights, shape (M, d), and lower bounds of the members' optima from their duals, shape (M,).
 
         Parameters
         ----------
@@ -83,15 +85,20 @@ class ConstraintPool:
         tolerance : float
             Stop when the violations of any two constraints that could exchange weight differ by at most this.
         """
-        from greylag.structured.pairwise_steps import climb
+        from greylag.structured.dual_steps import climb
 
         self._share_out(costs)
         order = np.argsort(self._owners, kind="stable")
         starts = np.searchsorted(self._owners[order], np.arange(costs.shape[1] + 1))
         violations = self._violations(centres + self._combined())
-        for alpha, found in zip(self._alpha, violations, strict=True):
-            climb(self._gram, found, order, starts, alpha, tolerance, MAX_PASSES)
-        return self._training.project(centres + self._combined())
+        for alpha, row in zip(self._alpha, violations, strict=True):
+            climb(self._gram, row, order, starts, alpha, tolerance, MAX_ROUNDS)
+        combined = self._combined()
+        lower = (
+            np.einsum("mp,mp->m", self._alpha, self._violations(centres))
+            - np.einsum("md,md->m", combined, combined) / 2
+        )
+        return self._training.project(centres + combined), lower
 
     def _violations(self, weights: FloatArray) -> FloatArray:
         """b_p - a_p' w_m, shape (M, K)."""

@@ -28,18 +28,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from greylag.ranking import FloatArray
-from greylag.structured.assignment import Assignment
 from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
-from greylag.structured.coulomb_problem import CoulombProblem, Repulsion
+from greylag.structured.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.electrostatics import lengths
 from greylag.structured.ensemble import Ensemble, perturbations
 from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
-from greylag.structured.proximal_descent import descend
-from greylag.structured.relaxation import relax
-from greylag.structured.subgradient import walk
 
 Update = Literal["exact", "subgradient"]
+
+COLLAPSED = 0.1  # degrees
 
 _log = logging.getLogger("greylag")
 
@@ -67,7 +65,8 @@ class Coulomb:
 
         - "displacement": ||w_m|| (P(u_m + alpha F_m) - u_m), the paper's (eq. 6, Figure 2). It is bounded for any
           alpha, and so are the angles between members that learn from the same examples: about 45 degrees on average
-          in our experiments. It is not a gradient, and no objective is tracked.
+          in our experiments, but next to 0 where C is so large that the structured SVM has many active constraints,
+          which hold all members: a warning says so. It is not a gradient, and no objective is tracked.
         - "gradient": (alpha / ||w_m||) (I - u_m u_m') F_m, minus the gradient of alpha E_s (eq. 1). It is not bounded;
           useful values of alpha grow with the squared length of the weights. If it outweighs the risk, the lengths of
           the weights go to 0, where eq. 1 has no minimum.
@@ -84,24 +83,21 @@ class Coulomb:
     update : {"exact", "subgradient"}, default "exact"
         How the weights move.
 
-        - "exact": to the fixed point. Random assignments have their expected costs: "sampled" uses the mean of q over
-          the epochs so far, and "stochastic" equals "all". "best" is frozen after half the epochs. Training stops if no
-          constraint is violated by more than epsilon beyond the known ones, no share of an example changes by more than
-          0.01, and no member is further from being optimal around T_m than 0.01 of the mean length of the weights.
+        - "exact": to the point where the mean step vanishes. "sampled" has the expected costs of a step in which the
+          member learns, and its repulsion is divided by the share of such steps, with q the mean over the epochs so
+          far; "stochastic" equals "all". "best" is frozen after half the epochs, where the paper's steps may go on
+          changing it. Training stops if the duality gap is at most epsilon times the objective, no share of an example
+          changes by more than 0.01, and no member is further from being optimal around T_m than 0.01 of the mean length
+          of the weights.
         - "subgradient": the paper's steps, one in each epoch, or n for "stochastic", with new draws at each step. The
           result is the mean over the second half of the steps. They always run for `epochs`, of which hundreds may be
           needed, and never report convergence.
     epochs : int >= 1, default 100
         Maximum number of passes over the examples.
     epsilon : float > 0, default 1e-3
-        Tolerated violation of a constraint in units of the loss, for the "exact" update and the start.
+        Tolerated duality gap, relative to the objective, for the "exact" update and the start.
     seed : int >= 0, default 0
         Seed of the random vectors and assignments.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     M: int = 5
@@ -129,11 +125,6 @@ class Coulomb:
         """Train the members on pairs of input and truth.
 
         With the "exact" update of "gradient" repulsion, the result has the objective after each epoch.
-
-        Raises
-        ------
-        ParameterError
-            If there are no examples, or if the model lacks a method that is needed.
         """
         check_model(model, StructuredModel, self)
         training = TrainingSet(model, examples)
@@ -151,6 +142,12 @@ class Coulomb:
             ensemble = descend(problem, start, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
         else:
             ensemble = relax(problem, start, away, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
+        if self.alpha and self.M > 1 and ensemble.mean_angle < COLLAPSED:
+            _log.warning(
+                "the members of the Coulomb structured SVM coincide (mean angle %.2g degrees, alpha %g, C %g, "
+                "repulsion %s): the repulsion does not outweigh the constraints; lower C, or use repulsion gradient",
+                ensemble.mean_angle, self.alpha, self.C, self.repulsion,
+            )  # fmt: skip
         if not ensemble.converged:
             _log.warning(
                 "the Coulomb structured SVM stopped at its limit of %d epochs before it converged (alpha %g, C %g, "

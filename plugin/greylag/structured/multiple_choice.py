@@ -41,7 +41,8 @@ class MultipleChoice:
 
     An example goes to the member of lowest task loss; ties go to the hinge loss that is lower by more than
     epsilon, then to the first. A member without examples keeps its weights. Training stops when an assignment (with
-    diversity, an assignment and the outputs of all members) recurs.
+    diversity, an assignment and the outputs of all members) recurs. It has converged if that is the last one; in a
+    longer circle, members were trained on another assignment than that of their losses.
 
     With `diversity` > 0 (DivMCL), the loss of an output increases by `diversity` times its mean similarity to the
     outputs of the other members, so that the required margin grows with the similarity. A member also learns from the
@@ -67,11 +68,6 @@ class MultipleChoice:
         See `CuttingPlane`.
     seed : int >= 0, default 0
         Seed of the first assignment or the random vectors.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is outside its domain.
     """
 
     M: int = 5
@@ -90,13 +86,7 @@ class MultipleChoice:
         CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
-        """Train the members on pairs of input and truth.
-
-        Raises
-        ------
-        ParameterError
-            If there are no examples, or if the model lacks a method that is needed.
-        """
+        """Train the members on pairs of input and truth."""
         check_model(model, ComparingModel if self.diversity else StructuredModel, self)
         training = TrainingSet(model, examples)
         return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
@@ -112,22 +102,26 @@ class MultipleChoice:
             assigned = _choices(training, weights, outputs, self.epsilon)
         else:
             assigned = rng.permutation(len(examples)) % self.M
-        met: set[bytes] = set()
+        met, last = set[bytes](), b""
         solved: dict[bytes, tuple[FloatArray, list[Any]]] = {}
         for made in range(1, self.rounds + 1):
             for m in range(self.M):
-                own, others = assigned == m, outputs[:m] + outputs[m + 1 :]
-                if not own.any() and not self._is_apart:
+                chosen, others = assigned == m, outputs[:m] + outputs[m + 1 :]
+                if not chosen.any() and not self._is_apart:
                     continue
-                problem = own.tobytes() + (_as_bytes(others) if self._is_apart else b"")
+                problem = chosen.tobytes() + (_as_bytes(others) if self._is_apart else b"")
                 if problem not in solved:
-                    solved[problem] = self._train(training, own.tolist(), others)
+                    solved[problem] = self._train(training, chosen.tolist(), others)
                 weights[m], outputs[m] = solved[problem]
             assigned = _choices(training, weights, outputs, self.epsilon)
             state = assigned.tobytes() + (_as_bytes(outputs) if self.diversity else b"")
-            if state in met:
+            if state == last:
                 return Ensemble(weights, made, converged=True)
+            if state in met:
+                _log.warning("multiple choice learning goes round in a circle of assignments (C %g)", self.C)
+                return Ensemble(weights, made, converged=False)
             met.add(state)
+            last = state
         _log.warning("multiple choice learning stopped at its limit of %d rounds (C %g)", self.rounds, self.C)
         return Ensemble(weights, self.rounds, converged=False)
 
@@ -137,17 +131,17 @@ class MultipleChoice:
         return self.diversity > 0 and self.M > 1
 
     def _train(
-        self, training: TrainingSet[Any, Any, Any], own: Sequence[bool], others: Sequence[Sequence[Any]]
+        self, training: TrainingSet[Any, Any, Any], assigned: Sequence[bool], others: Sequence[Sequence[Any]]
     ) -> tuple[FloatArray, list[Any]]:
-        """The weights of a member for its own examples, given the outputs of the others, and its outputs."""
+        """The weights of a member for the examples assigned to it, given the outputs of the others, and its outputs."""
         model, examples = training.model, training.examples
         if self._is_apart:
-            compared = zip(examples, own, zip(*others, strict=True), strict=True)
+            compared = zip(examples, assigned, zip(*others, strict=True), strict=True)
             cases = [_Case(x, truth, mine, outputs) for (x, truth), mine, outputs in compared]
             apart = _Apart(cast(ComparingModel[Any, Any, Any], model), self.diversity)
             weights = CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
         else:
-            chosen = [example for example, mine in zip(examples, own, strict=True) if mine]
+            chosen = [example for example, mine in zip(examples, assigned, strict=True) if mine]
             cost = self.C * len(chosen) / len(examples)
             weights = CuttingPlane(cost, epsilon=self.epsilon).fit(model, chosen).weights
         return weights, [model.infer(x, weights) for x, _ in examples]
@@ -178,7 +172,7 @@ class _Case(NamedTuple):
 
     x: Any
     truth: Any
-    own: bool
+    assigned: bool
     others: tuple[Any, ...]  # the outputs of the other members
 
 
@@ -198,7 +192,7 @@ class _Apart:
 
     def loss(self, case: _Case, y: Any) -> float:
         similar = float(np.mean([self.model.similarity(y, other) for other in case.others]))
-        if not case.own:
+        if not case.assigned:
             return self._weight(case) * similar
         return self.model.loss(case.truth, y) + self.diversity * similar
 
@@ -209,8 +203,8 @@ class _Apart:
         return self.model.infer(case.x, weights)
 
     def infer_augmented(self, case: _Case, _: _Case, weights: FloatArray) -> Any:
-        task, similarity = (1.0, self.diversity) if case.own else (0.0, 1.0)
+        task, similarity = (1.0, self.diversity) if case.assigned else (0.0, 1.0)
         return self.model.infer_apart(case.x, case.truth, weights, case.others, task=task, similarity=similarity)
 
     def _weight(self, case: _Case) -> float:
-        return 1.0 if case.own else self.diversity
+        return 1.0 if case.assigned else self.diversity

@@ -165,7 +165,7 @@ def _diversified(
         training_examples([ranked[qid] for qid in qids], subtopics, make, depth=option.depth)
         for qids in (training, folds[after])
     )
-    model = train(known, make, CuttingPlane(slack="n"), k=k, validation=held_out)
+    model = train(known, make, CuttingPlane(), k=k, validation=held_out)
     stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
     return [stage(ranked[qid]) for qid in folds[number]]
 

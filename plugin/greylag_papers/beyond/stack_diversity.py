@@ -97,7 +97,7 @@ class Diversifiers:
             training_examples([first[qid] for qid in qids], known, make, depth=option.depth)
             for qids in ([qid for qid in known if qid not in held_out], held_out)
         ]
-        model = train(examples[0], make, CuttingPlane(slack="n"), k=option.set_size, validation=examples[1])
+        model = train(examples[0], make, CuttingPlane(), k=option.set_size, validation=examples[1])
         return SVMDiv(model, self.index, depth=option.depth, k=option.k)
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, Scores]:

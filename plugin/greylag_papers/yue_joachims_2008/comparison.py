@@ -31,7 +31,7 @@ from greylag_papers.yue_joachims_2008.splits import Split
 LOSS = "weighted subtopic loss"
 ORACLE = "known-subtopics"
 RANDOM_SEEDS = 20
-LEARNER = CuttingPlane(slack="n")
+LEARNER = CuttingPlane()
 BASELINES: Mapping[str, Callable[[StudyQuery], Gain]] = {
     "first-stage": lambda query: ModularGain(np.zeros(len(query.relevance))),
     "coverage": lambda query: unweighted_coverage(query.frequencies),

@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from greylag.errors import ParameterError
 from greylag.structured import Assignment, Coulomb, CuttingPlane, Repulsion, TrainingSet, Update, riesz_energy
-from tests.greylag.structured.models import Table, random_tables
+from greylag.structured.electrostatics import displacements
+from tests.greylag.structured.models import Table, optimum_around, random_tables
 
 UPDATES: tuple[Update, ...] = ("exact", "subgradient")
 REPULSIONS: tuple[Repulsion, ...] = ("displacement", "gradient")
@@ -185,6 +186,19 @@ def test_signs_are_honoured(update: Update, repulsion: Repulsion, assignment: As
     weights = learner.fit(model, examples).weights
     assert (weights[:, [0, 2, 5]] >= 0.0).all()
     assert (weights[:, [1, 3, 4]] < 0.0).any()
+
+
+def test_members_that_coincide_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Where the structured SVM has as many active constraints as weights, displacements move no member."""
+    examples, C = random_tables(2, n=5, outputs=8, d=6), 1000.0
+    ensemble = Coulomb(3, alpha=1.0, C=C, epochs=300).fit(Table(), examples)
+    assert ensemble.mean_angle < 0.1
+    assert ensemble.converged
+    assert "members of the Coulomb structured SVM coincide" in caplog.text
+    targets = [int(np.argmin(truth)) for _, truth in examples]
+    for member, centre in zip(ensemble.weights, displacements(ensemble.weights, 1.0), strict=True):
+        expected = optimum_around(centre, examples, C, targets)
+        assert np.linalg.norm(member - expected) <= 0.02 * np.linalg.norm(member)
 
 
 def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,14 @@ def test_converges_to_the_optimum_of_each_part() -> None:
         assert TrainingSet(Table(), own).objective(member, C) == pytest.approx(alone.objective, rel=1e-5)
 
 
+def test_a_circle_of_assignments_is_not_convergence(caplog: pytest.LogCaptureFixture) -> None:
+    examples = random_tables(123, n=5, outputs=5, d=3)
+    ensemble = MultipleChoice(3, C=10.0, rounds=50, seed=123).fit(Table(), examples)
+    assert not ensemble.converged
+    assert ensemble.epochs < 50
+    assert "in a circle of assignments" in caplog.text
+
+
 def test_members_specialise() -> None:
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
@@ -105,14 +114,16 @@ def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> Non
 
 
 def test_diversity_makes_outputs_less_similar() -> None:
-    examples = random_tables(5, n=8, outputs=6, d=4)
     model = ComparingTable(6)
 
     def alike(diversity: float) -> float:
-        weights = MultipleChoice(3, C=10.0, diversity=diversity).fit(model, examples).weights
-        made = [[model.infer(x, member) for x, _ in examples] for member in weights]
-        pairs = [(a, b) for a in range(3) for b in range(a)]
-        return float(np.mean([model.similarity(y, z) for a, b in pairs for y, z in zip(made[a], made[b], strict=True)]))
+        found = []
+        for seed in range(8):
+            examples = random_tables(seed, n=8, outputs=6, d=4)
+            weights = MultipleChoice(3, C=10.0, diversity=diversity).fit(model, examples).weights
+            made = [[model.infer(x, member) for x, _ in examples] for member in weights]
+            found += [model.similarity(y, z) for a, b in combinations(made, 2) for y, z in zip(a, b, strict=True)]
+        return float(np.mean(found))
 
     assert alike(1.0) < alike(0.0)
 
