@@ -70,11 +70,6 @@ class CoverageFeatures:
         Whether phi_l has features of D_l alone, or of all of D_1, ..., D_L.
     document_features : tuple of str, default ()
         Names of the features of single documents (see `greylag.diversity.CandidateMaker`).
-
-    Raises
-    ------
-    ParameterError
-        If a value is outside its domain.
     """
 
     criteria: tuple[Criterion, ...]
@@ -279,11 +274,6 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
         w.
     bonus : array of shape (n,), or float, default 0
         Added to the gain of each document.
-
-    Raises
-    ------
-    ModelError
-        If the number of weights differs from that of the features.
     """
     if len(weights) != x.features.n_features:
         raise ModelError(

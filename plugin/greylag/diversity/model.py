@@ -51,11 +51,6 @@ class DiversityModel(SavedModel):
         The fingerprint of the training collection; "" fits any collection.
     provenance : mapping, default empty
         How the model was trained: version, C, queries and so on.
-
-    Raises
-    ------
-    ModelError
-        If there are no weights, if they are not finite, or if their number differs from that of the features.
     """
 
     kind = "greylag diversity model"
@@ -128,11 +123,6 @@ class DiversityModel(SavedModel):
             Titles by docid. Required if the model was trained with titles, ignored if not.
         transfer : bool, default False
             Whether to allow an index other than that of the training collection.
-
-        Raises
-        ------
-        ModelError
-            If the collection is not the training collection, without `transfer`, or if required titles are not given.
         """
         check_collection(self.fingerprint, index, transfer=transfer)
         if self.titles and titles is None:

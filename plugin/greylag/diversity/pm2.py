@@ -35,11 +35,6 @@ class PM2(AspectStage):
     depth, k : int
         See `greylag.diversity.DiversityStage`.
 
-    Raises
-    ------
-    ParameterError
-        If `aspect_weight`, `depth` or `k` is outside its domain.
-
     References
     ----------
     Dang and Croft, Diversity by proportionality: an election-based approach to search result diversification, SIGIR

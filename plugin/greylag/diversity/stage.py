@@ -27,11 +27,6 @@ class DiversityStage(Stage, ABC):
         The candidates are the top `depth` documents.
     k : int >= 1, default 20
         Number of candidates to pick; all if there are fewer. The first picks are the same for every `k`.
-
-    Raises
-    ------
-    ParameterError
-        If `depth` or `k` is below 1.
     """
 
     _: KW_ONLY

@@ -60,11 +60,6 @@ def training_examples(
     -------
     dict
         Pairs of `Candidates` and `Subtopics` by qid.
-
-    Raises
-    ------
-    ParameterError
-        If no query is left.
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]

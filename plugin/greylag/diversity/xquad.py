@@ -34,11 +34,6 @@ class XQuAD(AspectStage):
     depth, k : int
         See `greylag.diversity.DiversityStage`.
 
-    Raises
-    ------
-    ParameterError
-        If `relevance_weight`, `depth` or `k` is outside its domain.
-
     References
     ----------
     Santos, Macdonald and Ounis, Exploiting query reformulations for web search result diversification, WWW 2010.

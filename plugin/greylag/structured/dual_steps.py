@@ -140,10 +140,11 @@ def _newton_steps(
         _drop_row(L, place[0], m)
         m -= 1
         L = L[:m, :m]
-    for p in np.flatnonzero(alpha != before):
+    for p in range(len(alpha)):
         moved = alpha[p] - before[p]
-        for q in range(len(alpha)):
-            violations[q] -= moved * gram[p, q]
+        if moved != 0.0:
+            for q in range(len(alpha)):
+                violations[q] -= moved * gram[p, q]
 
 
 @compiled()

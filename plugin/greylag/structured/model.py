@@ -107,11 +107,6 @@ class TrainingSet(Generic[Input, Truth, Output]):
         The model.
     examples : sequence of pairs
         At least one input with its truth.
-
-    Raises
-    ------
-    ParameterError
-        If there are no examples.
     """
 
     model: StructuredModel[Input, Truth, Output]
@@ -134,13 +129,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
 
     @cached_property
     def target_features(self) -> FloatArray:
-        """Psi(x, target), shape (n, d).
-
-        Raises
-        ------
-        ModelError
-            If the joint features differ in number between examples, or are not finite.
-        """
+        """Psi(x, target), shape (n, d)."""
         pairs = zip(self.examples, self.targets, strict=True)
         features = [self.model.joint_feature(x, target) for (x, _), target in pairs]
         sizes = sorted({len(row) for row in features})
@@ -157,13 +146,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
 
     @cached_property
     def nonnegative(self) -> IntArray:
-        """Ascending positions of the weights that must be at least 0; empty unless the model is a `SignedModel`.
-
-        Raises
-        ------
-        ModelError
-            If a position is outside [-d, d).
-        """
+        """Ascending positions of the weights that must be at least 0; empty unless the model is a `SignedModel`."""
         places, d = np.array(getattr(self.model, "nonnegative", ()), dtype=np.int64), self.target_features.shape[1]
         for place in places[(places < -d) | (places >= d)]:
             raise ModelError(f"nonnegative weight {place} does not exist: the model has {d} joint features")

@@ -89,6 +89,12 @@ def test_number_of_weights_must_match() -> None:
         DiversityModel(PRESETS["svmdiv"], ((0.0,) * 200, (0.0,) * 300), k=5)
 
 
+def test_the_summary_shows_the_largest_weights_of_the_first_member() -> None:
+    first = dict(zip(MODEL.features.names, MODEL.weights[0], strict=True))
+    largest = sorted(first, key=lambda name: -abs(first[name]))[:2]
+    assert MODEL.summary(2).splitlines()[-2:] == [f"{first[name]:+12.6g}  {name}" for name in largest]
+
+
 def test_members_have_one_weight_vector() -> None:
     assert [member.weights for member in MODEL.members] == [(vector,) for vector in MODEL.weights]
     assert all(replace(member, weights=MODEL.weights) == MODEL for member in MODEL.members)

@@ -33,6 +33,12 @@ def test_picks_come_first_and_the_rest_keeps_its_order(depth: int, k: int, expec
     assert result.scores.tolist() == [6, 5, 4, 3, 2, 1]
 
 
+def test_20_of_100_candidates_are_picked_by_default() -> None:
+    ranking = Ranking("q", "", tuple(map(str, range(120))), np.arange(120.0, 0.0, -1.0))
+    rows = [int(docid) for docid in Backwards()(ranking).docids]
+    assert rows == [*range(99, 79, -1), *range(80), *range(100, 120)]
+
+
 @pytest.mark.parametrize("options", [{"k": 0}, {"depth": 0}])
 def test_bad_sizes(options: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match="depth and k must be at least 1"):
