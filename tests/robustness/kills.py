@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import greylag
-from greylag.runtime.work_log import SUFFIX
+from greylag.runtime.cache import SUFFIX
 from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
@@ -26,7 +26,7 @@ LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/
 SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --set depth=8 --set k=2"
 RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
 JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
-_TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work)$|{re.escape(SUFFIX)}$")
+_TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work|work-journal)$|{re.escape(SUFFIX)}$")
 _UNSTABLE = re.compile(r"(out/)?(times\.json|index(\.greylag)?/.*)|keys")
 """Times, which differ from run to run, and indexes, whose content shows in what they give."""
 _BUILT = re.compile(r"index: (\d+ documents, in out/index|out/index, built before)\n")
@@ -49,17 +49,17 @@ COMMANDS = {
 
 CODE = """
 import sys
-from greylag.runtime import work_log
+from greylag.runtime import cache
 from greylag.cli import main
 
-save = work_log.WorkLog.save
+save = cache.WorkLog.save_result
 
-def told(log, key, content):
-    save(log, key, content)
-    print(key, file=keys, flush=True)
+def told(log, key, result):
+    if save(log, key, result):
+        print(key, file=keys, flush=True)
 
 with open("keys", "w") as keys:
-    work_log.PATIENCE, work_log.WorkLog.save = 0.0, told
+    cache.PATIENCE, cache.WorkLog.save_result = 0.0, told
     main()
 """
 """Runs a command that keeps its work from the first item on, and lists the keys of what it has kept."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.features.store import CountStore
+from greylag.runtime.cache import Cache
 from tests.robustness.machine import Counts, rounds
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
@@ -34,17 +34,17 @@ def largest_file(size: int) -> Iterator[None]:
 
 def try_limit(path: Path, size: int, *, filled: bool) -> bool:
     """Whether a store that may not grow beyond `size` finds what is right or nothing, and works again afterwards."""
-    store = CountStore(path)
+    store = Cache(path)
     if filled:
         store.save(b"first", COUNTS)
     with largest_file(size):
         store.save(b"second", COUNTS + 1)
-        seen = store.load(b"second", COUNTS.shape)
+        seen = store.load(b"second")
     if seen is not None and not np.array_equal(seen, COUNTS + 1):
         return False
-    again = CountStore(path)
+    again = Cache(path)
     again.save(b"third", COUNTS + 2)
-    first, third = again.load(b"first", COUNTS.shape), again.load(b"third", COUNTS.shape)
+    first, third = again.load(b"first"), again.load(b"third")
     return np.array_equal(third, COUNTS + 2) and (np.array_equal(first, COUNTS) if filled else first is None)
 
 

@@ -148,7 +148,7 @@ def main() -> None:
     finally:
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
-        from greylag.runtime.work_log import interruptions
+        from greylag.runtime.cache import interruptions
 
         print(visible("; ".join(["greylag: interrupted", *interruptions])), file=sys.stderr)
     sys.exit(code)

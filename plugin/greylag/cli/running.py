@@ -83,8 +83,8 @@ def input_files(values: Mapping[str, Any]) -> list[Path]:
 @contextmanager
 def resumed(name: str, shared: Shared, values: Mapping[str, Any]) -> Iterator[None]:
     """Keep finished work beside the output of a command, and go on from what was kept."""
+    from greylag.runtime.cache import beside, resuming
     from greylag.runtime.files import is_file
-    from greylag.runtime.work_log import beside, resuming
 
     out, digest = values["out"], dependencies(name, shared, values)
     if digest is None or (os.path.lexists(out) and not is_file(out)):

@@ -33,9 +33,9 @@ from greylag.experiments.provenance import code, describe, versions
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.features.named_files import followed
+from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
-from greylag.runtime.work_log import resuming
 from greylag.tables import as_text
 from greylag.trec.runs import write_run
 

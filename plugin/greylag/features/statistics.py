@@ -12,13 +12,13 @@ import numpy as np
 
 from greylag.features.cliques import ABSENT, FILLER
 from greylag.features.spec import UNLIMITED, Window
-from greylag.features.store import CountStore
 from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Located, Part, Shard
 from greylag.index.tables import UNKNOWN, Int32Array
 from greylag.ranking import IntArray
+from greylag.runtime.cache import Cache
 
 _FILE = "windows.sqlite"
 _MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
@@ -117,7 +117,7 @@ class _ShardStatistics:
     def __init__(self, part: Part) -> None:
         self._part = part
         folder = part.shard.folder
-        self._store = None if folder is None else CountStore(folder / _FILE)
+        self._store = None if folder is None else Cache(folder / _FILE)
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
         """Cf and df of each table, in the collection's numbers of terms."""
@@ -131,7 +131,8 @@ class _ShardStatistics:
         shape = 2, len(table.cliques), len(table.windows)
         if not len(table.cliques):
             return np.zeros(shape, dtype=np.int64)
-        return self._store.load(table.key, shape) if self._store else None
+        counts = self._store.load(table.key) if self._store else None
+        return counts if isinstance(counts, np.ndarray) and counts.shape == shape else None
 
     def _save(self, table: CliqueTable, counts: IntArray) -> IntArray:
         if self._store:

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import islice
@@ -26,13 +26,13 @@ from greylag.errors import DependencyError, ParameterError
 from greylag.runtime import progress
 
 T = TypeVar("T")
+Done = tuple[int, Any, missing_documents.Found]
+"""The number of an item, its result, and the tally of unknown documents."""
 
 WINDOW = 256
-"""Items for each worker between two moments at which all workers wait for each other; it bounds the memory."""
+"""Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
 _MAX_WINDOW = 4096
 _MAX_CHUNK = 8
-CARRIED = 100_000
-"""Bytes of a pickled function that go with every part of the work; a larger one goes to each worker apart."""
 _SOFTWARE = ("greylag", "joblib", "numba", "numpy", "scipy")
 _log = logging.getLogger("greylag")
 
@@ -40,19 +40,18 @@ _log = logging.getLogger("greylag")
 class Keeper(Protocol):
     """Keeps the results of finished items, so that interrupted work goes on from there."""
 
-    def load(self, key: str) -> bytes | None:
+    def load_result(self, key: str) -> Any:
         """What is kept under the key, or None."""
 
-    def save(self, key: str, content: bytes) -> None:
-        """Keep the content under the key."""
+    def save_result(self, key: str, result: Any) -> bool:
+        """Keep a result; whether it is kept."""
 
 
 @dataclass
 class _Place:
-    """Where in the work of a command a map is.
+    """Where in the work of a command a map is: the same command makes the same maps in the same order.
 
-    ``keeper`` and ``path`` say where results are kept; ``maps`` counts the maps so far, since the same command makes
-    the same maps in the same order. In a worker, all maps run in the worker's own thread.
+    In a worker, all maps run in the worker's own thread, and nothing is kept.
     """
 
     keeper: Keeper | None = None
@@ -86,21 +85,14 @@ def in_worker() -> bool:
 
 
 def thread_count(n_jobs: int | None) -> int | None:
-    """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker.
-
-    Raises
-    ------
-    ParameterError
-        If `n_jobs` is 0.
-    """
+    """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
     _check_jobs(n_jobs)
     return 1 if in_worker() else n_jobs
 
 
 def rebuilt(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """For ``__reduce__``: pickle a dataclass as its parameters, without what it has cached."""
-    own = {part.name: getattr(value, part.name) for part in fields(value) if part.init}
-    return _rebuild, (type(value), own)
+    return _rebuild, (type(value), {part.name: getattr(value, part.name) for part in fields(value) if part.init})
 
 
 def parallel_map(
@@ -123,9 +115,9 @@ def parallel_map(
         A function that depends on its arguments only. For processes it must be picklable by cloudpickle.
     items : iterable
     *shared
-        What all calls need and is large, such as training data. Backends send it to a worker once.
+        What all calls need and is large, such as training data. Backends send its arrays to a worker once.
     what : str
-        What is done, for the progress line and for warnings, such as "run bm25".
+        What is done, for the progress bar and for warnings, such as "run bm25".
     n_jobs : int, optional
         Number of workers; -1 for one per core. By default that of `joblib.parallel_config`, or else 1. A cluster uses
         all of its workers. Inside a worker the calls take turns.
@@ -146,207 +138,195 @@ def parallel_map(
     ParameterError
         If `n_jobs` is 0, the backend forks, or the function cannot be sent to other processes.
     DependencyError
-        If a worker has other versions of the software, or a cluster has no workers.
+        If a worker has other versions of the software, or a cluster has no workers or is lost.
     """
     _check_jobs(n_jobs)
     place = _place.get() or _Place()
     if total is None and isinstance(items, Sized):
         total = len(items)
-    team = _Team(n_jobs, prefer, alone=place.in_worker, coarse=coarse)
-    largest = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
-    own = _Map(function, shared, what=what, total=total, path=place.number(), place=place, team=team, largest=largest)
-    return own.results(items)
+    of_map = _Map(function, shared, what, total, place, place.number())
+    if place.in_worker:
+        return of_map.one_by_one(items)
+    backend, size, n_jobs = _backend(n_jobs, prefer)
+    threads = getattr(backend, "uses_threads", False)
+    if threads and (size == 1 or coarse):
+        return of_map.one_by_one(items)
+    options = {
+        "n_jobs": n_jobs,
+        "prefer": prefer,
+        "batch_size": 1,
+        # Ray's results, for one, come when a window is done.
+        "return_as": "generator_unordered" if backend.supports_return_generator else "list",
+        "mmap_mode": "c",  # scipy sorts the indices of sparse matrices in place
+    }
+    chunk = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
+    if total is not None:
+        chunk = max(1, min(chunk, -(-total // (8 * size))))
+    call = _Call(function) if threads else _Call.packed(function, moves=type(backend).__name__ == "LokyBackend")
+    return of_map.in_windows(items, call, options, min(WINDOW * size, _MAX_WINDOW), chunk)
 
 
-class _Team:
-    """The workers of a map: the backend, their number, and whether they share this process."""
+def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
+    """The backend that joblib uses, its number of workers, and what to ask it for."""
+    from joblib.parallel import get_active_backend
 
-    def __init__(self, n_jobs: int | None, prefer: str, *, alone: bool, coarse: bool) -> None:
-        from joblib.parallel import get_active_backend
-
-        self.size, self.threads, self.together = 1, True, False
-        self._wanted, self._prefer, self._return_as = n_jobs, prefer, "generator_unordered"
-        self.folder: str | None = None
-        if alone:
-            return
-        backend, configured = get_active_backend(prefer=prefer)
-        if type(backend).__name__ == "MultiprocessingBackend":
-            raise ParameterError(
-                "joblib's backend 'multiprocessing' forks this process, which neither Java nor compiled code survives: "
-                "use 'loky', 'threading', 'dask' or 'ray'"
-            )
-        wanted = configured if n_jobs is None else n_jobs
-        try:
-            self.size = max(1, backend.effective_n_jobs(wanted))
-        except TimeoutError:
-            raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
-        self.threads = getattr(backend, "uses_threads", False)
-        if not backend.supports_return_generator:  # such as Ray's, whose results come when a window is done
-            self._return_as = "list"
-        if type(backend).__name__ == "LokyBackend":  # its processes outlive a map, and a change of folder
-            self.folder = os.getcwd()
-        self._wanted, self.together = wanted, not self.threads or (self.size > 1 and not coarse)
-
-    def parallel(self, *, shares: bool) -> Any:
-        """What calls functions in the workers; with `shares`, some of the arguments are for all of them."""
-        from joblib import Parallel
-
-        # Only what is shared may be mapped read-only: scipy sorts the indices of sparse matrices in place.
-        size = "1M" if shares else None
-        return Parallel(self._wanted, prefer=self._prefer, batch_size=1, return_as=self._return_as, max_nbytes=size)
+    backend, configured = get_active_backend(prefer=prefer)
+    if type(backend).__name__ == "MultiprocessingBackend":
+        raise ParameterError(
+            "joblib's backend 'multiprocessing' forks this process, which neither Java nor compiled code survives: "
+            "use 'loky', 'threading', 'dask' or 'ray'"
+        )
+    n_jobs = configured if n_jobs is None else n_jobs
+    try:
+        return backend, max(1, backend.effective_n_jobs(n_jobs)), n_jobs
+    except TimeoutError:
+        raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
 
 
 @dataclass(eq=False)
 class _Map:
-    """One call of `parallel_map`."""
+    """One call of `parallel_map`, whose results are kept under its path."""
 
     function: Callable[..., Any]
     shared: tuple[Any, ...]
-    _: KW_ONLY
     what: str
     total: int | None
-    path: str
     place: _Place
-    team: _Team
-    largest: int
+    path: str
     tally: missing_documents.Tally = field(default_factory=missing_documents.Tally)
 
-    def results(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results; see `parallel_map`."""
-        size = min(WINDOW * self.team.size, _MAX_WINDOW)
-        chunk = self.largest if self.total is None else min(self.largest, -(-self.total // (8 * self.team.size)))
-        numbered = enumerate(items)
+    def one_by_one(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The results, computed in this thread, where an item's own maps keep theirs, too."""
         with progress.step(self.what, self.total) as step:
-            if not self.team.together:
-                for number, item in numbered:
-                    yield self._one(number, item, step)
-            else:
-                job = _Job(self.function, local=self.team.threads, folder=self.team.folder)
-                with self.team.parallel(shares=bool(self.shared) or job.apart is not None) as parallel:
-                    while window := list(islice(numbered, size)):
-                        yield from self._window(window, max(1, chunk), parallel, job, step)
+            for number, item in enumerate(items):
+                done = self._load(number)
+                if done is None:
+                    inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
+                    with _at(inner), step.inside(), missing_documents.gathered() as tally:
+                        done = number, self.function(item, *self.shared), tally.found
+                    self._save(done)
+                self.tally.merge(done[2])
+                step.reach(number + 1)
+                yield done[1]
         self.tally.warn(self.what)
 
-    def _one(self, number: int, item: Any, step: progress.Step) -> Any:
-        """The result of an item, kept or computed in this thread, where the item's own maps keep theirs."""
-        done = self._load(number)
-        if done is None:
-            inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
-            with _at(inner), step.inside(), missing_documents.gathered() as tally:
-                done = _Done(number, self.function(item, *self.shared), tally.found)
-            self._save(done)
-        step.reach(number + 1)
-        return done.result
-
-    def _window(
-        self, window: list[tuple[int, Any]], chunk: int, parallel: Any, job: _Job, step: progress.Step
+    def in_windows(
+        self, items: Iterable[Any], call: _Call, options: dict[str, Any], size: int, chunk: int
     ) -> Iterator[Any]:
-        """The results of a window, which are kept as they come and yielded in order."""
-        from joblib import delayed
+        """The results, computed by workers for `size` items at a time, which bounds the memory."""
+        from joblib import Parallel, delayed
 
-        results, missing, first = {}, [], window[0][0]
-        for number, item in window:
-            if (kept := self._load(number)) is None:
-                missing.append((number, item))
-            else:
-                results[number] = kept.result
-                step.reach(first + len(results))
-        parts = [missing[first : first + chunk] for first in range(0, len(missing), chunk)]
-        for found, records in parallel(delayed(job)(part, job.apart, *self.shared) for part in parts):
-            for record in records:
-                logging.getLogger(record.name).handle(record)
-            for done in found:
-                self._save(done)
-                results[done.number] = done.result
-                step.reach(first + len(results))
-        for number, _ in window:
-            yield results.pop(number)
+        numbered = enumerate(items)
+        with progress.step(self.what, self.total) as step, Parallel(**options) as parallel:
+            while window := list(islice(numbered, size)):
+                results, missing = dict[int, Any](), []
+                for number, item in window:
+                    if (done := self._load(number)) is None:
+                        missing.append((number, item))
+                    else:
+                        self._take(done, results)
+                parts = [missing[at : at + chunk] for at in range(0, len(missing), chunk)]
+                tasks = (delayed(call)(call.content, part, *self.shared) for part in parts)
+                for answers, records in _answers(parallel, tasks):
+                    for record in records:
+                        logging.getLogger(record.name).handle(record)
+                    for done in answers:
+                        self._save(done)
+                        self._take(done, results)
+                    step.reach(window[0][0] + len(results))
+                yield from (results.pop(number) for number, _ in window)
+        self.tally.warn(self.what)
+
+    def _take(self, done: Done, results: dict[int, Any]) -> None:
+        self.tally.merge(done[2])
+        results[done[0]] = done[1]
 
     def _key(self, number: int) -> str:
         return f"{self.path}:{self.what}:{number}"
 
-    def _load(self, number: int) -> _Done | None:
-        content = None if self.place.keeper is None else self.place.keeper.load(self._key(number))
-        if content is None:
-            return None
-        done: _Done = pickle.loads(content)
-        self.tally.merge(done.unknown)
-        return done
+    def _load(self, number: int) -> Done | None:
+        kept = None if self.place.keeper is None else self.place.keeper.load_result(self._key(number))
+        return None if kept is None else (number, *kept)
 
-    def _save(self, done: _Done) -> None:
-        self.tally.merge(done.unknown)
+    def _save(self, done: Done) -> None:
         if self.place.keeper is not None:
-            self.place.keeper.save(self._key(done.number), pickle.dumps(done, protocol=5))
+            self.place.keeper.save_result(self._key(done[0]), done[1:])
 
 
-@dataclass(frozen=True)
-class _Done:
-    """The result of an item, and what the tally of unknown documents has found."""
+def _answers(parallel: Any, tasks: Iterable[Any]) -> Iterator[tuple[list[Done], list[logging.LogRecord]]]:
+    try:
+        yield from parallel(tasks)
+    except OSError as error:
+        if type(error).__module__.startswith("distributed"):
+            raise DependencyError(f"the cluster is lost ({error}): start it, and run the command again") from None
+        raise
 
-    number: int
-    result: Any
-    unknown: missing_documents.Found
 
+class _Call:
+    """Calls a map's function for some items, in a worker, and checks first that the worker is like this process.
 
-class _Job:
-    """The function of a map for its workers. It is pickled once, and unpickled once in each process.
-
-    If it is large, its pickle is ``apart``: an argument of the calls, which backends send to a worker once. The next
-    map unpickles it again, as it may have read files that have changed since.
+    For other processes the function is pickled once, as the array `content`: an argument of the calls, which backends
+    send to a worker once. A worker unpickles it once a map, as it may have read files that have changed since.
     """
 
-    def __init__(self, function: Any, *, local: bool, folder: str | None = None) -> None:
-        self.function, self.content, self.apart = function, b"", None
-        self.origin, self.folder, self.map = (socket.gethostname(), os.getpid()), folder, uuid.uuid4().hex
-        if not local:
-            self.content, self.apart = _packed(function)
+    def __init__(self, function: Callable[..., Any] | None, *, moves: bool = False) -> None:
+        self.function, self.name = function, uuid.uuid4().hex
+        self.content: Any = None
+        self.origin, self.software = (socket.gethostname(), os.getpid()), software()
+        self.folder = os.getcwd() if moves else None
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _unpacked, (self.content, self.origin, software(), self.folder, self.map)
+    @classmethod
+    def packed(cls, function: Callable[..., Any], *, moves: bool) -> _Call:
+        """A call for other processes; with `moves`, they outlive a change of this process's folder."""
+        import cloudpickle
+        import numpy as np
+
+        call = cls(None, moves=moves)
+        try:
+            call.content = np.frombuffer(cloudpickle.dumps(function), dtype=np.uint8)
+        except Exception as error:  # whatever an object's way to be pickled raises
+            name = getattr(function, "__name__", type(function).__name__)
+            raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
+        return call
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "content": None}
 
     def __call__(
-        self, part: list[tuple[int, Any]], apart: Any, *shared: Any
-    ) -> tuple[list[_Done], list[logging.LogRecord]]:
+        self, content: Any, part: list[tuple[int, Any]], *shared: Any
+    ) -> tuple[list[Done], list[logging.LogRecord]]:
         """The results of some items, and the messages that another process has to relay."""
-        if self.function is None:
-            self.function = pickle.loads(apart)
-        foreign = self.origin != (socket.gethostname(), os.getpid())
-        with _at(_Place(in_worker=True)), progress.hidden(), _recorded(foreign) as records:
+        function = self.function or self._unpacked(content)
+        is_foreign = self.origin != (socket.gethostname(), os.getpid())
+        with _at(_Place(in_worker=True)), progress.hidden(), _recorded(is_foreign) as records:
             done = []
             for number, item in part:
                 with missing_documents.gathered() as tally:
-                    done.append(_Done(number, self.function(item, *shared), tally.found))
+                    done.append((number, function(item, *shared), tally.found))
         return done, records
 
-
-def _packed(function: Callable[..., Any]) -> tuple[bytes, Any]:
-    """The pickle of a function, as bytes, or as an array if it is large."""
-    import cloudpickle
-    import numpy as np
-
-    try:
-        packed: bytes = cloudpickle.dumps(function)
-    except Exception as error:  # whatever an object's own way to be pickled raises
-        name = getattr(function, "__name__", type(function).__name__)
-        raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
-    return (packed, None) if len(packed) <= CARRIED else (b"", np.frombuffer(packed, dtype=np.uint8))
+    def _unpacked(self, content: Any) -> Callable[..., Any]:
+        differing = [
+            f"{name} {there}, not {here}"
+            for (name, here), (_, there) in zip(self.software, software(), strict=True)
+            if there != here
+        ]
+        if differing:
+            where = socket.gethostname()
+            raise DependencyError(f"a worker on {where} has {', '.join(differing)}: install the same versions there")
+        if self.folder is not None:
+            os.chdir(self.folder)
+        held = _held(self.name)
+        if not held:
+            held.append(pickle.loads(content))
+        function: Callable[..., Any] = held[0]
+        return function
 
 
 @lru_cache(maxsize=2)  # each may hold large files
-def _unpacked(
-    content: bytes, origin: tuple[str, int], wanted: tuple[tuple[str, str], ...], folder: str | None, number: str
-) -> _Job:
-    own = software()
-    if own != wanted:
-        differing = ", ".join(
-            f"{name} {there}, not {here}" for (name, there), (_, here) in zip(own, wanted, strict=True) if there != here
-        )
-        raise DependencyError(f"a worker on {socket.gethostname()} has {differing}: install the same versions there")
-    if folder is not None:
-        os.chdir(folder)
-    job = _Job(pickle.loads(content) if content else None, local=True, folder=folder)
-    job.content, job.origin, job.map = content, origin, number
-    return job
+def _held(name: str) -> list[Any]:
+    """A place for the function of a map."""
+    return []
 
 
 @cache
@@ -360,9 +340,9 @@ class _Recorder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a message, as text."""
-        if (own := _records.get()) is not None:
+        if (records := _records.get()) is not None:
             record.msg, record.args, record.exc_info = record.getMessage(), (), None
-            own.append(record)
+            records.append(record)
 
 
 _recorder = _Recorder()
@@ -370,19 +350,19 @@ _records: ContextVar[list[logging.LogRecord] | None] = ContextVar("records", def
 
 
 @contextmanager
-def _recorded(foreign: bool) -> Iterator[list[logging.LogRecord]]:
+def _recorded(is_foreign: bool) -> Iterator[list[logging.LogRecord]]:
     """The messages that greylag logs in this block, if it runs in another process; else they are logged as ever."""
-    found: list[logging.LogRecord] = []
-    if not foreign:
-        yield found
+    records: list[logging.LogRecord] = []
+    if not is_foreign:
+        yield records
         return
     if _recorder not in _log.handlers:
         _log.addHandler(_recorder)
         _log.propagate = False
         _log.setLevel(logging.INFO)
-    token = _records.set(found)
+    token = _records.set(records)
     try:
-        yield found
+        yield records
     finally:
         _records.reset(token)
 
@@ -396,8 +376,8 @@ def _at(place: _Place) -> Iterator[None]:
         _place.reset(token)
 
 
-def _rebuild(kind: Callable[..., Any], own: dict[str, Any]) -> Any:
-    return kind(**own)
+def _rebuild(kind: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    return kind(**parameters)
 
 
 def _check_jobs(n_jobs: int | None) -> None:

@@ -44,7 +44,7 @@ class Collected:
         return self.candidates.n_jobs
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fold:
     """What one fold learned."""
 
@@ -79,7 +79,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
     for system, features in ablations(groups, tuned).items():
         prior = f"stage:{tuned.rm3}" if f"stage:{tuned.rm3}" in features else f"stage:{tuned.bm25}"
         scores[system] = fitted(data, rows, features, recipe.learner(prior), n_jobs)
-    fold.rankings = {system: ranked(data, candidates.rankings, values) for system, values in scores.items()}
+    fold.rankings.update({system: ranked(data, candidates.rankings, values) for system, values in scores.items()})
     for system in SINGLE:
         spread(shared, fold, system, rows.qids)
     single = [fold.rankings[system] for system in (*SINGLE, *(f"{AFTER}{system}" for system in SINGLE))]

@@ -19,12 +19,12 @@ from greylag.cli import COMMANDS, main, running
 from greylag.cli.options import Shared
 from greylag.cli.running import check_outputs, dependencies
 from greylag.errors import ParameterError
-from greylag.runtime.work_log import beside
+from greylag.runtime.cache import beside
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
 
 CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
-IMPATIENT = "import greylag.runtime.work_log as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
+IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
 
 
 OPTIONS = {
@@ -274,7 +274,7 @@ def kill_one(cluster: Any, ready: Callable[[], bool]) -> None:
 def test_a_worker_of_a_cluster_dies(
     workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greylag.runtime.work_log.PATIENCE", 0.0)
+    monkeypatch.setattr("greylag.runtime.cache.PATIENCE", 0.0)
     words = ["rerank", *ranked, "--stage", "manifold", "--out"]
     assert command(*words, tmp_path / "threads.run")[0] == 0
     out = tmp_path / "cluster.run"

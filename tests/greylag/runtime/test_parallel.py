@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -34,16 +35,17 @@ from greylag.runtime.parallel import keeping, parallel_map, thread_count
 class Memory:
     """A keeper, which counts."""
 
-    kept: dict[str, bytes] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
     loaded: int = 0
 
-    def load(self, key: str) -> bytes | None:
+    def load_result(self, key: str) -> Any:
         self.loaded += key in self.kept
         return self.kept.get(key)
 
-    def save(self, key: str, content: bytes) -> None:
+    def save_result(self, key: str, result: Any) -> bool:
         assert key not in self.kept
-        self.kept[key] = content
+        self.kept[key] = result
+        return True
 
 
 def square(n: int, plus: int = 0) -> int:
@@ -86,12 +88,11 @@ def test_work_is_in_processes_if_they_are_configured() -> None:
 def test_a_large_function_is_not_sent_with_every_part() -> None:
     values = np.random.default_rng(0).random(20_000).tolist()
     function = partial(pick, values=values)
-    job = parallel._Job(function, local=False)
-    assert len(pickle.dumps(job)) < 2000
-    assert job.apart.nbytes > parallel.CARRIED
-    again = pickle.loads(pickle.dumps(job))
-    assert [done.result for done in again([(0, 3), (1, 5)], job.apart)[0]] == [values[3], values[5]]
-    assert pickle.loads(pickle.dumps(job)) is again
+    call = parallel._Call.packed(function, moves=False)
+    assert len(pickle.dumps(call)) < 2000 < call.content.nbytes
+    again = pickle.loads(pickle.dumps(call))
+    assert [result for _, result, _ in again(call.content, [(0, 3), (1, 5)])[0]] == [values[3], values[5]]
+    assert [result for _, result, _ in again(None, [(0, 3)])[0]] == [values[3]]  # unpickled once
     with joblib.parallel_config("loky", n_jobs=2):
         assert list(parallel_map(function, range(700), what="values")) == values[:700]
 
@@ -207,7 +208,7 @@ def test_errors_of_workers_arrive_as_they_are() -> None:
         list(parallel_map(refuses, range(3), what="items"))
 
 
-def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(ParameterError, match="n_jobs is 0"):
         parallel_map(square, [1], what="squares", n_jobs=0)
     with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(ParameterError, match="forks"):
@@ -215,17 +216,27 @@ def test_what_cannot_be_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     lock = threading.Lock()
     with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ParameterError, match=r"cannot be sent .*lock"):
         list(parallel_map(lambda n: lock.locked() or n, [1], what="squares"))
-    content = pickle.dumps(parallel._Job(square, local=False))
-    monkeypatch.setattr(parallel, "software", lambda: (("greylag", "9"), *parallel._SOFTWARE[1:]))
-    with pytest.raises((DependencyError, ValueError, TypeError)):
-        pickle.loads(content)
 
 
 def test_a_worker_with_other_versions_is_refused() -> None:
-    own = parallel.software()
-    other = tuple((name, "0.0" if name == "numpy" else number) for name, number in own)
+    """In the call: an error while a message is unpickled would close a worker of Dask."""
+    call = parallel._Call.packed(square, moves=False)
+    call.software = tuple((name, "0.0" if name == "numpy" else number) for name, number in call.software)
+    again = pickle.loads(pickle.dumps(call))
     with pytest.raises(DependencyError, match=r"a worker on .* has numpy [0-9.]+, not 0\.0: install"):
-        parallel._unpacked(b"", ("elsewhere", 1), other, None, "")
+        again(call.content, [(0, 1)])
+
+
+def test_a_lost_cluster_is_said_in_one_line() -> None:
+    class CommClosedError(OSError):
+        __module__ = "distributed.comm.core"
+
+    def lost(_: object) -> Iterator[Any]:
+        raise CommClosedError("closed")
+        yield
+
+    with pytest.raises(DependencyError, match=r"the cluster is lost \(closed\)"):
+        list(parallel._answers(lost, []))
 
 
 @pytest.fixture(scope="module")

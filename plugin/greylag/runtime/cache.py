@@ -1,0 +1,237 @@
+"""Values in a SQLite file: the results of unfinished work, beside its output, and counts that take long.
+
+The file is a cache, for any number of threads and processes: what is wrong with it is no error, and what it lacks is
+computed again. SQLite makes it safe against killed processes, and a checksum of each value against other damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from greylag.runtime.encoding import decode, encode
+from greylag.runtime.parallel import keeping
+
+PATIENCE = 1.0
+"""Seconds of work that are not worth keeping."""
+SUFFIX = ".greylag-work"
+interruptions: list[str] = []
+"""Messages about interrupted work, for the command line to print."""
+
+_WAIT = 0.02  # seconds to wait for a lock that another process holds
+_PAUSE = 1.0  # seconds without the file after a lock was not released in time
+_DIGEST = 16  # bytes
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# The file is damaged, unless SQLite's primary result code is one of these.
+_PASSING = _BUSY | {
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY,
+}  # fmt: skip
+_SELECT = "SELECT content FROM kept WHERE key = ?"
+_CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
+_INSERT = "INSERT OR REPLACE INTO kept (key, content) VALUES (?, ?)"
+_log = logging.getLogger("greylag")
+
+
+class Cache:
+    """Values by key in a SQLite file, which need not exist.
+
+    A damaged file is removed with a warning. If it cannot be read or written, or another process holds its lock,
+    nothing is found and nothing is kept.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._resume = 0.0
+
+    def load(self, key: bytes) -> Any:
+        """The value of a key, or None."""
+        if not self.path.exists():
+            return None
+
+        def select(store: sqlite3.Connection) -> Any:
+            row = store.execute(_SELECT, (key,)).fetchone()
+            return None if row is None else _unseal(key, row[0])
+
+        return self._attempt(select)
+
+    def save(self, key: bytes, value: Any) -> bool:
+        """Keep a value; whether it is kept. `TypeError` if it is not data (see `encode`)."""
+        content = encode(value)
+
+        def insert(store: sqlite3.Connection) -> bool:
+            store.execute("PRAGMA synchronous = OFF")  # what a power loss damages is found and computed again
+            store.execute(_CREATE)
+            store.execute(_INSERT, (key, _digest(key, content) + content))
+            return True
+
+        return bool(self._attempt(insert))
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """The result of `work` in one transaction, or None if it failed."""
+        with self._lock:
+            if time.monotonic() < self._resume or not self._is_usable():
+                return None
+            try:
+                with closing(sqlite3.connect(self.path, timeout=_WAIT)) as store, store:
+                    store.text_factory = bytes
+                    return work(store)
+            except sqlite3.Error as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+                if code in _BUSY:
+                    self._resume = time.monotonic() + _PAUSE
+                elif code in _PASSING:
+                    self._fail(str(error))
+                elif str(error) != "no such table: kept":  # which another process is making
+                    self._drop(str(error))
+        return None
+
+    def _is_usable(self) -> bool:
+        """Whether there is no such file or a regular one: SQLite would wait for a pipe."""
+        try:
+            return stat.S_ISREG(os.lstat(self.path).st_mode)
+        except OSError:
+            return True
+
+    def _fail(self, reason: str) -> None:
+        """Called if the file cannot be read or written."""
+
+    def _drop(self, reason: str) -> None:
+        _log.warning("%s is damaged (%s): what it held is computed again", self.path, reason)
+        try:
+            for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
+                path.unlink(missing_ok=True)
+        except OSError:  # it cannot be replaced either
+            self._resume = math.inf
+
+
+class WorkLog(Cache):
+    """The results of unfinished work, under keys that begin with a digest of all that they depend on.
+
+    The file is made after `PATIENCE` seconds, for its owner alone; one that others own or may write is not used.
+    """
+
+    def __init__(self, path: Path, depends: Callable[[], str]) -> None:
+        super().__init__(path)
+        self._depends, self._scope, self._began = depends, b"", time.monotonic()
+        self._writable, self._told, self._foreign, self._was_there = True, False, False, os.path.lexists(path)
+        self._counts: Counter[str] = Counter()
+
+    def load_result(self, key: str) -> Any:
+        """The result of this key, or None."""
+        result = self.load(self._key(key)) if self._is_begun() else None
+        self._counts[_step(key)] += result is not None
+        return result
+
+    def save_result(self, key: str, result: Any) -> bool:
+        """Keep a result, unless it is not data; whether it is kept."""
+        is_kept = False
+        if self._writable and (self._is_begun() or time.monotonic() - self._began >= PATIENCE):
+            with suppress(TypeError):
+                is_kept = self.save(self._key(key), result)
+                self._counts[_step(key)] += is_kept
+        return is_kept
+
+    def summary(self) -> str:
+        """What is kept, in one line."""
+        if not self.path.is_file() or not self._is_begun():
+            return "nothing is kept, as there was less than a second's work"
+        steps = ", ".join(f"{what} ({count})" for what, count in self._counts.items() if what and count)
+        return f"kept in {self.path}: {steps or 'what was done before'}; the same command goes on from there"
+
+    def remove(self) -> None:
+        """Remove the file, if it is used."""
+        if self.path.is_file() and self._is_usable() and not self._foreign:
+            with suppress(OSError):
+                for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
+                    path.unlink(missing_ok=True)
+
+    def _is_begun(self) -> bool:
+        return self._was_there or self._counts.total() > 0
+
+    def _key(self, key: str) -> bytes:
+        self._scope = self._scope or hashlib.sha256(self._depends().encode()).digest()
+        return _digest(self._scope, key.encode())
+
+    def _is_usable(self) -> bool:
+        try:
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            state = os.lstat(self.path)
+        except OSError as error:
+            self._fail(error.strerror or str(error))
+            return False
+        if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022:
+            return True
+        self._warn("is not a file that only you may write: what is done is not kept")
+        return False
+
+    def _fail(self, reason: str) -> None:
+        self._writable = False
+        if self.path.parent.is_dir():
+            self._warn(f"cannot be written: {reason}; what is done is not kept from here")
+
+    def _drop(self, reason: str) -> None:
+        self._foreign = self._foreign or "not a database" in reason
+        self._warn(f"is damaged or not greylag's ({reason}): what it lacks is computed again")
+
+    def _warn(self, message: str) -> None:
+        if not self._told:
+            _log.warning("%s %s", self.path, message)
+        self._told = True
+
+
+def beside(output: Path) -> Path:
+    """The place of the log of the work on an output file."""
+    target = Path(os.path.realpath(output))
+    return target.with_name(f".{target.name}{SUFFIX}")
+
+
+@contextmanager
+def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
+    """Keep what the maps in the block have done in a file, and use what is kept there.
+
+    `depends` gives a digest of all that the results of the block depend on. The file is removed at the end of the
+    block, and stays if the block fails.
+    """
+    log = WorkLog(path, depends)
+    try:
+        with keeping(log):
+            yield
+    except KeyboardInterrupt:
+        interruptions.append(log.summary())
+        raise
+    log.remove()
+
+
+def _step(key: str) -> str:
+    """The name of the step whose result has this key; "" inside of a fold."""
+    path, _, what = key.rpartition(":")[0].partition(":")
+    return what if path.count("/") == 1 else ""
+
+
+def _unseal(key: bytes, sealed: Any) -> Any:
+    """The value of a sealed content; `sqlite3.DatabaseError` if it is something else."""
+    content = sealed[_DIGEST:] if isinstance(sealed, bytes) else b""
+    if not content or sealed[:_DIGEST] != _digest(key, content):
+        raise sqlite3.DatabaseError("a row has a wrong checksum")
+    try:
+        return decode(content)
+    except ValueError as error:
+        raise sqlite3.DatabaseError(str(error)) from None
+
+
+def _digest(key: bytes, content: bytes) -> bytes:
+    return hashlib.blake2b(len(key).to_bytes(8, "little") + key + content, digest_size=_DIGEST).digest()

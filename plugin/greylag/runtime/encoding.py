@@ -1,0 +1,117 @@
+"""Results as bytes and back: data, never code.
+
+A line of JSON, and the content of the arrays after it. JSON's scalars stand for themselves; everything else is an
+object with one key, its kind. Records are greylag's frozen dataclasses and named tuples, which their constructors make
+again: nothing is imported, and no other function is called.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+_PACKAGES = ("greylag", "greylag_papers")
+_SCALARS = (type(None), bool, int, float, str)
+_COLLECTIONS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+def encode(value: Any) -> bytes:
+    """The bytes of a value; `TypeError` if it, or a part of it, is of another type."""
+    arrays: list[bytes] = []
+    return json.dumps(_encoded(value, arrays)).encode() + b"\n" + b"".join(arrays)
+
+
+def decode(content: bytes) -> Any:
+    """The value of such bytes; `ValueError` if they are something else."""
+    line, _, rest = content.partition(b"\n")
+    try:
+        return _Decoder(rest).value(json.loads(line))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not a result: {error}") from None
+
+
+def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind.__name__ in _COLLECTIONS and kind is _COLLECTIONS[kind.__name__]:
+        return {kind.__name__: [_encoded(part, arrays) for part in value]}
+    if kind is dict:
+        return {"dict": [[_encoded(key, arrays), _encoded(part, arrays)] for key, part in value.items()]}
+    if kind is bytes:
+        arrays.append(value)
+        return {"bytes": len(value)}
+    if isinstance(value, np.generic):
+        return {"scalar": _encoded(np.asarray(value), arrays)}
+    if kind is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
+        by_column = value.flags.f_contiguous and not value.flags.c_contiguous  # sums depend on it in their last bits
+        arrays.append((value.T if by_column else value).tobytes())
+        return {"array": [value.dtype.str, list(value.shape), by_column]}
+    if kind.__name__ == "csr_matrix" and kind.__module__.startswith("scipy.sparse"):
+        return {"csr": _encoded((value.data, value.indices, value.indptr, value.shape), arrays)}
+    if _is_record(kind):
+        parts = {name: _encoded(getattr(value, name), arrays) for name in _parameters(kind)}
+        return {"record": [kind.__module__, kind.__name__, parts]}
+    raise TypeError(f"{kind.__name__} is not data")
+
+
+class _Decoder:
+    """Takes the content of the arrays in the order in which they were encoded."""
+
+    def __init__(self, rest: bytes) -> None:
+        self._rest, self._at = rest, 0
+
+    def value(self, encoded: Any) -> Any:  # noqa: PLR0911
+        """The value of a part of the line."""
+        if not isinstance(encoded, dict):
+            return encoded
+        ((kind, content),) = encoded.items()
+        if kind in _COLLECTIONS:
+            return _COLLECTIONS[kind](self.value(part) for part in content)
+        if kind == "dict":
+            return {self.value(key): self.value(part) for key, part in content}
+        if kind == "bytes":
+            return self._take(content)
+        if kind == "scalar":
+            return self.value(content)[()]
+        if kind == "array":
+            dtype, shape, by_column = np.dtype(content[0]), tuple(content[1]), content[2]
+            size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+            array = np.frombuffer(self._take(size), dtype=dtype).copy()
+            return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+        if kind == "csr":
+            from scipy.sparse import csr_matrix
+
+            *parts, shape = self.value(content)
+            return csr_matrix(tuple(parts), shape)
+        if kind == "record":
+            module, name, parts = content
+            record = getattr(sys.modules[module], name)
+            if not _is_record(record) or record.__module__ != module:
+                raise ValueError(f"{module}.{name} is not a record")
+            return record(**{part: self.value(encoded) for part, encoded in parts.items()})
+        raise ValueError(f"{kind!r} is not a kind of value")
+
+    def _take(self, size: int) -> bytes:
+        if not 0 <= size <= len(self._rest) - self._at:
+            raise ValueError("an array is cut short")
+        self._at += size
+        return self._rest[self._at - size : self._at]
+
+
+def _is_record(kind: Any) -> bool:
+    """Whether this is a frozen dataclass or named tuple of greylag, at the top level of its module."""
+    if not isinstance(kind, type) or kind.__module__.partition(".")[0] not in _PACKAGES:
+        return False
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return (frozen or named) and kind.__qualname__ == kind.__name__
+
+
+def _parameters(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind) if field.init] if is_dataclass(kind) else list(kind._fields)

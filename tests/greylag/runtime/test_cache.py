@@ -1,0 +1,303 @@
+"""Values in a SQLite file: damage, locks, places that cannot be written, and work that goes on from there."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from greylag.features.spec import FeatureSpec
+from greylag.index.positional import PositionalIndex
+from greylag.ltr import LinearModel
+from greylag.ranking import Ranking
+from greylag.runtime import cache
+from greylag.runtime.cache import Cache, WorkLog, beside, resuming
+from greylag.runtime.encoding import decode, encode
+from greylag.runtime.parallel import keeping, parallel_map
+
+COUNTS = np.arange(24, dtype=np.int64).reshape(2, 3, 4)
+KEYS = [bytes([number]) * 32 for number in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    monkeypatch.setattr(cache, "interruptions", [])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Cache:
+    store = Cache(tmp_path / "windows.sqlite")
+    for number, key in enumerate(KEYS):
+        store.save(key, COUNTS + number)
+    return store
+
+
+def loaded(store: Cache) -> list[np.ndarray | None]:
+    """The counts of all keys, each of which is right or not there."""
+    counts = [store.load(key) for key in KEYS]
+    assert all(c is None or (c == COUNTS + number).all() for number, c in enumerate(counts))
+    return counts
+
+
+def edit(statement: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.executescript(statement)
+
+    return change
+
+
+class Other(NamedTuple):
+    """Not a record of greylag."""
+
+    value: int
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        (1, 2.5, True, "\udcff é", float("inf"), 10**30),
+        {("a", 1): [b"\n\0", {1, 2}], 3: frozenset("x")},
+        Ranking("q", "york", ("a", "b"), np.array([0.1, 1e-300])),
+        LinearModel((FeatureSpec.parse("SD/ordered/LM-O-4"),), (0.1,), provenance={"queries": ["1"]}),
+    ],
+)
+def test_values_come_back_as_they_were(value: Any) -> None:
+    again = decode(encode(value))
+    assert again == value
+    assert type(again) is type(value)
+
+
+def test_arrays_come_back_in_their_layout() -> None:
+    sparse = decode(encode(csr_matrix(np.eye(3, 4))))
+    assert (sparse.toarray() == np.eye(3, 4)).all()
+    arrays = [
+        COUNTS,
+        np.asfortranarray(np.eye(3)),
+        np.float32(0.1),
+        np.zeros((0, 4)),
+        np.array(["a", "bc"]),
+        np.array(5),
+    ]
+    for array, again in zip(arrays, decode(encode(arrays)), strict=True):
+        assert (again.dtype, again.shape, again.tolist()) == (array.dtype, array.shape, array.tolist())
+        assert (again.flags.c_contiguous, again.flags.f_contiguous) == (
+            array.flags.c_contiguous,
+            array.flags.f_contiguous,
+        )
+
+
+@pytest.mark.parametrize("value", [Other(1), len, object(), np.array([object()]), PositionalIndex, Path("a")])
+def test_what_is_not_data_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match="is not data"):
+        encode([value])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"array": ["<f8", [9], false]}\nabc',
+        b'{"record": ["os", "system", {"command": "true"}]}',
+        b'{"record": ["greylag.runtime.files", "write_text", {"path": "a", "text": "b"}]}',
+        b'{"record": ["greylag.index.positional", "PositionalIndex", {}]}',
+        b'{"record": ["greylag.ranking", "np", {}]}',
+        b'{"pickle": "x"}',
+        b'{"list": 5}',
+    ],
+)
+def test_nothing_but_data_is_decoded(content: bytes) -> None:
+    with pytest.raises(ValueError, match="not a result"):
+        decode(content)
+
+
+def test_values_are_found_by_their_keys(store: Cache, caplog: pytest.LogCaptureFixture) -> None:
+    assert all(counts is not None for counts in loaded(Cache(store.path)))
+    assert store.load(b"absent") is None
+    assert Cache(store.path.with_name("absent")).load(KEYS[0]) is None
+    assert not caplog.records
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "not a database": lambda path: path.write_bytes(b"not a database" * 999),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    "truncated to a page": lambda path: path.write_bytes(path.read_bytes()[:4096]),
+    "zeroed": lambda path: path.write_bytes(path.read_bytes()[:100] + bytes(path.stat().st_size - 100)),
+    "zeros": edit("UPDATE kept SET content = zeroblob(length(content))"),
+    "text": edit("UPDATE kept SET content = 'goose'"),
+    "null": edit("UPDATE kept SET content = NULL"),
+    "other rows": edit("UPDATE kept SET content = (SELECT max(content) FROM kept)"),
+    "other columns": edit("DROP TABLE kept; CREATE TABLE kept (key, value)"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_dropped_with_one_warning(
+    store: Cache, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    DAMAGE[damage](store.path)
+    assert any(counts is None for counts in loaded(store))
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"{store.path} is damaged (")
+    for number, key in enumerate(KEYS):
+        store.save(key, COUNTS + number)
+    assert all(counts is not None for counts in loaded(store))
+    assert len(caplog.messages) == 1
+
+
+def test_any_flipped_bit_is_found_or_without_effect(store: Cache) -> None:
+    content, rng = store.path.read_bytes(), random.Random(1)
+    for _ in range(60):
+        at = rng.randrange(len(content))
+        store.path.write_bytes(content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :])
+        loaded(store)
+        store.save(KEYS[0], COUNTS)
+        loaded(store)
+
+
+def test_a_lock_held_elsewhere_costs_milliseconds(store: Cache, caplog: pytest.LogCaptureFixture) -> None:
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        start = time.monotonic()
+        assert loaded(store) == [None] * len(KEYS)
+        store.save(KEYS[0], COUNTS)
+        assert time.monotonic() - start < 0.5
+    store._resume = 0.0
+    assert all(counts is not None for counts in loaded(store))
+    assert not caplog.records
+
+
+def test_places_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "folder", tmp_path / "absent" / "windows.sqlite", tmp_path / "pipe"):
+        store = Cache(place)
+        store.save(KEYS[0], COUNTS)
+        assert store.load(KEYS[0]) is None
+    assert not caplog.records
+
+
+def test_a_damaged_file_that_cannot_be_deleted_is_not_used(
+    store: Cache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    store.path.write_bytes(b"x" * 9999)
+    assert loaded(store) == [None] * len(KEYS)
+    assert len(caplog.messages) == 1
+
+
+def test_results_are_found_by_what_they_depend_on(tmp_path: Path) -> None:
+    log = WorkLog(tmp_path / "log", lambda: "settings")
+    assert log.save_result("/1:run a:0", (7, {}))
+    assert not log.save_result("/1:run a:1", len)
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+    again, other = WorkLog(tmp_path / "log", lambda: "settings"), WorkLog(tmp_path / "log", lambda: "others")
+    assert again.load_result("/1:run a:0") == (7, {})
+    assert again.load_result("/1:run a:1") is None
+    assert other.load_result("/1:run a:0") is None
+
+
+def writable(path: Path) -> None:
+    WorkLog(path, lambda: "").save_result("/1:squares:0", (77, {}))
+    path.chmod(0o666)
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_text("mine\n" * 999), os.mkfifo, Path.mkdir, writable])
+def test_a_file_that_is_not_the_users_log_is_left_alone(
+    tmp_path: Path, make: Callable[[Path], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "log"
+    make(path)
+    with resuming(path, lambda: ""):
+        assert list(parallel_map(pow, range(3), 2, what="squares")) == [0, 1, 4]
+    assert path.exists()
+    assert len(caplog.messages) == 1
+    with resuming(tmp_path / "absent" / "log", lambda: ""):
+        assert list(parallel_map(pow, range(3), 2, what="squares")) == [0, 1, 4]
+    assert len(caplog.messages) == 1
+
+
+def test_work_goes_on_and_the_file_goes(tmp_path: Path) -> None:
+    path, calls = beside(tmp_path / "a.run"), []
+    assert path == tmp_path / ".a.run.greylag-work"
+
+    def work(stop: int | None) -> list[int]:
+        def call(n: int) -> int:
+            calls.append(n)
+            if n == stop:
+                raise KeyboardInterrupt
+            return n * n
+
+        with resuming(path, lambda: "settings"):
+            return list(parallel_map(call, range(10), what="squares"))
+
+    with pytest.raises(KeyboardInterrupt):
+        work(7)
+    assert cache.interruptions == [f"kept in {path}: squares (7); the same command goes on from there"]
+    with pytest.raises(KeyboardInterrupt), resuming(path, lambda: "settings"):
+        raise KeyboardInterrupt
+    assert cache.interruptions[1:] == [f"kept in {path}: what was done before; the same command goes on from there"]
+    calls.clear()
+    assert work(None) == [n * n for n in range(10)]
+    assert calls == [7, 8, 9]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_costs_what_is_kept_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def call(number: int) -> bytes:
+        if number == 15:
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+        return bytes([number]) * 1000
+
+    def work(count: int) -> list[bytes]:
+        return list(parallel_map(call, range(count), what="bytes"))
+
+    limits, log = resource.getrlimit(resource.RLIMIT_FSIZE), WorkLog(tmp_path / "log", lambda: "settings")
+    try:
+        with keeping(log):
+            assert work(40) == [bytes([number]) * 1000 for number in range(40)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert log.load_result("/1:bytes:3") == (bytes([3]) * 1000, {})
+    assert [line.partition(": ")[0] for line in caplog.messages] == [f"{tmp_path / 'log'} cannot be written"]
+    with resuming(tmp_path / "log", lambda: "settings"):
+        assert work(15) == [bytes([number]) * 1000 for number in range(15)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PATIENCE", 60.0)
+    asked = threading.Event()
+
+    def depends() -> str:
+        asked.set()
+        return ""
+
+    def work() -> None:
+        with resuming(tmp_path / "log", depends):
+            list(parallel_map(int, range(10), what="numbers"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert not asked.is_set()
+    assert list(tmp_path.iterdir()) == []
+    assert cache.interruptions == ["nothing is kept, as there was less than a second's work"]
