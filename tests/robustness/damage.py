@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from greylag.errors import CollectionError, GreylagError
-from greylag.index.array_folder import _seal, _stamp, _unseal
+from greylag.index.array_folder import _seal, _unseal
 from greylag.index.export import verify_export
+from greylag.runtime.files import file_stamp
 from tests.robustness.machine import Counts, rounds
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
@@ -97,7 +98,7 @@ def try_rot(name: str, kind: str, place: Path, rng: random.Random) -> bool:
         before = (folder / name).read_bytes()
         DAMAGE[kind](folder / name, rng)
         meta = _unseal((folder / "meta.json").read_bytes())
-        stamps = {array: _stamp(folder / f"{array}.npy") for array in meta["stamps"]}
+        stamps = {array: file_stamp(folder / f"{array}.npy") for array in meta["stamps"]}
         (folder / "meta.json").write_text(_seal({**meta, "stamps": stamps}))
         if before == (folder / name).read_bytes():
             return True

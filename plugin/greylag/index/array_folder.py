@@ -1,7 +1,7 @@
 """Folders of arrays: ``.npy`` files that are written once, checked when they are opened, and mapped into memory.
 
-``meta.json`` has the size, the time of change and the CRC-32 of each file. Opening a folder compares sizes and times,
-and the checksum of each file whose time differs, because it was written to or copied; `verify_arrays` (``greylag
+``meta.json`` has the size, the times and the CRC-32 of each file. Opening a folder compares sizes and times, and the
+checksum of each file whose times differ, because it was written to or copied; `verify_arrays` (``greylag
 doctor``) compares all. A damaged folder is made again. Damage that only a checksum shows cannot make a program read
 outside the arrays, since bounds are checked where they are read.
 """
@@ -24,7 +24,7 @@ import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.tables import fingerprint
-from greylag.runtime.files import write_text
+from greylag.runtime.files import file_stamp, write_text
 from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
 
 SCHEMA = 5
@@ -176,9 +176,9 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> d
         meta = _unseal((folder / _META).read_bytes())
         if meta["index"] != source.fingerprint:
             raise _DamageError(f"{folder}: it belongs to another index")
-        stamps = {name: _stamp(_file(folder, name)) for name in source.dtypes}
-        for name, (size, _) in stamps.items():
-            if size != (expected := meta["stamps"][name][0]):
+        stamps = {name: list(file_stamp(_file(folder, name))) for name in source.dtypes}
+        for name, (_, size, *_) in stamps.items():
+            if size != (expected := meta["stamps"][name][1]):
                 raise _DamageError(f"{folder}: {name}.npy is damaged: it has {size} bytes instead of {expected}")
         for name, stamp in stamps.items():
             unknown = checksums or stamp != meta["stamps"][name]
@@ -229,13 +229,7 @@ def _unseal(sealed: bytes) -> dict[str, Any]:
 
 def _stamps(folders: Sequence[Path]) -> dict[str, list[int]]:
     files = [path for folder in folders for path in sorted(folder.iterdir())]
-    return {path.name: _stamp(path) for path in files if path.is_file()}
-
-
-def _stamp(path: Path) -> list[int]:
-    """The size of a file, and when it last changed (which, unlike the time of modification, cannot be set)."""
-    status = path.stat()
-    return [status.st_size, status.st_ctime_ns]
+    return {path.name: list(file_stamp(path)) for path in files if path.is_file()}
 
 
 def _header(dtype: str, size: int) -> bytes:
@@ -281,7 +275,7 @@ def _write(source: ArraySource, folder: Path) -> None:
         "index": source.fingerprint,
         "fingerprint": fingerprint({name: writer.read(name) for name in source.dtypes}),
         "checksums": checksums,
-        "stamps": {name: _stamp(_file(folder, name)) for name in source.dtypes},
+        "stamps": {name: file_stamp(_file(folder, name)) for name in source.dtypes},
         "files": files,
     }
     (folder / _META).write_text(_seal(meta))
