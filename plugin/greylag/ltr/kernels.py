@@ -655,9 +655,14 @@ def _cut_off_slack(
 def _better(
     best: tuple[float, float, float], middle: float, width: float, magnitude: float, value: float
 ) -> tuple[float, float, float]:
-    """The better interval: the higher one, and the wider one of equally high ones, if rounding cannot close it."""
+    """The better interval: the higher one; of equally high ones the wider one, of equally wide ones the left one.
+
+    Intervals that rounding could close do not count. That the last rule is there makes the result independent of the
+    order in which buckets are swept.
+    """
     higher = value > best[1] + EQUAL
-    if width > THIN * magnitude and (higher or (value > best[1] - EQUAL and width > best[2])):
+    wider = width > best[2] or (width == best[2] and middle < best[0])
+    if width > THIN * magnitude and (higher or (value > best[1] - EQUAL and wider)):
         return middle, max(value, best[1]), width
     return best
 

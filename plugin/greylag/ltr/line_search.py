@@ -199,10 +199,10 @@ def line_search(
 ) -> Optimum:
     """Find the x that maximises the measure of ``scores + x direction``, both of shape (n,), over all real x.
 
-    The result is the middle of the best interval between two crossings, and of the widest one among equally good ones
-    (to 1e-12). An unbounded interval is taken to extend from its end by twice that end's distance from 0, and at least
-    by 2. Intervals that rounding could close, of relative width below 1e-10, are skipped; around 0, the width is
-    relative to the median crossing, or to 1 if that is less.
+    The result is the middle of the best interval between two crossings, of the widest one among equally good ones
+    (to 1e-12), and of the leftmost one among these. An unbounded interval is taken to extend from its end by twice
+    that end's distance from 0, and at least by 2. Intervals that rounding could close, of relative width below
+    1e-10, are skipped; around 0, the width is relative to the median crossing, or to 1 if that is less.
 
     `first` is the result of `survey` for the same line, if it is known. Values below `floor` are of no interest: if
     there are no others, the result is (0, -infinity).

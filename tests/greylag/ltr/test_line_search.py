@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from greylag.ltr import line_search as module
 from greylag.ltr.data import RankingData
-from greylag.ltr.line_search import exact_reference, line_search, mean, prepare, survey
+from greylag.ltr.line_search import Survey, exact_reference, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
 
@@ -111,15 +111,23 @@ def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPa
         assert found.step == pytest.approx(expected.step, rel=1e-9)
 
 
-def test_a_measure_that_hardly_changes_can_be_surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounding may put the bound of a bucket below its ends; how to divide the x axis follows from the difference."""
+def test_buckets_whose_bound_is_below_their_ends_by_rounding_are_not_divided() -> None:
+    values = np.array([0.5, 0.5, 0.5])
+    surveyed = Survey(1.0, np.array([-np.inf, 0, 1, np.inf]), values, values - 1e-16, np.ones(3, int), np.zeros(1))
+    assert (module._parts(surveyed, 16) == 0).all()
+
+
+def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small integers as features make many ties; the order in which buckets are swept depends on the room."""
     monkeypatch.setattr(module, "SMALL", 3)
-    for seed in range(40):
-        data = random_data(seed, queries=4, documents=14, levels=2)
-        for name in OBJECTIVES:
+    for seed, room in product(range(30), (1 << 20, 3)):
+        monkeypatch.setattr(module, "ROOM", room)
+        data = random_data(seed, queries=4, documents=14, levels=2 + seed % 3)
+        for name in ("P@5", "AP@2", "RR"):
             problem = prepare(data, Objective.parse(name))
             found, expected = (search(problem, *data.columns[:2]) for search in (line_search, exact_reference))
             assert found.value == pytest.approx(expected.value, abs=1e-12)
+            assert found.step == expected.step
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
