@@ -71,7 +71,7 @@ class DiversitySettings:
 _SETTINGS = (
     f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
     f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25: k1, b; ql, sdm: mu; rm3: k1, b, "
-    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane, 'slack')}; "
+    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
     "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
     "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out."
@@ -236,11 +236,10 @@ def train_diversity(
 ) -> None:
     """Learn to diversify, write the model, and say what was learned."""
     kind: Any = CuttingPlane if name == "svmdiv" else Coulomb
-    fixed: dict[str, Any] = {"slack": "n"} if name == "svmdiv" else {}
-    known = parameters(kind, *fixed)
+    known = parameters(kind)
     values = read_settings(texts, {**known, **parameters(DiversitySettings)}, of=name)
     of_learner = {key: values.pop(key) for key in known if key in values}
-    learner, settings = kind(**fixed, **of_learner), DiversitySettings(**values)
+    learner, settings = kind(**of_learner), DiversitySettings(**values)
     if settings.validate and "C" in of_learner:
         raise ParameterError("C and validate=true cannot be combined: validate chooses C")
     if min(settings.depth, settings.k) < 1:
