@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from greylag.errors import FormatError, ParameterError
+from greylag.features.stages import accepts, domain, read_option
 from greylag.ranking import Run
 from greylag.trec import Qrels, RunFile, open_run, read_qrels, read_run, read_topics
-
-MAX_WHOLE = 10**9
 
 
 @dataclass(frozen=True)
@@ -86,11 +84,11 @@ def settings_option(text: str) -> Any:
 
 def parameters(kind: type, *without: str) -> dict[str, Any]:
     """The types of the parameters of a dataclass that can be set: numbers, words and whether."""
-    hints, own = get_type_hints(kind), {field.name: field for field in fields(kind) if field.init}
+    hints = get_type_hints(kind)
     return {
-        name: hints[name]
-        for name, field in own.items()
-        if name not in without and (field.default is not MISSING) and isinstance(field.default, int | float | str)
+        field.name: hints[field.name]
+        for field in fields(kind)
+        if field.init and field.name not in without and isinstance(field.default, int | float | str)
     }
 
 
@@ -118,27 +116,13 @@ def read_settings(texts: Iterable[str], known: Mapping[str, Any], *, of: str, ma
         if not equals or name in settings:
             problem = f"{name} is given twice" if equals else "it is not of the form NAME=VALUE"
             raise ParameterError(f"{place}: {problem}")
-        try:
-            values = tuple(_value(part, known[name]) for part in (value.split(",") if many else [value]))
-        except ValueError as error:
-            raise ParameterError(f"{place}: {name} must be {error}") from None
+        values = tuple(_value(name, part, known[name]) for part in (value.split(",") if many else [value]))
         settings[name] = values if many else values[0]
     return settings
 
 
-def _value(text: str, hint: Any) -> Any:
-    """A value of a type; a ValueError says what it must be."""
-    if hint is bool:
-        if text not in ("true", "false"):
-            raise ValueError("true or false")
-        return text == "true"
-    if hint in (int, float):
-        whole = re.fullmatch(r"[-+]?[0-9]+", text)
-        if hint is int and not (whole and len(text) <= len(str(MAX_WHOLE)) and abs(int(text)) <= MAX_WHOLE):
-            raise ValueError(f"a whole number of at most {MAX_WHOLE}")
-        if not whole and not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text):
-            raise ValueError("a number")
-        return hint(text)
-    if get_args(hint) and text not in get_args(hint):
-        raise ValueError(f"one of {', '.join(get_args(hint))}")
-    return text
+def _value(name: str, text: str, hint: Any) -> Any:
+    value = read_option(text)
+    if not accepts(hint, value):
+        raise ParameterError(f"{name} is {text!r:.60}: it must be {domain(hint)}")
+    return float(value) if hint is float else value

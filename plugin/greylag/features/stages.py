@@ -28,6 +28,7 @@ _STEP = re.compile(r"(?P<name>[a-z0-9-]+)(?:\((?P<options>[^()]*)\))?")
 _NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
 
 Option = bool | int | float | str
+MAX_INTEGER = 2**31
 
 
 @cache
@@ -62,7 +63,8 @@ class StageStep:
             raise ParameterError(f"stage {self.name} has the option {twice} twice: keep one")
         for name, value in self.options:
             text = _spell(value)
-            if not (text and name.isidentifier() and _read(text.strip()) == value) or re.search(r"[(),=>\r\n]", text):
+            spelt = text and name.isidentifier() and read_option(text.strip()) == value
+            if not spelt or re.search(r"[(),=>\r\n]", text):
                 raise ParameterError(f"stage {self.name}: {name}={value!r} cannot be spelt")
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
@@ -77,7 +79,7 @@ class StageStep:
         pairs = [part.partition("=") for part in ((match and match["options"]) or "").split(",") if part]
         if match is None or not all(name and value for name, _, value in pairs):
             raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...)")
-        return cls(match["name"], tuple((name.strip(), _read(value.strip())) for name, _, value in pairs))
+        return cls(match["name"], tuple((name.strip(), read_option(value.strip())) for name, _, value in pairs))
 
     @property
     def stage(self) -> type:
@@ -97,7 +99,8 @@ class StageStep:
     def place_files(self, place: Callable[[str], str]) -> StageStep:
         """The stage with ``place(file)`` in place of each of its files."""
         files = _readers(self.stage)
-        return StageStep(self.name, tuple((n, _read(place(_spell(v))) if n in files else v) for n, v in self.options))
+        options = {name: read_option(place(_spell(value))) for name, value in self.options if name in files}
+        return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
 
     def make(self, index: PositionalIndex | None) -> Any:
         """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
@@ -203,12 +206,12 @@ def _check_options(stage: type, options: Mapping[str, Any]) -> None:
     """Check that options are parameters of a stage, of their types, and that none is missing."""
     types, readers = get_type_hints(stage), _readers(stage)
     parameters = {field.name: field for field in fields(stage) if field.init and field.name != "index"}
-    known = [name for name in parameters if name in readers or _domain(types[name])]  # others are for Python
+    known = [name for name in parameters if name in readers or domain(types[name])]  # others are for Python
     for name, value in options.items():
         if name not in known:
             raise ParameterError(f"there is no option {name}; use {', '.join(known) or 'none'}")
-        if name not in readers and not _accepts(types[name], value):
-            raise ParameterError(f"{name} is {value!r:.60}: it must be {_domain(types[name])}")
+        if name not in readers and not accepts(types[name], value):
+            raise ParameterError(f"{name} is {value!r:.60}: it must be {domain(types[name])}")
     for name, field in parameters.items():
         if field.default is field.default_factory is MISSING and name not in options:
             raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
@@ -219,20 +222,22 @@ def _alternatives(annotation: Any) -> list[Any]:
     return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
 
 
-def _accepts(annotation: Any, value: Option) -> bool:
+def accepts(annotation: Any, value: Option) -> bool:
     """Whether a value is of a type; integers are numbers."""
     for kind in _alternatives(annotation):
         if get_origin(kind) is Literal:
             if value in get_args(kind):
                 return True
+        elif kind is int and type(value) is int:
+            return abs(value) < MAX_INTEGER
         elif type(value) is kind or (kind is float and type(value) is int):
             return True
     return False
 
 
-def _domain(annotation: Any) -> str:
-    """The values that an option can have where a stage is spelt, for errors; empty if there are none."""
-    names = {bool: "true or false", int: "an integer", float: "a number", str: "a word"}
+def domain(annotation: Any) -> str:
+    """The values of a type that can be spelt, for errors; empty if there are none."""
+    names = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
     kinds = _alternatives(annotation)
     known = [names[kind] for kind in kinds if kind in names]
     known += [", ".join(map(str, get_args(kind))) for kind in kinds if get_origin(kind) is Literal]
@@ -251,7 +256,8 @@ def _spell(value: Option) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read(text: str) -> Option:
+def read_option(text: str) -> Option:
+    """A value as it is spelt: a number, true or false, or a word."""
     if text in ("true", "false"):
         return text == "true"
     if not _NUMBER.fullmatch(text):

@@ -49,7 +49,7 @@ def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[ob
     [
         ([], "give --features, --pool or both"),
         (["--features", "SD/a"], "not of the form"),
-        (["--pool", "sd", "--set", "profile=zettair"], "profile must be one of indri, galago, inquery"),
+        (["--pool", "sd", "--set", "profile=zettair"], "profile is 'zettair': it must be indri, galago, inquery"),
         (["--pool", "half"], "'half' is not one of 'sd', 'fd', 'full'"),
         (["--pool", "sd", "--set", "mu=0"], "mu is 0.0"),
     ],
