@@ -1,4 +1,4 @@
-"""What was given where something else was wanted, and the call that makes the one from the other."""
+"""Hints in errors: values of other packages are recognised, and their converter is named."""
 
 from __future__ import annotations
 
@@ -46,13 +46,7 @@ def remedy(value: Any) -> str:
 
 
 def check_qrels(qrels: Any) -> None:
-    """Check that judgements are a mapping of qid to docid to grade.
-
-    Raises
-    ------
-    ParameterError
-        If they are anything else, such as a frame, or with integer identifiers or grades that are strings.
-    """
+    """Raise `ParameterError` if judgements are not a mapping of qid to docid to grade, such as a frame."""
     if not isinstance(qrels, Mapping):
         how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
         raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from greylag.ranking import BoolArray, Ranking
 
 Found = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
-"""By what they are, consequence and qid: the number of such documents, of all documents, and one of them."""
+"""(kind, consequence) to qid to the numbers of such documents and of all documents, and an example's docid."""
 _log = logging.getLogger("greylag")
 
 
@@ -69,21 +69,7 @@ def gathered() -> Iterator[Tally]:
 
 
 def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, what: str = "unknown") -> None:
-    """Tell that some of a query's documents are unknown, if any are.
-
-    Parameters
-    ----------
-    consequence : str
-        Which stage does not know them, and what it does, such as "MMR leaves them at their ranks".
-    qid : str
-        The query.
-    unknown : sequence of str
-        Their docids.
-    total : int
-        The number of the query's documents.
-    what : str, default "unknown"
-        What they are, such as "not in dense.run".
-    """
+    """Report that some of a query's `total` documents are unknown, or not in a file, with the consequence."""
     if not unknown:
         return
     tally = _tally.get()
@@ -96,18 +82,7 @@ def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, wh
 
 
 def rerank_known(ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking], *, stage: str) -> Ranking:
-    """Rerank the known documents as if the others were not there; the others keep their ranks, with a warning.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    known : bool array, shape (n,)
-        Which documents `rerank` can deal with.
-    rerank : callable
-        From the ranking of the known documents to a permutation of it.
-    stage : str
-        The name of the stage, for the warning.
-    """
+    """Rerank the documents that are `known`, shape (n,), as if the others, which keep their ranks, were not there."""
     if known.all():
         return rerank(ranking)
     lost = tuple(docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known)

@@ -43,8 +43,7 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     ------
     FormatError
         If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
-        (truncated to an integer, or skipped), a document is judged twice for a query (the first is kept), or
-        `greylag.runtime.files.read_text` refuses the file.
+        (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:
