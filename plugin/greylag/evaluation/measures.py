@@ -192,11 +192,11 @@ def _named_in_ir_measures(name: str) -> Any:
     try:
         import ir_measures
 
-        found: Any = ir_measures.parse_measure(name)
-        found.validate_params()
+        measure: Any = ir_measures.parse_measure(name)
+        measure.validate_params()
     except (ImportError, AssertionError, NameError, ValueError, SyntaxError, AttributeError, TypeError):
         return None
-    return found
+    return measure
 
 
 def _from_ir_measures(measure: Any) -> Measure:

@@ -95,15 +95,15 @@ def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:
         raise ParameterError(f"pick-best needs at least two runs to choose from; there is only {next(iter(scores))}")
     first, M = next(iter(scores.values())), len(scores)
     values = np.stack([run.values for run in scores.values()])
-    found = [
+    picked = [
         pick_best(values[:, :, column], larger=not measure.family.lower_is_better)
         for column, measure in enumerate(first.measures)
     ]
     missing = tuple(qid for qid in first.qids if all(qid in run.missing for run in scores.values()))
-    ranked = np.stack([one.ordered for one in found], axis=2)
+    ranked = np.stack([one.ordered for one in picked], axis=2)
     parts = {f"rank {rank} of {M}" if rank > 1 else f"best of {M}": ranked[:, rank - 1] for rank in range(1, M + 1)}
     parts[f"mean of {M}"] = values.mean(axis=0)
     return RunChoice(
         {name: Scores(first.measures, first.qids, part, missing, ()) for name, part in parts.items()},
-        dict(zip(scores, np.stack([one.wins for one in found], axis=1), strict=True)),
+        dict(zip(scores, np.stack([one.wins for one in picked], axis=1), strict=True)),
     )

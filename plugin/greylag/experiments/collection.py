@@ -181,10 +181,10 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
     folder = context.folder / "index"
     origin = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)})
-    found = read_mark(folder)
-    if found == origin:
+    built = read_mark(folder)
+    if built == origin:
         context.progress(f"index: {folder}, built before")
     else:
-        n = build_index(docs, folder, collection=form, origin=origin, overwrite=found.startswith("{"))
+        n = build_index(docs, folder, collection=form, origin=origin, overwrite=built.startswith("{"))
         context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

@@ -104,9 +104,9 @@ class _Loader(yaml.SafeLoader):
     Dates are text.
     """
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 (yaml's own way)
-        first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    yaml_implicit_resolvers = {  # noqa: RUF012 (as yaml has it)
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def compose_node(self, parent: Any, index: Any) -> Any:

@@ -215,11 +215,11 @@ def _sections(
 ) -> list[Section]:
     """The sections of the report."""
     tables: list[Table] = []
-    for kind, own in scores.items():
-        queries = len(next(iter(own.values())).qids)
-        tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(own)))
+    for kind, systems in scores.items():
+        queries = len(next(iter(systems.values())).qids)
+        tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(systems)))
         tables.append(
-            comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(own, steps))
+            comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(systems, steps))
         )
     return [
         Section("Effectiveness", f"{_summary(collection, validated)}\n\n{_EFFECTIVENESS}", tables),

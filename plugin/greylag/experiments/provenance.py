@@ -36,14 +36,14 @@ def code() -> str:
 @cache  # reading them takes a quarter of a second
 def versions() -> dict[str, str]:
     """The versions of Python, greylag and each installed package that greylag requires."""
-    found = {"Python": platform.python_version(), "greylag": version("greylag")}
+    installed = {"Python": platform.python_version(), "greylag": version("greylag")}
     for requirement in sorted(requires("greylag") or ()):
         name = re.split(r"[^\w.-]", requirement)[0]
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:  # an optional package
             continue
-    return found
+    return installed
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:
@@ -78,7 +78,7 @@ def describe(run: Run, description: Mapping[str, Any]) -> str:
 
 
 def _platform() -> dict[str, Any]:
-    libraries = [f"{name.lower()}=={own}" for name, own in versions().items()]
+    libraries = [f"{name.lower()}=={number}" for name, number in versions().items()]
     return {
         "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": os.cpu_count()}},
         "operating system": {"kernel": f"{platform.system()} {platform.release()}"},

@@ -146,8 +146,8 @@ def reasons(first: Run, models: Mapping[str, LinearModel], index: PositionalInde
 
     def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
         shown = list(dict.fromkeys([*before, *after]))
-        found = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
-        average = np.mean([[share.contribution for share in found[docid].features] for docid in before], axis=0)
-        return [found[docid].summary(average.tolist()) for docid in after]
+        explained = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
+        average = np.mean([[share.contribution for share in explained[docid].features] for docid in before], axis=0)
+        return [explained[docid].summary(average.tolist()) for docid in after]
 
     return why

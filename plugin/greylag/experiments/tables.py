@@ -12,7 +12,7 @@ from greylag.tables import as_text as as_text  # noqa: PLC0414 (public here)
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
     """Means by system and measure."""
-    return {system: found.by_measure for system, found in scores.items()}
+    return {system: values.by_measure for system, values in scores.items()}
 
 
 def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

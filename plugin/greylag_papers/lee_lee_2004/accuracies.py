@@ -111,10 +111,10 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
 
 def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
     """MMR's difference from each of `OTHERS`, by learner, other system and number of words."""
-    found = {}
+    tests = {}
     for i, learner in enumerate(accuracies.learners):
         for other in OTHERS:
             gains = (accuracies.systems[MMR] - accuracies.systems[other])[:, :, i]
             for k, size in enumerate(accuracies.sizes):
-                found[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
-    return found
+                tests[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
+    return tests

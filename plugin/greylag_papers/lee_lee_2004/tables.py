@@ -64,11 +64,11 @@ def accuracy_table(accuracies: Accuracies) -> Table:
 
 def difference_table(accuracies: Accuracies) -> Table:
     """MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
-    found = differences(accuracies)
-    corrected = holm([difference.p for difference in found.values()]).tolist()
+    tests = differences(accuracies)
+    corrected = holm([difference.p for difference in tests.values()]).tolist()
     cells = {
         key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'}){'*' if p < LEVEL else ''}"
-        for (key, difference), p in zip(found.items(), corrected, strict=True)
+        for (key, difference), p in zip(tests.items(), corrected, strict=True)
     }
     rows = [
         [learner, other, *(cells[learner, other, size] for size in accuracies.sizes)]

@@ -84,10 +84,10 @@ class Rocchio(WordCountClassifier):
         n_documents = counts.shape[0]
         df = np.maximum(counts.count_nonzero(axis=0), 1)
         self.idf_ = np.log(n_documents / df)
-        own = members @ self._unit_vectors(counts)
+        sums = members @ self._unit_vectors(counts)
         sizes = members.sum(axis=1)[:, np.newaxis]
-        others = own.sum(axis=0) - own.toarray()
-        prototypes = self.alpha * own.toarray() / sizes - self.beta * others / np.maximum(n_documents - sizes, 1)
+        others = sums.sum(axis=0) - sums.toarray()
+        prototypes = self.alpha * sums.toarray() / sizes - self.beta * others / np.maximum(n_documents - sizes, 1)
         self.prototypes_ = normalize(np.maximum(prototypes, 0.0))
 
     def _values(self, counts: csr_array) -> FloatArray:

@@ -77,7 +77,7 @@ class Findings:
         return Retraining(
             _paired(*by_query),
             _paired(*(self.scores[system].values[:, 0] for system in pair)),
-            tuple(own == other for own, other in zip(*features, strict=True)),
+            tuple(plain == other for plain, other in zip(*features, strict=True)),
         )
 
     @cached_property

@@ -76,7 +76,7 @@ class Experiment:
         """The selections that inner cross-validation chooses from, which differ in the cut-off of their objective."""
         training = self.settings.training
         objectives = [replace(self.measure, cutoff=cutoff) for cutoff in training.cutoffs] or [self.measure]
-        return tuple(GreedySelection(own, max_features=training.max_features) for own in objectives)
+        return tuple(GreedySelection(objective, max_features=training.max_features) for objective in objectives)
 
     @cached_property
     def pool(self) -> tuple[Feature, ...]:
@@ -166,14 +166,14 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     data = experiment.candidates.data(parameters)
     useful, set_aside = useful_features(data.select_queries(fold.training))
     held = data.select_queries(fold.test)
-    found: dict[str, tuple[RankingData, Learner, Selection]] = {}
+    selections: dict[str, tuple[RankingData, Learner, Selection]] = {}
     curves: dict[str, Curve] = {}
     paths: dict[tuple[GreedySelection, tuple[str, ...]], Selection] = {}  # without cut-offs, CHOSEN's is SELECTED's
 
     def select(system: str, training: RankingData, learner: GreedySelection, held_out: HeldOut) -> None:
         key = replace(learner, max_features=options.max_features), training.names
         path = paths[key] if key in paths else paths.setdefault(key, key[0].fit(training, n_jobs=n_jobs))
-        found[system] = training, learner, path.head(learner.max_features)
+        selections[system] = training, learner, path.head(learner.max_features)
         on_test = after_each_round(path, _named(held, training.names), experiment.measure)
         curves[system] = Curve(path.training_scores, on_test, held_out)
 
@@ -184,7 +184,11 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         select(system, textual, learner, ())
     by_query = {
         system: dict(
-            zip(textual.qids, after_each_round(found[system][2], textual, experiment.measure)[-1].tolist(), strict=True)
+            zip(
+                textual.qids,
+                after_each_round(selections[system][2], textual, experiment.measure)[-1].tolist(),
+                strict=True,
+            )
         )
         for system in (SELECTED, RETRAINED)
     }
@@ -199,12 +203,12 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         )
         select(system, training, choice.learner, choice.held_out)
     ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)
-    found[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
+    selections[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
     models = {
         system: selected_model(
             selection, training, learner, {"system": system, "fold": fold.number, "set_aside": set_aside}
         )
-        for system, (training, learner, selection) in found.items()
+        for system, (training, learner, selection) in selections.items()
     }
     return Learned(models, curves, by_query, tuple(set_aside))
 

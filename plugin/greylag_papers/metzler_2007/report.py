@@ -102,7 +102,10 @@ def collection_table(findings: Findings) -> Table:
         ("topics", f"{len(topics)}"),
         ("judged topics that are tested", f"{len(next(iter(findings.scores.values())).qids)}"),
         ("terms per topic", f"{np.mean(experiment.lengths):.1f} (at most {max(experiment.lengths)})"),
-        ("relevant documents", f"{sum(g > 0 for own in experiment.collection.qrels.values() for g in own.values())}"),
+        (
+            "relevant documents",
+            f"{sum(g > 0 for qrels in experiment.collection.qrels.values() for g in qrels.values())}",
+        ),
         ("window profile", experiment.base.profile),
     ]
     return Table("Collection and topics", ("", ""), rows)
@@ -116,10 +119,10 @@ def retraining_text(findings: Findings) -> str:
 
 def retraining_table(findings: Findings) -> Table:
     """Training and test means without and with retraining (the paper's Table 4)."""
-    found = findings.retraining
+    retraining = findings.retraining
     rows = [
         (part, without, retrained, retrained - without, p)
-        for part, (without, retrained, p) in (("training", found.training), ("test", found.test))
+        for part, (without, retrained, p) in (("training", retraining.training), ("test", retraining.test))
     ]
     objective = findings.experiment.settings.training.objective
     caption = f"{objective} without and with retraining; p of the two-sided paired t-test over queries"
@@ -156,8 +159,8 @@ def score_table(findings: Findings) -> Table:
     first = next(iter(findings.scores.values()))
 
     def cell(system: str, measure: Measure) -> str:
-        found = {test.baseline: test.find(system, measure) for test in findings.comparisons}
-        worse = [letters[name] for name, c in found.items() if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
+        tests = {test.baseline: test.find(system, measure) for test in findings.comparisons}
+        worse = [letters[name] for name, c in tests.items() if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
         return f"{findings.means[system][str(measure)]:.4f} {''.join(worse)}".strip()
 
     rows = [
@@ -288,7 +291,7 @@ def handpicked_table(findings: Findings) -> Table:
         values = {name: [getattr(model.parameters, name) for model in models] for name in picked.tuned}
         if picked.trained:
             values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(picked.features)}
-        rows += [(picked.name, name, *(f"{value:.4g}" for value in own)) for name, own in values.items()]
+        rows += [(picked.name, name, *(f"{value:.4g}" for value in by_fold)) for name, by_fold in values.items()]
         scores = [f"{model.provenance['training_score']:.4f}" for model in models]
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
     return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)

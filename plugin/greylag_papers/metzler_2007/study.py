@@ -48,8 +48,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tests = [fold.test for fold in folds]
         tested = {qid for test in tests for qid in test}
         runs = {FIRST: Run(tuple(first[qid] for qid in first if qid in tested), first.tag)}
-        for system, own in models.items():
-            stages = [MRFRanker(model, index) for model in own]
+        for system, fold_models in models.items():
+            stages = [MRFRanker(model, index) for model in fold_models]
             runs[system] = rerank_by_fold(stages, tests, first, n_jobs=context.n_jobs, tag=file_name(system))
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
@@ -65,8 +65,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         descriptions={file_name(system): describe(findings, system) for system in runs},
         models={
             f"{file_name(system)}/fold-{fold.number}": replace(model, query_form=opened.query_form)
-            for system, own in models.items()
-            for fold, model in zip(folds, own, strict=True)
+            for system, fold_models in models.items()
+            for fold, model in zip(folds, fold_models, strict=True)
         },
         seconds=context.seconds,
         provenance={"fingerprint": index.fingerprint},
@@ -88,14 +88,14 @@ def make_folds(settings: Settings, qids: Sequence[str]) -> list[learning.Fold]:
 
 def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
     """The topics of one part of a split."""
-    found: list[str] = []
+    chosen: list[str] = []
     for name in names:
         first, _, last = name.partition("..")
         for qid in (first, last or first):
             if qid not in qids:
                 raise ParameterError(f"the split names topic {qid!r}, which is not among the topics ({qids[0]!r}, ...)")
-        found += qids[qids.index(first) : qids.index(last or first) + 1]
-    return found
+        chosen += qids[qids.index(first) : qids.index(last or first) + 1]
+    return chosen
 
 
 def learn_all(
@@ -138,8 +138,8 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     if expansion:
         steps[0]["expansion"] = "greylag.index.RM3Search"
     if system in findings.models:
-        own = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
-        steps.append({"name": system, "method": "greylag.MRFRanker", **own, "reranks": FIRST})
+        model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
+        steps.append({"name": system, "method": "greylag.MRFRanker", **model_files, "reranks": FIRST})
     return {
         "retrieval": steps,
         "measures": list(findings.means[system]),

@@ -94,7 +94,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     def grid(values: Sequence[float]) -> list[tuple[float, float]]:
         return list(product(settings.ensemble_costs, values))
 
-    found: dict[str, list[EnsembleLearner]] = {
+    by_method: dict[str, list[EnsembleLearner]] = {
         SSVM: [Perturbed(1, C, 0.0) for C in costs],
         "perturbed": [Perturbed(M, C, spread, seed) for C, spread in grid(settings.spreads)],
         "mcl": [MultipleChoice(M, C=C, rounds=rounds, seed=seed) for C in costs],
@@ -107,14 +107,14 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     common: Mapping[str, Any] = {"s": settings.s, "epochs": settings.epochs, "seed": seed}
     for assignment in get_args(Assignment):
         update: Update = "subgradient" if assignment == "stochastic" else "exact"  # eq. 9 is a kind of step
-        found[f"cssvm-{assignment}"] = [
+        by_method[f"cssvm-{assignment}"] = [
             Coulomb(M, alpha=alpha, C=C, assignment=assignment, update=update, **common)
             for C, alpha in grid(settings.alphas)
         ]
-    found["cssvm-gradient"] = [
+    by_method["cssvm-gradient"] = [
         Coulomb(M, alpha=alpha, C=C, repulsion="gradient", **common) for C, alpha in grid(settings.gradient_alphas)
     ]
-    if len(set(map(len, found.values()))) > 1:
-        counts = ", ".join(f"{method} {len(learners)}" for method, learners in found.items())
+    if len(set(map(len, by_method.values()))) > 1:
+        counts = ", ".join(f"{method} {len(learners)}" for method, learners in by_method.items())
         raise ParameterError(f"all methods need the same number of candidates, but there are: {counts}")
-    return found
+    return by_method

@@ -68,15 +68,16 @@ def _by_rank(values: FloatArray) -> dict[str, float]:
 
 def angle_table(table: TrialTable, M: int, caption: str) -> Table:
     """For each assignment, C and alpha of `Coulomb`: mean angle, training loss, pick-best and mean test loss."""
-    found: dict[tuple[str, float, float], list[tuple[float, ...]]] = {}
+    by_parameters: dict[tuple[str, float, float], list[tuple[float, ...]]] = {}
     for trial in table.trials:
         if isinstance(trial.learner, Coulomb) and trial.M == M:
             key = trial.method, trial.learner.C, trial.learner.alpha
             losses = trial.losses
             values = trial.mean_angle, trial.training, losses.min(axis=0).mean(), losses.mean()
-            found.setdefault(key, []).append(values)
+            by_parameters.setdefault(key, []).append(values)
     rows = [
-        (method, f"{C:g}", f"{alpha:g}", *np.mean(own, axis=0).tolist()) for (method, C, alpha), own in found.items()
+        (method, f"{C:g}", f"{alpha:g}", *np.mean(own, axis=0).tolist())
+        for (method, C, alpha), own in by_parameters.items()
     ]
     return Table(caption, ("", "C", "alpha", "mean angle", "training", "pick-best", "mean"), rows)
 
@@ -157,9 +158,9 @@ def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, yl
         axes = canvas.subplots()
         for place, method in enumerate(methods):
             sizes = np.array(table.sizes(method), dtype=np.float64)
-            found = [[*table.by_task(method, M).values()] for M in table.sizes(method)]
+            losses = [[*table.by_task(method, M).values()] for M in table.sizes(method)]
             apart = sizes + 0.06 * (place - len(methods) / 2)
-            axes.errorbar(apart, np.mean(found, axis=1), np.std(found, axis=1, ddof=1), capsize=2, label=method)
+            axes.errorbar(apart, np.mean(losses, axis=1), np.std(losses, axis=1, ddof=1), capsize=2, label=method)
         axes.set(xlabel="M", ylabel=ylabel)
         axes.legend(fontsize="small", ncols=2)
 
@@ -178,8 +179,8 @@ def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles:
 
     rows = {"image, labels": [colours, tile(labels)]}
     for name, members in ensembles.items():
-        found = sorted((model.infer(x, weights) for weights in members), key=lambda y: model.loss(labels, y))
-        rows[name] = [tile(y) for y in found]
+        labellings = sorted((model.infer(x, weights) for weights in members), key=lambda y: model.loss(labels, y))
+        rows[name] = [tile(y) for y in labellings]
 
     def draw(canvas: Canvas) -> None:
         axes = canvas.subplots()

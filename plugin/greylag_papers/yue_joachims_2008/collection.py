@@ -85,29 +85,29 @@ class Findings:
 
 def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome:
     """Compare SVM-div with its baselines on both kinds of candidates."""
-    found = {}
+    findings = {}
     for name, relevant_only in RELEVANT_ONLY.items():
         queries = opened.queries(relevant_only=relevant_only)
         n_candidates = sum(len(query.relevance) for query in queries)
         context.progress(f"{name}: {len(queries)} queries, {n_candidates} candidates")
-        found[name] = find(queries, settings, context.n_jobs)
+        findings[name] = find(queries, settings, context.n_jobs)
     k, methods = settings.k, (*COMPARED, *settings.spaces)
-    scores = {method: {name: part.table.mean(method, k) for name, part in found.items()} for method in methods}
+    scores = {method: {name: part.table.mean(method, k) for name, part in findings.items()} for method in methods}
     means = means_table(f"Mean weighted subtopic loss, {k} documents picked", scores)
-    tests = [comparison_table(f"Comparison on {name} candidates", *part.tests) for name, part in found.items()]
+    tests = [comparison_table(f"Comparison on {name} candidates", *part.tests) for name, part in findings.items()]
     return Outcome(
         scores=scores,
-        results={name: results(part, settings) for name, part in found.items()},
+        results={name: results(part, settings) for name, part in findings.items()},
         tables=[means, *tests],
         title=f"SVM-div: {settings.name}",
         sections=[
             Section("Losses", _LOSSES, [means]),
             Section("Comparisons", _TESTS, tests),
-            Section("Number of training queries", parts=[size_figure(found, settings)]),
-            Section("C", _COST, [cost_figure(found, settings)]),
-            Section("Running time", _TIMES, [time_table(found)]),
+            Section("Number of training queries", parts=[size_figure(findings, settings)]),
+            Section("C", _COST, [cost_figure(findings, settings)]),
+            Section("Running time", _TIMES, [time_table(findings)]),
         ],
-        seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in found.items()},
+        seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in findings.items()},
         provenance={"fingerprint": opened.index.fingerprint},
     )
 
@@ -131,47 +131,47 @@ def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None) 
     )
 
 
-def results(found: Findings, settings: Settings) -> dict[str, Any]:
+def results(findings: Findings, settings: Settings) -> dict[str, Any]:
     """All losses and comparisons, JSON-serialisable."""
     return {
-        **to_dict(found.table.scores((*COMPARED, *settings.spaces), settings.k)),
-        "tests": [to_dict({}, test)["significance"] for test in found.tests],
-        "loss by training queries": found.by_size,
-        "training loss by C": {C: fit["loss"] for C, fit in found.fitted.items()},
-        "greedy loss on training queries": next(iter(found.fitted.values()))["greedy"],
-        "test loss by C": found.tested,
+        **to_dict(findings.table.scores((*COMPARED, *settings.spaces), settings.k)),
+        "tests": [to_dict({}, test)["significance"] for test in findings.tests],
+        "loss by training queries": findings.by_size,
+        "training loss by C": {C: fit["loss"] for C, fit in findings.fitted.items()},
+        "greedy loss on training queries": next(iter(findings.fitted.values()))["greedy"],
+        "test loss by C": findings.tested,
     }
 
 
-def size_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
+def size_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
     """The loss by number of training queries (Figure 2 of the paper)."""
     panels = {
         name: (
             {str(settings.spaces[0]): {float(n): loss for n, loss in part.by_size.items()}},
             {method: part.table.mean(method, settings.k) for method in ("random", "essential-pages", ORACLE)},
         )
-        for name, part in found.items()
+        for name, part in findings.items()
     }
     return line_figure("Test loss by number of training queries", "training queries", LOSS, panels)
 
 
-def cost_figure(found: Mapping[str, Findings], settings: Settings) -> Figure:
+def cost_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
     """The loss by C, and the loss of the oracle (Figure 3 of the paper)."""
     panels = {
         name: (
             {"training": {C: fit["loss"] for C, fit in part.fitted.items()}, "test": part.tested},
             {ORACLE: next(iter(part.fitted.values()))["greedy"]},
         )
-        for name, part in found.items()
+        for name, part in findings.items()
     }
     return line_figure(f"Loss of {settings.spaces[0]} by C", "C", LOSS, panels, log=True)
 
 
-def time_table(found: Mapping[str, Findings]) -> Table:
+def time_table(findings: Mapping[str, Findings]) -> Table:
     """The loss, the iterations and the seconds of training by C (section 7.3 of the paper)."""
     rows = [
         [name, f"{C:g}", f"{fit['loss']:.4f}", f"{fit['iterations']:.0f}", f"{fit['seconds']:.2f}"]
-        for name, part in found.items()
+        for name, part in findings.items()
         for C, fit in part.fitted.items()
     ]
     return Table("Training by C", ("candidates", "C", "training loss", "iterations", "seconds"), rows)

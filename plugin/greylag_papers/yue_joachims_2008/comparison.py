@@ -80,10 +80,10 @@ class LossTable:
 
     def losses(self, method: str, k: int, C: float | None = None) -> dict[str, float]:
         """The losses of a method by query, in the order of the rows."""
-        found = {row.qid: row.loss for row in self.rows if (row.method, row.k, row.C) == (method, k, C)}
-        if not found:
+        losses = {row.qid: row.loss for row in self.rows if (row.method, row.k, row.C) == (method, k, C)}
+        if not losses:
             raise ParameterError(f"the table has no losses of {method!r} at k = {k} and C = {C}")
-        return found
+        return losses
 
     def mean(self, method: str, k: int, C: float | None = None) -> float:
         """The mean of `losses`."""

@@ -15,11 +15,11 @@ from greylag.experiments import Figure, Panel, Table, line_figure, means_table
 from greylag.manifold import AffinityGraph, iterates
 
 
-def draw_queries(rng: np.random.Generator, classes: NDArray[Any], own: Any, count: int) -> IntArray:
-    """Draw `count` points of the class `own` without replacement."""
-    members = np.flatnonzero(classes == own)
+def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, count: int) -> IntArray:
+    """Draw `count` points of the class `label` without replacement."""
+    members = np.flatnonzero(classes == label)
     if len(members) <= count:
-        raise ParameterError(f"class {own} has {len(members)} points: draw fewer than {count} queries")
+        raise ParameterError(f"class {label} has {len(members)} points: draw fewer than {count} queries")
     return rng.choice(members, count, replace=False)
 
 

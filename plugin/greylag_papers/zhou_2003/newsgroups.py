@@ -70,13 +70,13 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
     areas = {PRODUCT: _areas((X @ X[queries.ravel()].T).toarray(), groups, queries)}
     by_step: dict[str, dict[int, FloatArray]] = {}
     work = partial(areas_on_graph, settings=settings)
-    found = parallel_map(work, settings.graphs, X, groups, queries, what="graphs", n_jobs=context.n_jobs, coarse=True)
-    for graph, (plain, corrected, steps) in zip(settings.graphs, found, strict=True):
+    results = parallel_map(work, settings.graphs, X, groups, queries, what="graphs", n_jobs=context.n_jobs, coarse=True)
+    for graph, (plain, corrected, steps) in zip(settings.graphs, results, strict=True):
         areas |= {f"manifold, {graph}": plain, f"degree-corrected, {graph}": corrected}
         by_step[graph] = steps
         context.progress(f"{queries.size} queries ranked on the graph {graph!r}")
     means = class_means(areas, names)
-    rows = {f"f({t}), {graph}": area for graph, own in by_step.items() for t, area in own.items()}
+    rows = {f"f({t}), {graph}": area for graph, areas in by_step.items() for t, area in areas.items()}
     tables = *areas_tables(areas, names), class_means_table("Mean ROC areas of f(t)", rows, names)
     figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT]
     return Outcome(

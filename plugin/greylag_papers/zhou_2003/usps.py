@@ -102,9 +102,9 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     single = queries[..., :1]
     by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
     work, jobs = partial(areas_by_width, settings=settings), context.n_jobs
-    found = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
-    for sigma, own in zip(settings.widths, found, strict=True):
-        by_width[sigma] = own
+    results = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
+    for sigma, by_queries in zip(settings.widths, results, strict=True):
+        by_width[sigma] = by_queries
         context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
     W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
     by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
@@ -157,8 +157,8 @@ def choose(X: FloatArray, digits: IntArray, queries: IntArray, settings: Setting
         tried += part
         context.progress(f"leave-one-query-out: sigma {part[0].parameters[0]}")
     best = np.argmax([one.held_out for one in tried], axis=0)
-    found = np.array([one.areas for one in tried])[best, np.arange(len(best))]
-    return Chosen(np.array([one.parameters for one in tried])[best].reshape(*shape, 3), found.reshape(shape))
+    areas = np.array([one.areas for one in tried])[best, np.arange(len(best))]
+    return Chosen(np.array([one.parameters for one in tried])[best].reshape(*shape, 3), areas.reshape(shape))
 
 
 class _Tried(NamedTuple):
