@@ -148,9 +148,9 @@ def main() -> None:
     finally:
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
-        from greylag.runtime.cache import interruptions
-
-        print(visible("; ".join(["greylag: interrupted", *interruptions])), file=sys.stderr)
+        cache = sys.modules.get("greylag.runtime.cache")  # NumPy cannot be imported again where it was interrupted
+        kept = cache.interruptions if cache else []
+        print(visible("; ".join(["greylag: interrupted", *kept])), file=sys.stderr)
     sys.exit(code)
 
 
