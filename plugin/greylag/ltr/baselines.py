@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,17 +83,10 @@ BM25 = Baseline("BM25", _features("FI/term/BM25"), (1.0,), ("k1", "b"))
 """BM25 (Robertson et al. 1994)."""
 SDM = Baseline("SDM", _features("FI/term/LM SD/ordered/LM-O-1 SD/unordered/LM-U-4"), SDM_WEIGHTS, ("mu",))
 """The sequential dependence model with its usual fixed weights."""
-MRF_LM = Baseline(
-    "MRF-LM", _features("FI/term/LM FD/ordered/LM-O-1 FD/unordered/LM-U-4"), SDM_WEIGHTS, ("mu",), trained=True
-)
+_FD_LM, _FD_BM25 = (_features(f"FI/term/{w} FD/ordered/{w}-O-1 FD/unordered/{w}-U-4") for w in ("LM", "BM25"))
+MRF_LM = Baseline("MRF-LM", _FD_LM, SDM_WEIGHTS, ("mu",), trained=True)
 """The full dependence model with learned weights."""
-MRF_BM25 = Baseline(
-    "MRF-BM25",
-    _features("FI/term/BM25 FD/ordered/BM25-O-1 FD/unordered/BM25-U-4"),
-    SDM_WEIGHTS,
-    ("k1", "b"),
-    trained=True,
-)
+MRF_BM25 = Baseline("MRF-BM25", _FD_BM25, SDM_WEIGHTS, ("k1", "b"), trained=True)
 """The full dependence model with BM25 weighting and learned weights."""
 RM3 = Baseline("RM3", _features("FI/term/BM25 FI/expansion/BM25"), (1.0, 1.0), ("fb_docs", "fb_terms"), trained=True)
 """BM25 interpolated with BM25 of a relevance model, with learned weights."""
@@ -109,9 +101,8 @@ def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) ->
     return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The parameters and weights of a tuned baseline, and the mean of the objective on the training queries."""
+class Tuned(NamedTuple):
+    """A baseline's parameters, its weights, and the mean of the objective on the training queries."""
 
     parameters: FeatureParameters
     weights: tuple[float, ...]
@@ -128,20 +119,12 @@ def tune_on_data(
     n_jobs: int | None = None,
 ) -> Tuned:
     """The first of the best settings for the queries `qids`; `extract` maps settings to the data of all queries."""
-    attempt = partial(_attempt, baseline=baseline, extract=extract, qids=tuple(qids), objective=objective)
+
+    def attempt(parameters: FeatureParameters) -> Tuned:
+        return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
+
     tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
     return max(tried, key=lambda tuned: tuned.training_score)
-
-
-def _attempt(
-    parameters: FeatureParameters,
-    *,
-    baseline: Baseline,
-    extract: Callable[[FeatureParameters], RankingData],
-    qids: Sequence[str],
-    objective: Objective,
-) -> Tuned:
-    return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
 
 
 @dataclass(frozen=True)

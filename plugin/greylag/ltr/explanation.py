@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
-from greylag.ranking import IntArray, Ranking
+from greylag.ranking import Ranking
 
 MARGINAL = 0.01
 """A summary leaves out features whose difference is at most this fraction of the largest."""
@@ -155,58 +155,43 @@ def explain_documents(
     others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
     values = FeatureExtractor(index, others, model.parameters)(ranking) if others else np.empty((len(ranking), 0))
 
-    def share(feature: Feature, weight: float, document: int, row: int) -> FeatureShare:
-        if isinstance(feature, FeatureSpec):
-            return _feature(feature, weight, model, index, query, document)
-        value = float(values[row, others.index(feature)])
-        return FeatureShare(feature, weight, value, weight * value, ())
-
-    weighted = list(zip(model.features, model.weights, strict=True))
-    return [
-        Explanation(
-            qid=ranking.qid,
-            docid=docid,
-            score=float(ranked.scores[ranked.docids.index(docid)]),
-            features=tuple(share(*pair, document, ranking.docids.index(docid)) for pair in weighted),
-        )
-        for docid, document in zip(docids, documents, strict=True)
-    ]
-
-
-def _feature(
-    feature: FeatureSpec, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
-) -> FeatureShare:
-    cliques = tuple(_cliques(feature, weight, model, index, query, document))
-    value = float(sum(clique.multiplicity * clique.value for clique in cliques))
-    return FeatureShare(feature, weight, value, weight * value, cliques)
+    explanations = []
+    for docid, document in zip(docids, documents, strict=True):
+        shares, row = [], ranking.docids.index(docid)
+        for feature, weight in zip(model.features, model.weights, strict=True):
+            if isinstance(feature, FeatureSpec):
+                cliques = _cliques(feature, weight, model, index, query, document)
+                value = float(sum(clique.multiplicity * clique.value for clique in cliques))
+            else:
+                cliques, value = (), float(values[row, others.index(feature)])
+            shares.append(FeatureShare(feature, weight, value, weight * value, cliques))
+        score = float(ranked.scores[ranked.docids.index(docid)])
+        explanations.append(Explanation(ranking.qid, docid, score, tuple(shares)))
+    return explanations
 
 
 def _cliques(
     feature: FeatureSpec, weight: float, model: LinearModel, index: PositionalIndex, query: QueryTerms, document: int
-) -> Iterator[CliqueShare]:
+) -> tuple[CliqueShare, ...]:
     ordered, sets = feature.window.order == "O", ((feature.dependence, feature.cliques),)
     _, multiplicity, terms = query_cliques(query, sets, model.parameters.max_clique, ordered=ordered)
     table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile)
     cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
-    tf = _frequencies(table, index, document)
+    # tf is cf in a collection of one document
+    places, vocabulary = np.arange(len(terms)), np.unique(terms[terms != FILLER])
+    counts = np.zeros((2, len(terms), 1), dtype=np.int64)
+    table.add_counts(index.locate(vocabulary, np.array([document])), table.rows(vocabulary, places), places, counts)
+    tf = counts[0, :, 0]
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index), model.parameters)
     of_cliques = weighting.clique(cf, df)
     of_document = weighting.document(index.document_lengths[document : document + 1])
     absent = weighting.absent_clique(of_cliques) + weighting.absent_document(of_document)
+    shares = []
     for c in range(len(terms)):
         value = float(absent[c])
         if tf[c]:
             value += gain(weighting.code, tf[c], of_cliques[c], of_document[0])
         words = tuple(None if term < 0 else index.term(term) for term in terms[c].tolist() if term != FILLER)
         times = float(multiplicity[c, 0])
-        yield CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value)
-
-
-def _frequencies(table: CliqueTable, index: PositionalIndex, document: int) -> IntArray:
-    """Tf of the cliques in the only window of the table, shape (cliques,): cf in a collection of one document."""
-    places = np.arange(len(table.cliques))
-    vocabulary = np.unique(table.cliques[table.cliques != FILLER])
-    counts = np.zeros((2, len(places), 1), dtype=np.int64)
-    located = index.locate(vocabulary, np.array([document]))
-    table.add_counts(located, table.rows(vocabulary, places), places, counts)
-    return counts[0, :, 0]
+        shares.append(CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value))
+    return tuple(shares)

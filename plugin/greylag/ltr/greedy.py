@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -179,22 +178,17 @@ def held_out_means(
     data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
 ) -> FloatArray:
     """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
-    work = partial(_held_out_sums, learner=learner, measure=measure, n_jobs=n_jobs)
-    parts = split_folds(data.qids, folds, seed)
-    totals = np.zeros(learner.max_features)
-    for sums in parallel_map(work, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
+
+    def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
+        training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+        values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
+        sums: FloatArray = values.sum(axis=1)
+        return sums
+
+    parts, totals = split_folds(data.qids, folds, seed), np.zeros(learner.max_features)
+    for sums in parallel_map(held_out_sums, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
         totals += np.append(sums, np.full(learner.max_features - len(sums), sums[-1]))
     return totals / len(data.qids)
-
-
-def _held_out_sums(
-    held_out: Sequence[str], data: RankingData, *, learner: GreedySelection, measure: Objective, n_jobs: int | None
-) -> FloatArray:
-    """The sum of the measure over held-out queries after each round, shape (rounds,)."""
-    training = data.select_queries([qid for qid in data.qids if qid not in held_out])
-    values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
-    sums: FloatArray = values.sum(axis=1)
-    return sums
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,5 @@ class Learner(Protocol):
 
 def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
     """The measure of each query of `data` after each round of a selection, shape (rounds, queries)."""
-    return np.stack(
-        [
-            measure.evaluate(data, linear_scores(data, selection.columns[: len(weights)], np.array(weights)))
-            for weights in selection.history
-        ]
-    )
+    scores = (linear_scores(data, selection.columns[: len(w)], np.array(w)) for w in selection.history)
+    return np.stack([measure.evaluate(data, of_round) for of_round in scores])

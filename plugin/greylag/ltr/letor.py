@@ -39,14 +39,13 @@ def write_features(
         The grades; 0 without qrels, and for documents that are not judged.
     """
     if Path(path).suffix == ".npz":
-        _write_npz(path, tuple(names), rows, qrels or {})
+        _write_npz(path, list(names), rows, qrels or {})
     else:
         with open_atomically(path) as file:
-            file.writelines(_letor_lines(names, rows, qrels or {}))
+            file.writelines(_letor_lines(list(names), rows, qrels or {}))
 
 
-def _letor_lines(names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
-    names = list(names)
+def _letor_lines(names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
     check_names("feature", names)
     legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
     for ranking, features in rows:
@@ -61,9 +60,7 @@ def _letor_lines(names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]
             legend = ""
 
 
-def _write_npz(
-    path: str | Path, names: tuple[str, ...], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels
-) -> None:
+def _write_npz(path: str | Path, names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> None:
     kept = list(rows)
     docids = [docid for ranking, _ in kept for docid in ranking.docids]
     qids = [ranking.qid for ranking, _ in kept for _ in ranking.docids]
@@ -71,13 +68,9 @@ def _write_npz(
     features = np.concatenate([np.empty((0, len(names))), *(values for _, values in kept)])
     with open_atomically(path, binary=True) as file:
         np.savez_compressed(
-            file,
-            features=features,
-            names=np.array(names),
-            qids=np.array(qids),
-            docids=np.array(docids),
+            file, features=features, names=np.array(names), qids=np.array(qids), docids=np.array(docids),
             grades=np.array(grades, dtype=np.int64),
-        )
+        )  # fmt: skip
 
 
 class _Block(NamedTuple):
@@ -147,14 +140,20 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
             continue
         match = _LINE.fullmatch(line)
         if not match or b"\r" in line:
-            raise _malformed(path, number, line)
+            form = "not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
+            reason = f"{form}: {line.partition(b'#')[0].decode():.60}"
+            raise FormatError(
+                path, number, "has a carriage return; end lines with a line feed" if b"\r" in line else reason
+            )
         grade, qid, values_text, comment = match.groups(b"")
         if not rows and not numbers:
             names = _names(path, number, comment)
         numbers.append(number)
         heads.append((int(grade), qid))
         cells.append(values_text)
-        docids.append(_docid(comment, number))
+        words = comment.split(None, 3)
+        words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
+        docids.append(words[0].decode() if words else str(number))
     # The whole block in one call: NUMBER and VALUE in turn. The pattern admits nothing that NumPy would read otherwise.
     pairs = np.fromstring(b" ".join(cells).replace(b":", b" "), sep=" ").reshape(-1, 2)
     features, values = pairs[:, 0].astype(np.int64), pairs[:, 1]
@@ -183,20 +182,6 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
         docids=docids,
         values=table,
     )
-
-
-def _malformed(path: str | Path, number: int, line: bytes) -> FormatError:
-    if b"\r" in line:
-        return FormatError(path, number, "has a carriage return; end lines with a line feed")
-    form = "GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
-    return FormatError(path, number, f"not of the form {form}: {line.partition(b'#')[0].decode():.60}")
-
-
-def _docid(comment: bytes, number: int) -> str:
-    words = comment.split(None, 3)
-    if words[:2] == [b"docid", b"="]:  # as in the LETOR collections
-        words = words[2:]
-    return words[0].decode() if words else str(number)
 
 
 def _names(path: str | Path, number: int, comment: bytes) -> dict[int, str]:

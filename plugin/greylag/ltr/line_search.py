@@ -2,7 +2,7 @@
 
 Along scores a + x b a measure changes only where a relevant document swaps with another one, at
 x = (a_j - a_i) / (b_i - b_j). Following it through these crossings gives the measure on every open interval between two
-of them, and hence its global maximum over x: that is `exact_reference`, in thirty lines. An example with one query, its
+of them, and hence its global maximum over x: that is `exact_reference` of the tests. An example with one query, its
 relevant documents r1 and r2, and AP:
 
               r1   r2    u    v    w                 ranking        AP
@@ -41,14 +41,13 @@ Och, Minimum error rate training in statistical machine translation, ACL 2003 (t
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from greylag.ltr import kernels
 from greylag.ltr.data import RankingData
-from greylag.ltr.kernels import EQUAL, NEAR, ROUNDING, THIN
+from greylag.ltr.kernels import NEAR, ROUNDING
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
@@ -218,31 +217,6 @@ def line_search(
     if value < floor - ROUNDING:
         return Optimum(0.0, -np.inf)
     return Optimum(step, mean(problem, scores + step * direction))
-
-
-def exact_reference(problem: Problem, scores: FloatArray, direction: FloatArray) -> Optimum:
-    """The result of `line_search` by its definition: the measure between all crossings, one interval after another.
-
-    It takes a ranking of all documents for each pair of documents, and is what a change of the kernels is tested with.
-    """
-    crossings = set()
-    for first, end in pairwise(problem.offsets.tolist()):
-        for a in range(first, end):
-            for d in range(first, end):
-                if problem.gains[a] > 0 and direction[a] != direction[d]:
-                    crossings.add(float((scores[d] - scores[a]) / (direction[a] - direction[d])))
-    if not crossings:
-        return Optimum(0.0, mean(problem, scores))
-    ends = sorted(crossings)
-    beyond = ends[0] - 2 * max(1.0, abs(ends[0])), ends[-1] + 2 * max(1.0, abs(ends[-1]))
-    step, best, widest = 0.0, -np.inf, 0.0
-    for left, right in pairwise([beyond[0], *ends, beyond[1]]):
-        middle, width = left + 0.5 * (right - left), right - left
-        value = mean(problem, scores + middle * direction)
-        closed = left != beyond[0] and width <= THIN * max(1.0, abs(left))
-        if not closed and (value > best + EQUAL or (value > best - EQUAL and width > widest)):
-            step, best, widest = middle, max(value, best), width
-    return Optimum(step, best)
 
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:

@@ -20,12 +20,8 @@ from greylag.ranking import FloatArray, IntArray
 NO_CUTOFF = 1 << 40
 
 
-def _binary(objective: Objective, data: RankingData) -> FloatArray:
+def _binary(_: Objective, data: RankingData) -> FloatArray:
     return (data.grades > 0).astype(np.float64)
-
-
-def _graded(objective: Objective, data: RankingData) -> FloatArray:
-    return np.maximum(data.grades, 0).astype(np.float64)
 
 
 def _stopping(objective: Objective, data: RankingData) -> FloatArray:
@@ -38,22 +34,10 @@ def _stopping(objective: Objective, data: RankingData) -> FloatArray:
     return (2.0 ** np.maximum(data.grades, 0) - 1.0) / 2.0 ** (objective.max_grade or highest)
 
 
-def _by_relevant(objective: Objective, grades: IntArray) -> float:
-    return 1.0 / max(1, len(grades))
-
-
 def _by_ideal(objective: Objective, grades: IntArray) -> float:
     top = np.sort(grades)[::-1][: objective.depth]
     ideal = float(np.sum(top / np.log2(np.arange(len(top)) + 2.0)))
     return 1.0 / max(ideal, 1e-300) if len(grades) else 0.0
-
-
-def _by_depth(objective: Objective, grades: IntArray) -> float:
-    return 1.0 / objective.depth
-
-
-def _by_one(objective: Objective, grades: IntArray) -> float:
-    return 1.0
 
 
 class Kind(NamedTuple):
@@ -65,11 +49,11 @@ class Kind(NamedTuple):
 
 
 MEASURES = {
-    "AP": Kind(kernels.AP, _binary, _by_relevant),
-    "nDCG": Kind(kernels.NDCG, _graded, _by_ideal),
-    "RR": Kind(kernels.RR, _binary, _by_one),
-    "P": Kind(kernels.P, _binary, _by_depth),
-    "ERR": Kind(kernels.ERR, _stopping, _by_one),
+    "AP": Kind(kernels.AP, _binary, lambda _, grades: 1.0 / max(1, len(grades))),
+    "nDCG": Kind(kernels.NDCG, lambda _, data: np.maximum(data.grades, 0).astype(np.float64), _by_ideal),
+    "RR": Kind(kernels.RR, _binary, lambda *_: 1.0),
+    "P": Kind(kernels.P, _binary, lambda objective, _: 1.0 / objective.depth),
+    "ERR": Kind(kernels.ERR, _stopping, lambda *_: 1.0),
 }
 
 

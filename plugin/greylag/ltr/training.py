@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 from greylag import __version__
@@ -315,10 +314,16 @@ def cross_validate(
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """
     first = _as_run(rankings)
-    parts = split_folds(list(first), folds, seed)
+    qids = list(first)
+    parts = split_folds(qids, folds, seed)
     models: list[LinearModel] = []
     seconds: list[float] = []
-    work = partial(_train_fold, qids=tuple(first), n_jobs=n_jobs)
+
+    def work(test: Collection[str], prepared: Prepared) -> tuple[LinearModel, float]:
+        start = time.perf_counter()
+        model = prepared.fit([qid for qid in qids if qid not in test], n_jobs=n_jobs)
+        return model, time.perf_counter() - start
+
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
     for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
@@ -333,28 +338,15 @@ def cross_validate(
 
 def training_line(model: LinearModel) -> str:
     """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
-    made = model.provenance
+    made, chosen = model.provenance, list(map(str, model.features))
     if "baseline" in made:
-        score, chosen = (
-            made["training_score"],
-            [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]],
-        )
-    else:
-        score, chosen = model.training_scores[-1], list(map(str, model.features))
+        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]]
+    score = model.training_scores[-1] if model.training_scores else made["training_score"]
     return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
 
 
 def _as_run(rankings: Rankings) -> Run:
     return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))
-
-
-def _train_fold(
-    test: Collection[str], prepared: Prepared, *, qids: Sequence[str], n_jobs: int | None
-) -> tuple[LinearModel, float]:
-    """The model of all queries but those of a fold, and the seconds that it took."""
-    start = time.perf_counter()
-    model = prepared.fit([qid for qid in qids if qid not in test], n_jobs=n_jobs)
-    return model, time.perf_counter() - start
 
 
 def _noted(model: LinearModel, more: Mapping[str, Any]) -> LinearModel:
@@ -386,8 +378,4 @@ def rerank_by_fold(
     """
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
     tested = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of))
-    return run_step(partial(_rerank, stage_of=stage_of), tested, n_jobs=n_jobs, tag=tag)
-
-
-def _rerank(ranking: Ranking, *, stage_of: Mapping[str, Callable[[Ranking], Ranking]]) -> Ranking:
-    return stage_of[ranking.qid](ranking)
+    return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

@@ -9,11 +9,37 @@ import pytest
 
 from greylag.ltr import line_search as module
 from greylag.ltr.data import RankingData
-from greylag.ltr.line_search import Survey, exact_reference, line_search, mean, prepare, survey
+from greylag.ltr.kernels import EQUAL, THIN
+from greylag.ltr.line_search import Optimum, Problem, Survey, line_search, mean, prepare, survey
 from greylag.ltr.objectives import Objective
 from tests.greylag.ltr.randomdata import random_data
 
 OBJECTIVES = ["AP", "nDCG", "nDCG@5", "RR", "P@5", "ERR@20", "AP@4"]
+
+
+def exact_reference(problem: Problem, scores: np.ndarray, direction: np.ndarray) -> Optimum:
+    """The result of `line_search` by its definition: the measure between all crossings, one interval after another.
+
+    It takes a ranking of all documents for each pair of documents.
+    """
+    crossings = set()
+    for first, end in pairwise(problem.offsets.tolist()):
+        for a in range(first, end):
+            for d in range(first, end):
+                if problem.gains[a] > 0 and direction[a] != direction[d]:
+                    crossings.add(float((scores[d] - scores[a]) / (direction[a] - direction[d])))
+    if not crossings:
+        return Optimum(0.0, mean(problem, scores))
+    ends = sorted(crossings)
+    beyond = ends[0] - 2 * max(1.0, abs(ends[0])), ends[-1] + 2 * max(1.0, abs(ends[-1]))
+    step, best, widest = 0.0, -np.inf, 0.0
+    for left, right in pairwise([beyond[0], *ends, beyond[1]]):
+        middle, width = left + 0.5 * (right - left), right - left
+        value = mean(problem, scores + middle * direction)
+        closed = left != beyond[0] and width <= THIN * max(1.0, abs(left))
+        if not closed and (value > best + EQUAL or (value > best - EQUAL and width > widest)):
+            step, best, widest = middle, max(value, best), width
+    return Optimum(step, best)
 
 
 def best_by_enumeration(data: RankingData, objective: Objective, scores: np.ndarray, direction: np.ndarray) -> float:
