@@ -8,12 +8,13 @@ from .ir_datasets import qrels_from_ir_datasets as qrels_from_ir_datasets
 from .ir_datasets import run_from_ir_datasets as run_from_ir_datasets
 from .ir_datasets import texts_from_ir_datasets as texts_from_ir_datasets
 from .ir_datasets import topics_from_ir_datasets as topics_from_ir_datasets
-from .langchain import langchain_compressor as langchain_compressor
-from .llama_index import llama_index_postprocessor as llama_index_postprocessor
 from .named import named_qrels as named_qrels
 from .named import named_topics as named_topics
 from .passages import RankedPassage as RankedPassage
+from .passages import langchain_compressor as langchain_compressor
+from .passages import llama_index_postprocessor as llama_index_postprocessor
 from .passages import rerank as rerank
+from .passages import rerank_results as rerank_results
 from .pyserini import Hit as Hit
 from .pyserini import PyseriniSource as PyseriniSource
 from .pyserini import qrels_from_pyserini as qrels_from_pyserini
@@ -28,4 +29,3 @@ from .ranx import qrels_from_ranx as qrels_from_ranx
 from .ranx import qrels_to_ranx as qrels_to_ranx
 from .ranx import run_from_ranx as run_from_ranx
 from .ranx import run_to_ranx as run_to_ranx
-from .rerankers import rerank_results as rerank_results

@@ -38,36 +38,24 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
     tag : str, default "greylag"
         The run's name.
     """
-    qids, docids = _identifiers(frame, "qid"), _identifiers(frame, "docno")
-    scores = [names.number(s, f"document {d!r}") for s, d in zip(_column(frame, "score"), docids, strict=True)]
-    ranks = frame["rank"].to_list() if "rank" in frame.columns else [0] * len(qids)
-    rows: dict[str, list[tuple[Any, str, float]]] = {}
-    for qid, rank, docid, score in zip(qids, ranks, docids, scores, strict=True):
-        rows.setdefault(qid, []).append((rank, docid, score))
+    qids = _qids(frame)
+    rows = list(zip(qids, _column(frame, "docno"), _column(frame, "score"), strict=True))
+    if "rank" in frame.columns:
+        ranks, places = frame["rank"].to_list(), {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
+        rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[qids[i]], ranks[i]))]
     if topics is None and _name(frame, "query") is not None:
         topics = _texts(qids, _column(frame, "query"))
-    scored = {}
-    for qid, retrieved in rows.items():
-        by_rank = sorted(retrieved, key=lambda row: row[0])
-        scored[qid] = names.unique(((docid, score) for _, docid, score in by_rank), f"query {qid}: document")
-    return names.run_of(scored, topics, tag)
+    return names.run_of(rows, topics, tag)
 
 
 def topics_from_frame(frame: Any) -> dict[str, str]:
     """Topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`."""
-    return _texts(_identifiers(frame, "qid"), _column(frame, "query"))
+    return _texts(_qids(frame), _column(frame, "query"))
 
 
 def qrels_from_frame(frame: Any) -> Qrels:
     """Judgements from a data frame with the columns qid, docno and label, by any of the names in `COLUMNS`."""
-    qrels: Qrels = {}
-    columns = _identifiers(frame, "qid"), _identifiers(frame, "docno"), _column(frame, "label")
-    for qid, docid, value in zip(*columns, strict=True):
-        grades = qrels.setdefault(qid, {})
-        if docid in grades:
-            raise ParameterError(f"query {qid}: document {docid!r} is judged twice")
-        grades[docid] = names.grade(value, f"document {docid!r} for query {qid}")
-    return qrels
+    return names.qrels_of(zip(*(_column(frame, column) for column in ("qid", "docno", "label")), strict=True))
 
 
 def run_to_frame(run: Run | Iterable[Ranking], library: Library = "pandas") -> Any:
@@ -110,9 +98,8 @@ def _column(frame: Any, column: str) -> list[Any]:
     return values
 
 
-def _identifiers(frame: Any, column: str) -> list[str]:
-    what = "a query's identifier" if column == "qid" else "a document's identifier"
-    return [names.identifier(value, what) for value in _column(frame, column)]
+def _qids(frame: Any) -> list[str]:
+    return [names.identifier(value, "a query's identifier") for value in _column(frame, "qid")]
 
 
 def _texts(qids: Sequence[str], texts: Sequence[Any]) -> dict[str, str]:

@@ -30,9 +30,8 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
         wanted = (field,) if field else ("text", "title", "query")
         name = next((name for name in wanted if hasattr(query, name)), None)
         if name is None:
-            raise ParameterError(
-                f"a query has no field {' or '.join(wanted)}; its fields are {', '.join(_fields(query))}: give field="
-            )
+            there = ", ".join(getattr(query, "_fields", ()) or vars(query))
+            raise ParameterError(f"a query has no field {' or '.join(wanted)}; its fields are {there}: give field=")
         return names.text(getattr(query, name), f"query {query.query_id}")
 
     queries = _items(source, "queries", "query_id")
@@ -41,25 +40,14 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
 
 def qrels_from_ir_datasets(source: Any) -> Qrels:
     """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade."""
-    qrels: Qrels = {}
-    for item in _items(source, "qrels", "relevance"):
-        qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
-        value = names.grade(item.relevance, f"document {docid!r} for query {qid}")
-        grades = qrels.setdefault(qid, {})
-        grades[docid] = max(value, grades.get(docid, value))
-    return qrels
+    items = _items(source, "qrels", "relevance")
+    return names.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
     """The run in scored documents, such as the first stage that a data set comes with."""
-    scored: dict[str, dict[str, float]] = {}
-    for item in _items(source, "scoreddocs", "score"):
-        qid, docid = names.identifier(item.query_id, "a query_id"), names.identifier(item.doc_id, "a doc_id")
-        scores = scored.setdefault(qid, {})
-        if docid in scores:
-            raise ParameterError(f"query {qid}: document {docid!r} occurs twice")
-        scores[docid] = names.number(item.score, f"document {docid!r}")
-    return names.run_of(scored, topics, tag)
+    items = _items(source, "scoreddocs", "score")
+    return names.run_of(((item.query_id, item.doc_id, item.score) for item in items), topics, tag)
 
 
 def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
@@ -70,7 +58,12 @@ def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
 
 
 def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
-    dataset = _load(source) if isinstance(source, str) else source
+    dataset = source
+    if isinstance(source, str):
+        try:
+            dataset = names.imported("ir_datasets", "ir_datasets").load(source.removeprefix("irds:"))
+        except KeyError:
+            raise CollectionError(f"ir_datasets has no data set {source.removeprefix('irds:')!r}") from None
     if hasattr(dataset, f"has_{kind}"):
         if not getattr(dataset, f"has_{kind}")():
             raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
@@ -83,13 +76,6 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
         yield item
 
 
-def _load(name: str) -> Any:
-    try:
-        return names.imported("ir_datasets", "ir_datasets").load(name.removeprefix("irds:"))
-    except KeyError:
-        raise CollectionError(f"ir_datasets has no data set {name.removeprefix('irds:')!r}") from None
-
-
 def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
     """The items; whatever goes wrong in getting them, usually without a network, in one line."""
     try:
@@ -98,7 +84,3 @@ def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
         raise CollectionError(
             f"{dataset} cannot be read by ir_datasets ({type(error).__name__}: {error}): is there a network?"
         ) from error
-
-
-def _fields(value: Any) -> tuple[str, ...]:
-    return getattr(value, "_fields", ()) or tuple(vars(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from numbers import Integral
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from greylag.errors import DependencyError, ParameterError
 from greylag.hints import shown
 from greylag.ranking import Ranking, Run
+from greylag.trec import Qrels
 
 
 def imported(module: str, package: str) -> Any:
@@ -69,9 +70,29 @@ def topic(qid: str, topics: Mapping[str, str] | None) -> str:
     return "" if topics is None else topics[qid]
 
 
-def run_of(scored: Mapping[str, Mapping[str, float]], topics: Mapping[str, str] | None, tag: str) -> Run:
-    """A run from scores by qid and docid; equal scores keep the order of the mapping."""
-    rankings = (
-        Ranking.sort(qid, topic(qid, topics), list(scores), list(scores.values())) for qid, scores in scored.items()
-    )
-    return Run(tuple(rankings), tag)
+def run_of(rows: Iterable[tuple[Any, Any, Any]], topics: Mapping[str, str] | None, tag: str) -> Run:
+    """A run from rows of qid, docid and score; equal scores keep the order of the rows."""
+    scored: dict[str, dict[str, float]] = {}
+    for qid, docid, score in _identified(rows):
+        scores = scored.setdefault(qid, {})
+        if docid in scores:
+            raise ParameterError(f"query {qid}: document {docid!r} occurs twice")
+        scores[docid] = number(score, f"document {docid!r}")
+    return Run(tuple(Ranking.sort(qid, topic(qid, topics), [*by], [*by.values()]) for qid, by in scored.items()), tag)
+
+
+def qrels_of(rows: Iterable[tuple[Any, Any, Any]], *, highest: bool = False) -> Qrels:
+    """Judgements from rows of qid, docid and grade. `highest` allows several grades of a document, and takes the best."""
+    qrels: Qrels = {}
+    for qid, docid, value in _identified(rows):
+        grades = qrels.setdefault(qid, {})
+        if docid in grades and not highest:
+            raise ParameterError(f"query {qid}: document {docid!r} is judged twice")
+        new = grade(value, f"document {docid!r} for query {qid}")
+        grades[docid] = max(new, grades.get(docid, new))
+    return qrels
+
+
+def _identified(rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[str, str, Any]]:
+    for qid, docid, value in rows:
+        yield identifier(qid, "a query's identifier"), identifier(docid, "a document's identifier"), value

@@ -1,4 +1,7 @@
-"""Reranking and diversifying passages that have no index: texts and scores in, a list out, without a JVM."""
+"""Reranking and diversifying passages that have no index, by themselves and in LangChain, LlamaIndex and rerankers.
+
+Texts and scores come in, a list goes out, without a JVM.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, get_type_hints
 
 from greylag import diversity, manifold
 from greylag.errors import ParameterError
+from greylag.hints import shown
 from greylag.index.positional import PositionalIndex
 from greylag.interop import names
 from greylag.ranking import Ranking
@@ -101,6 +105,117 @@ def rerank(
         RankedPassage(texts[docid], int(docid) if doc_ids is None else doc_ids[int(docid)], score, rank, int(docid))
         for rank, (docid, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
     ]
+
+
+def langchain_compressor(
+    *, method: Method = "mmr", top_k: int | None = None, score: str | None = "score", **options: Any
+) -> Any:
+    """A ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
+
+    Each returned document has the new score in its metadata, as ``greylag_score``.
+
+    Parameters
+    ----------
+    method, **options
+        See `greylag.rerank`.
+    top_k : int >= 1, optional
+        Return only the best ones.
+    score : str or None, default "score"
+        The metadata field with the retriever's score, higher being better. None takes the order of the documents
+        instead, as scores n, n - 1, ..., 1; LangChain's own retrievers return no scores.
+
+    Returns
+    -------
+    langchain_core.documents.BaseDocumentCompressor
+    """
+    documents = names.imported("langchain_core.documents", "langchain-core")
+
+    class GreylagCompressor(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined, unused-ignore]
+        """Reranks by `greylag.rerank`."""
+
+        def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
+            """The documents in their new order."""
+            scores: list[float] = [*range(len(documents), 0, -1)]
+            if score is not None:
+                if bare := next((document for document in documents if score not in document.metadata), None):
+                    there = ", ".join(bare.metadata) or "nothing"
+                    raise ParameterError(
+                        f"a document has no {score!r} in its metadata, which has {there}: name the field with score=, "
+                        "or give score=None to go by the order of the documents"
+                    )
+                scores = [document.metadata[score] for document in documents]
+            texts = [document.page_content for document in documents]
+            ranked = rerank(query, texts, scores, method=method, top_k=top_k, **options)
+            chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
+            return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
+
+    return GreylagCompressor()
+
+
+def llama_index_postprocessor(*, method: Method = "mmr", top_k: int | None = None, **options: Any) -> Any:
+    """A ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
+
+    Parameters
+    ----------
+    method, **options
+        See `greylag.rerank`.
+    top_k : int >= 1, optional
+        Return only the best ones.
+
+    Returns
+    -------
+    llama_index.core.postprocessor.types.BaseNodePostprocessor
+    """
+    types = names.imported("llama_index.core.postprocessor.types", "llama-index-core")
+    schema = names.imported("llama_index.core.schema", "llama-index-core")
+
+    class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
+        """Reranks by `greylag.rerank`."""
+
+        @classmethod
+        def class_name(cls) -> str:
+            """The name under which LlamaIndex serialises it."""
+            return "GreylagPostprocessor"
+
+        def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
+            if query_bundle is None:
+                raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
+            if bare := next((node for node in nodes if node.score is None), None):
+                raise ParameterError(f"node {bare.node_id!r} has no score: rerank the nodes that a retriever returns")
+            texts, scores = [n.node.get_content(schema.MetadataMode.NONE) for n in nodes], [n.score for n in nodes]
+            ranked = rerank(query_bundle.query_str, texts, scores, method=method, top_k=top_k, **options)
+            return [schema.NodeWithScore(node=nodes[new.position].node, score=new.score) for new in ranked]
+
+    return GreylagPostprocessor()
+
+
+def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
+    """Rerank or diversify the results of a ranker of ``rerankers``.
+
+    Parameters
+    ----------
+    results : rerankers.results.RankedResults
+        With scores, or with ranks only: these count as scores n, n - 1, ..., 1.
+    method, **options
+        See `greylag.rerank`.
+
+    Returns
+    -------
+    rerankers.results.RankedResults
+        The same documents, with new scores and ranks.
+    """
+    package = names.imported("rerankers.results", "rerankers")
+    if not isinstance(results, package.RankedResults):
+        raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
+    given = list(results.results)
+    by_score = all(result.score is not None for result in given)
+    scores = [result.score if by_score else float(len(given) - result.rank) for result in given]
+    ranked = rerank(results.query, [result.document.text for result in given], scores, method=method, **options)
+    return package.RankedResults(
+        [package.Result(given[new.position].document, new.score, new.rank) for new in ranked],
+        results.query,
+        has_scores=True,
+    )
 
 
 def _stage(method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any]) -> Stage:

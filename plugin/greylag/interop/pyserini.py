@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
@@ -46,22 +47,8 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
     """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers."""
-
-    def grade(value: Any, what: str) -> int:
-        if not isinstance(value, str):
-            return names.grade(value, what)
-        try:
-            return int(value)
-        except ValueError:
-            raise ParameterError(f"the grade of {what} is {value!r}, which is not an integer") from None
-
-    return {
-        names.identifier(qid, "a qid"): {
-            names.identifier(docid, "a docid"): grade(value, f"document {docid} for query {qid}")
-            for docid, value in grades.items()
-        }
-        for qid, grades in qrels.items()
-    }
+    rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
+    return names.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
 
 
 def run_from_pyserini(
@@ -121,6 +108,10 @@ class PyseriniSource(Source):
     def __call__(self, query: Query, /) -> Ranking:
         """Search for one query."""
         return ranking_of(query.qid, query.text, self.searcher.search(query.text, k=self.k))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+\s*", value) is not None
 
 
 def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:

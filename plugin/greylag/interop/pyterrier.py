@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,32 +35,29 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
     """
     if not callable(step):
         raise ParameterError(f"{shown(step)} is not a step: pass a source, a stage or a pipeline")
-    return _transformer()(step, n_jobs)
-
-
-@cache
-def _transformer() -> Any:
     pt = names.imported("pyterrier", "python-terrier")
+    first = step.steps[0] if isinstance(step, Pipeline) else step
+    retrieves = isinstance(first, Source)
 
     class GreylagTransformer(pt.Transformer):  # type: ignore[misc, name-defined, unused-ignore]
         """A step of greylag."""
 
-        def __init__(self, step: Callable[[Any], Ranking], n_jobs: int | None) -> None:
-            super().__init__()
-            self.step, self.n_jobs = step, n_jobs
-
         def __repr__(self) -> str:
-            return f"greylag({type(self.step).__name__})"
+            return f"greylag({type(step).__name__})"
 
         def transform(self, inp: Any) -> Any:
             """Apply the step to every query of a frame."""
-            if _retrieves(self.step):
+            if retrieves:
                 pt.validate.query_frame(inp, extra_columns=["query"])
-                return _retrieved(self.step, inp, self.n_jobs)
-            pt.validate.result_frame(inp, extra_columns=["query", "score"])
-            return _reranked(self.step, inp, self.n_jobs)
+            else:
+                pt.validate.result_frame(inp, extra_columns=["query", "score"])
+            inputs: Any = (topics_from_frame if retrieves else run_from_frame)(inp)
+            run = run_step(step, inputs, n_jobs=n_jobs) if len(inp) else Run(())
+            if retrieves:
+                return _merged(run, inp.drop_duplicates("qid"), ["qid", "query"])
+            return _merged(run, inp, ["qid", "query", "docno"])
 
-    return GreylagTransformer
+    return GreylagTransformer()
 
 
 def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
@@ -119,27 +115,11 @@ class PyTerrierStage(Stage):
         return _single(self.transformer(run_to_frame([ranking])), ranking.qid, ranking.query)
 
 
-def _retrieves(step: Callable[[Any], Ranking]) -> bool:
-    first = step.steps[0] if isinstance(step, Pipeline) else step
-    return isinstance(first, Source)
-
-
-def _retrieved(step: Callable[[Any], Ranking], frame: Any, n_jobs: int | None) -> Any:
-    run = run_step(step, topics_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
-    return _merged(run, frame.drop_duplicates("qid"), ["qid", "query"])
-
-
-def _reranked(step: Callable[[Any], Ranking], frame: Any, n_jobs: int | None) -> Any:
-    run = run_step(step, run_from_frame(frame), n_jobs=n_jobs) if len(frame) else Run(())
-    return _merged(run, frame, ["qid", "query", "docno"])
-
-
 def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
     """The run as a frame, with the other columns of the frame that it was made from."""
     made = run_to_frame(
         Ranking(r.qid, r.query, r.docids, strictly_decreasing(r.scores).astype(np.float64)) for r in run.rankings
     )
-    keys = [key for key in keys if key in frame.columns]
     more = [column for column in frame.columns if column not in {*keys, "score", "rank", *made.columns}]
     if not more:
         return made

@@ -32,8 +32,8 @@ def run_to_ranx(run: Run) -> Any:
 def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
     """The run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
     scores = _dictionary(run, "Run")
-    plain = {str(qid): {str(docid): float(score) for docid, score in of.items()} for qid, of in scores.items()}
-    return names.run_of(plain, topics, tag or run.name or "ranx")
+    rows = ((qid, docid, score) for qid, by_docid in scores.items() for docid, score in by_docid.items())
+    return names.run_of(rows, topics, tag or run.name or "ranx")
 
 
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:

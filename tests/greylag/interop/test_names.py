@@ -47,10 +47,10 @@ def test_keys_are_unique() -> None:
 
 
 def test_a_run_of_scores() -> None:
-    run = names.run_of({"q": {"a": 1.0, "b": 2.0, "c": 2.0}}, {"q": "text"}, "tag")
+    run = names.run_of([("q", "a", 1.0), ("q", "b", 2.0), ("q", "c", 2.0)], {"q": "text"}, "tag")
     assert (run["q"].docids, run["q"].query, run.tag) == (("b", "c", "a"), "text", "tag")
     with pytest.raises(ParameterError, match="query 'q' is not among the topics, such as '1'"):
-        names.run_of({"q": {}}, {"1": ""}, "tag")
+        names.run_of([("q", "a", 1.0)], {"1": ""}, "tag")
 
 
 def test_a_missing_package() -> None:
