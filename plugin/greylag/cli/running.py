@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import typer
@@ -38,7 +39,15 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
                 stack.enter_context(cluster(shared.scheduler))
             if command.__name__ in RESUMED:
                 stack.enter_context(resumed(command.__name__, shared, values))
-            command(context, **values)
+            try:
+                command(context, **values)
+            except Exception as error:
+                if "/numba/core/caching.py" in "".join(format_exception(error)):  # in this thread or a worker
+                    raise DependencyError(
+                        f"Numba's cache of compiled code is damaged or cannot be written ({type(error).__name__}: "
+                        f"{error}): set NUMBA_CACHE_DIR to an empty folder"
+                    ) from None
+                raise
 
     return run
 

@@ -20,7 +20,7 @@ from greylag.cli.options import Shared
 from greylag.cli.running import check_outputs, dependencies
 from greylag.errors import ParameterError
 from greylag.runtime.cache import beside
-from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.cli.conftest import COMPILING, Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
 
 CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
@@ -318,3 +318,21 @@ def test_the_bars_of_a_command(
 
     shown = bars(on_terminal(work, monkeypatch))
     assert set(texts) <= set(shown), shown
+
+
+def test_a_damaged_cache_of_machine_code_is_said_in_one_line(ranked: list[object], tmp_path: Path) -> None:
+    words = ["rerank", *ranked, "--stage", "mmr(k=5)", "--out", tmp_path / "out.run"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def errors() -> str:
+        command = [sys.executable, "-m", "greylag", *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stderr
+
+    assert errors() == COMPILING
+    assert errors() == ""
+    for path in (tmp_path / "cache").rglob("*.nbi"):
+        path.write_bytes(b"")
+    told = errors()
+    assert told.startswith("greylag: error: Numba's cache of compiled code is damaged")
+    assert told.endswith("set NUMBA_CACHE_DIR to an empty folder\n")
+    assert told.count("\n") == 1
