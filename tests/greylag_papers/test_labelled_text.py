@@ -76,10 +76,7 @@ def test_headers_end_at_the_first_blank_line(tmp_path, blank):
     [
         ('{"id": 1,', r"docs.jsonl:3: not a JSON object: .* at column 10"),
         ('["id"]', "docs.jsonl:3: not a JSON object: list"),
-        (
-            '{"id": 1, "text": "x"}',
-            r"docs.jsonl:3: no field 'label' \(found: id, text\); name the field to use",
-        ),
+        ('{"id": 1, "text": "x"}', r"docs.jsonl:3: no field 'label' \(found: id, text\); name the field to use"),
         ('{"id": null, "label": "a", "text": "x"}', "docs.jsonl:3: id must be a string or a number, got None"),
         ('{"id": 1, "label": [{}], "text": "x"}', "docs.jsonl:3: label must be a string or a number, got {}"),
         ('{"id": 1, "label": true, "text": "x"}', "docs.jsonl:3: label must be a string or a number, got True"),

@@ -86,14 +86,7 @@ def plain_text(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def line_figure(
-    caption: str,
-    xlabel: str,
-    ylabel: str,
-    panels: Mapping[str, Panel],
-    *,
-    log: bool = False,
-) -> Figure:
+def line_figure(caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Panel], *, log: bool = False) -> Figure:
     """Draw curves and horizontal lines, in one or more panels, with their table.
 
     Parameters

@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.experiments import OpenCollection, Progress
-from greylag.features import (
-    EXPANSION,
-    Feature,
-    FeatureParameters,
-    candidate_pool,
-    redundant_features,
-    unique_features,
-)
+from greylag.features import EXPANSION, Feature, FeatureParameters, candidate_pool, redundant_features, unique_features
 from greylag.ltr import (
     BaselineRecipe,
     CoordinateAscent,
@@ -194,12 +187,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
     }
     for system, training in ((CHOSEN, textual), (EXPANDED, useful)):
         choice = choose_learner(
-            training,
-            experiment.greedy,
-            experiment.measure,
-            folds=options.inner_folds,
-            seed=options.seed,
-            n_jobs=n_jobs,
+            training, experiment.greedy, experiment.measure, folds=options.inner_folds, seed=options.seed, n_jobs=n_jobs
         )
         select(system, training, choice.learner, choice.held_out)
     ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)

@@ -12,16 +12,7 @@ from pydantic import Field
 
 from greylag import FloatArray, ParameterError
 from greylag.experiments import Experiment, Positive
-from greylag.structured import (
-    Assignment,
-    Coulomb,
-    Ensemble,
-    MultipleChoice,
-    TrainingSet,
-    Update,
-    directions,
-    lengths,
-)
+from greylag.structured import Assignment, Coulomb, Ensemble, MultipleChoice, TrainingSet, Update, directions, lengths
 
 Example = tuple[Any, Any]
 SSVM = "ssvm"

@@ -17,14 +17,7 @@ import numpy as np
 from greylag import FloatArray, ParameterError, parallel_map
 from greylag.evaluation import pick_best
 from greylag.structured import ComparingModel, CuttingPlane, TrainingSet
-from greylag_papers.schiegg_2016.methods import (
-    METHODS,
-    SSVM,
-    EnsembleLearner,
-    EnsembleSettings,
-    Example,
-    candidates,
-)
+from greylag_papers.schiegg_2016.methods import METHODS, SSVM, EnsembleLearner, EnsembleSettings, Example, candidates
 
 Quantity = Literal["pick-best", "mean"]
 Unit = Literal["example", "task"]

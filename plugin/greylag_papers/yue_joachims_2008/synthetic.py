@@ -39,10 +39,7 @@ class SyntheticSettings(Experiment):
     def sets(self) -> SyntheticSubtopics:
         """How the sets are drawn."""
         return SyntheticSubtopics(
-            n_sets=self.n_sets,
-            exponent=self.exponent,
-            concentration=self.concentration,
-            seed=self.synthetic_seed,
+            n_sets=self.n_sets, exponent=self.exponent, concentration=self.concentration, seed=self.synthetic_seed
         )
 
 

@@ -52,12 +52,7 @@ def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     for name in ("results.json", "report.html"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     results = json.loads((tmp_path / "1" / "results.json").read_text())
-    assert results["documents"] == {
-        "different words": 100,
-        "documents: x": 20,
-        "documents: y": 20,
-        "documents: z": 20,
-    }
+    assert results["documents"] == {"different words": 100, "documents: x": 20, "documents: y": 20, "documents: z": 20}
     assert "scikit-learn" in results
     page = (tmp_path / "1" / "report.html").read_text()
     assert page.count("<svg") == 1
