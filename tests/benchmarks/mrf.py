@@ -22,7 +22,7 @@ from greylag.ltr.baselines import parameter_grid
 from greylag.lucene import LuceneIndex
 from greylag.ranking import Query
 from greylag.trec import read_qrels, read_topics
-from greylag_papers.metzler_2007.settings import Grid
+from greylag_papers.metzler_2007.learning import Grid
 from tests.benchmarks.generated import queries, write_documents
 from tests.benchmarks.harness import DATA, FULL, Row, once, seconds
 

@@ -13,8 +13,7 @@ from greylag.ranking import IntArray
 from greylag.structured import CuttingPlane
 from greylag.structured.model import TrainingSet
 from greylag_papers.yue_joachims_2008.comparison import measure_losses
-from greylag_papers.yue_joachims_2008.queries import StudyQuery, synthetic_queries
-from greylag_papers.yue_joachims_2008.splits import rotations
+from greylag_papers.yue_joachims_2008.queries import StudyQuery, rotations, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from tests.benchmarks.harness import FULL, Row, once, seconds
 

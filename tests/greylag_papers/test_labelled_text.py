@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from greylag.errors import CollectionError, FormatError
+from greylag import CollectionError, FormatError
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 
 GOOD = {"id": "d1", "label": "a", "text": "one"}

@@ -14,6 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from greylag import FormatError, ParameterError, Ranking, Run, parallel_map
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.essential_pages import EssentialPages
@@ -21,16 +22,13 @@ from greylag.diversity.mmr import MMR
 from greylag.diversity.oracle import SubtopicOracle
 from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.training import train, training_examples
-from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import compare, evaluate, evaluate_by_subtopic, to_dict
 from greylag.experiments import config, pipeline
 from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
-from greylag.ltr.rankers import MRFRanker
-from greylag.ranking import Ranking, Run
-from greylag.runtime.parallel import parallel_map
+from greylag.ltr import MRFRanker
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
 

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from greylag import Ranking, Run
 from greylag.evaluation import Scores, compare, evaluate, to_dict
 from greylag.experiments import config, pipeline
 from greylag.experiments.collection import OpenCollection, open_collection
@@ -20,10 +21,8 @@ from greylag.experiments.figures import Figure, line_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means
-from greylag.index.positional import PositionalIndex
-from greylag.manifold import Confidence, Graph
-from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Ranking, Run
+from greylag.index import PositionalIndex
+from greylag.manifold import Confidence, Graph, ManifoldRanker
 from greylag.trec import Qrels
 
 TIMED = 20  # queries

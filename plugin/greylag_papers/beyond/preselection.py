@@ -18,10 +18,8 @@ from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.ltr.data import RankingData
-from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import CrossValidation, PreparedFeatures, cross_validate
+from greylag.ltr import CrossValidation, GreedySelection, MMRPreselection, RankingData, cross_validate
+from greylag.ltr.training import PreparedFeatures
 
 WHOLE = "whole pool"
 _EFFECTIVENESS = """\

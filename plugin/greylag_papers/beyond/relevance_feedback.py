@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from greylag import Ranking, Run, parallel_map
 from greylag.evaluation import Scores, Significance, compare, evaluate, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
@@ -23,7 +24,7 @@ from greylag.experiments.figures import Figure, line_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, merge_scores
-from greylag.features.weighting import FeatureParameters
+from greylag.features import FeatureParameters
 from greylag.feedback import (
     Feedback,
     MakeStage,
@@ -33,12 +34,9 @@ from greylag.feedback import (
     feedback_session,
     residual_qrels,
 )
-from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import split_folds
-from greylag.manifold import Graph
-from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Ranking, Run
-from greylag.runtime.parallel import parallel_map
+from greylag.index import PositionalIndex
+from greylag.ltr import split_folds
+from greylag.manifold import Graph, ManifoldRanker
 from greylag.trec import Qrels
 
 NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"

@@ -1,16 +1,22 @@
-"""Accuracies on the test documents, the choice of lambda, and a test of differences."""
+"""Accuracies on the test documents, the choice of lambda, a test of differences, and their tables and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import t as student
 
 from greylag import FloatArray, IntArray
+from greylag.evaluation import holm
+from greylag.experiments import Figure, Section, Table, draw_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)
@@ -118,3 +124,115 @@ def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference
             for k, size in enumerate(accuracies.sizes):
                 tests[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
     return tests
+
+
+LEVEL = 0.05
+
+_ACCURACY = """\
+MMR: lambda is chosen for each split, learner and number of words by cross-validation on the training documents. Ties go
+to the highest lambda.
+
+MMR best-of: lambda has the highest mean accuracy on the test documents, as in the paper. This choice has seen the
+answers, and cannot fall below IG if lambda = 1, which gives IG's order, is among the values. It is not tested."""
+_TESTS = """
+
+p is two-sided, by the corrected resampled t-test (Nadeau & Bengio 2003) with Holm's correction over the table. The
+splits share training documents. The plain paired test would treat them as independent, and its p would be far too
+low."""
+
+
+def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Section]:
+    """The sections of the report."""
+    counts = Table("Input", ("", "number"), list(documents.items()))
+    tests = [difference_table(accuracies)] if len(accuracies.svm) > 1 else []
+    return [
+        Section("Documents", "Words are runs of letters, lower-cased, without stop list or stemming.", [counts]),
+        Section("Accuracy", _ACCURACY, [accuracy_table(accuracies)]),
+        Section("Differences", verdict(accuracies) + (_TESTS if tests else ""), tests),
+        Section("The relevance weight", parts=[weight_figure(accuracies), weight_table(accuracies)]),
+    ]
+
+
+def verdict(accuracies: Accuracies) -> str:
+    """The number of cases (learner and number of words) in which MMR is at least as accurate as the others."""
+    means = {system: np.round(values.mean(axis=0), DECIMALS) for system, values in accuracies.systems.items()}
+    counts = [f"{other} in {np.count_nonzero(means[MMR] >= means[other])}" for other in OTHERS]
+    return f"Of {means[MMR].size} cases (learner and number of words) MMR is at or above {', '.join(counts)}."
+
+
+def accuracy_table(accuracies: Accuracies) -> Table:
+    """A row for each learner and system, a column for each number of words."""
+    blank = [""] * (len(accuracies.sizes) - 1)
+    rows: list[list[str]] = []
+    for i, learner in enumerate(accuracies.learners):
+        rows.append([learner, ALL, _spread(accuracies.all_words[:, i]), *blank])
+        rows += [[learner, name, *map(_spread, accuracies.systems[name][:, :, i].T)] for name in SELECTORS]
+    rows.append([SVM, ALL, _spread(accuracies.svm), *blank])
+    n_splits = len(accuracies.svm)
+    over = "one split" if n_splits == 1 else f"mean and standard deviation over {n_splits} splits"
+    return Table(f"Accuracy in per cent: {over}", ("learner", "words", *_size_names(accuracies)), rows)
+
+
+def difference_table(accuracies: Accuracies) -> Table:
+    """MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
+    tests = differences(accuracies)
+    corrected = holm([difference.p for difference in tests.values()]).tolist()
+    cells = {
+        key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'}){'*' if p < LEVEL else ''}"
+        for (key, difference), p in zip(tests.items(), corrected, strict=True)
+    }
+    rows = [
+        [learner, other, *(cells[learner, other, size] for size in accuracies.sizes)]
+        for learner in accuracies.learners
+        for other in OTHERS
+    ]
+    caption = f"MMR minus another system: percentage points (p); * p < {LEVEL}"
+    return Table(caption, ("learner", "minus", *_size_names(accuracies)), rows)
+
+
+def weight_table(accuracies: Accuracies) -> Table:
+    """Lambda by cross-validation and on the test documents."""
+    weights = np.array(accuracies.relevance_weights)
+    chosen, best = weights[accuracies.chosen].mean(axis=0), weights[accuracies.best]
+    rows = [
+        [learner, *(f"{mean:.2f} / {top:.2f}" for mean, top in zip(chosen[:, i], best[:, i], strict=True))]
+        for i, learner in enumerate(accuracies.learners)
+    ]
+    caption = "Lambda: mean of cross-validation's choices / best on the test documents"
+    return Table(caption, ("learner", *_size_names(accuracies)), rows)
+
+
+def weight_figure(accuracies: Accuracies) -> Figure:
+    """Mean accuracy over lambda: a panel for each learner, a line for each number of words (the paper's Figure 1).
+
+    Dashed lines are all words: the learner's own, and the linear support vector machine's.
+    """
+    caption = "Mean accuracy in per cent on the test documents over lambda; 1 is the order of information gain"
+
+    def draw(canvas: Canvas) -> None:
+        panels = canvas.subplots(2, -(-len(accuracies.learners) // 2), sharex=True).ravel()
+        for i, (learner, axes) in enumerate(zip(accuracies.learners, panels, strict=False)):
+            for k, name in enumerate(_size_names(accuracies)):
+                means = 100 * accuracies.mmr[:, :, k, i].mean(axis=0)
+                axes.plot(accuracies.relevance_weights, means, marker=".", color=f"C{k}", label=name)
+            for name, values, color in ((ALL, accuracies.all_words[:, i], "0.6"), (SVM, accuracies.svm, "black")):
+                level = np.full(len(means), 100 * values.mean())
+                axes.plot(accuracies.relevance_weights, level, color=color, linestyle="--", label=name)
+            axes.set_title(learner)
+        for empty in panels[len(accuracies.learners) :]:
+            empty.set_axis_off()
+        canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+        canvas.supxlabel("relevance weight lambda")
+        canvas.supylabel("accuracy, per cent")
+
+    return draw_figure(caption, draw, height=5.0)
+
+
+def _spread(values: FloatArray) -> str:
+    """Mean and standard deviation (divisor S - 1) of accuracies, in per cent."""
+    deviation = f" ± {100 * values.std(ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{100 * values.mean():.2f}{deviation}"
+
+
+def _size_names(accuracies: Accuracies) -> list[str]:
+    return [f"{size} words" for size in accuracies.sizes]

@@ -22,8 +22,7 @@ from greylag import CollectionError, FloatArray, IntArray, parallel_map
 from greylag.experiments import Context, Outcome, Positive, Seed, Study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
-from greylag_papers.lee_lee_2004.accuracies import Accuracies
-from greylag_papers.lee_lee_2004.tables import accuracy_table, sections, verdict
+from greylag_papers.lee_lee_2004.accuracies import Accuracies, accuracy_table, sections, verdict
 from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM
 
 WORD = r"[^\W\d_]+"  # a run of letters

@@ -2,7 +2,7 @@
 
 Hand-picked and learned models rerank the same first stage. In each fold, everything is learned or chosen from the
 queries of the other folds: parameters, weights, the number of features, the cut-off of the objective. `learning`
-defines the systems, `findings` compares their scores, and `report` presents them.
+defines the systems, and `report` compares their scores and presents them.
 
 "MRF-FS" follows the paper: no threshold, at most five features, weights by line search ("any number of learning to rank
 techniques"). The study departs from it as follows. A feature that does not raise the training mean is dropped, whereas
@@ -22,9 +22,8 @@ from greylag.evaluation import evaluate, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
 from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
 from greylag_papers.metzler_2007 import learning
-from greylag_papers.metzler_2007.findings import Findings
-from greylag_papers.metzler_2007.report import comparison_table, retraining_table, score_table, sections
-from greylag_papers.metzler_2007.settings import Settings
+from greylag_papers.metzler_2007.learning import Settings
+from greylag_papers.metzler_2007.report import Findings, comparison_table, retraining_table, score_table, sections
 
 FIRST = "first stage"
 

@@ -16,12 +16,26 @@ from pydantic import Field
 from greylag import ParameterError
 from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table, means_table
-from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
-from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
-from greylag_papers.schiegg_2016.report import compare_methods, error_bar_figure, member_tables, size_table
+from greylag_papers.schiegg_2016.report import (
+    compare_methods,
+    control_tables,
+    error_bar_figure,
+    matched_trials,
+    member_tables,
+    size_table,
+)
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import (
+    COULOMB,
+    METHODS,
+    QUANTITIES,
+    SSVM,
+    EnsembleSettings,
+    Task,
+    TrialTable,
+    run_trials,
+)
 
 MODEL = PottsModel()
 UNIT = "share of wrong labels"

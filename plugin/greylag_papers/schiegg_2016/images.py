@@ -15,19 +15,27 @@ from pydantic import Field
 from greylag import FloatArray, ParameterError
 from greylag.evaluation import Scores, compare, to_dict
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
-from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
-from greylag_papers.schiegg_2016.methods import SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.report import (
     LOSS,
+    control_tables,
     draw_gallery,
     histogram_figure,
+    matched_trials,
     member_tables,
     size_figure,
     size_table,
 )
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Quantity, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import (
+    QUANTITIES,
+    SSVM,
+    EnsembleSettings,
+    Quantity,
+    Task,
+    TrialTable,
+    run_trials,
+)
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"

@@ -16,8 +16,6 @@ from pydantic import Field
 
 from greylag import FloatArray, IntArray, ParameterError
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table
-from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
-from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, EnsembleSettings, Example
 from greylag_papers.schiegg_2016.potts import (
     PottsModel,
     Superpixels,
@@ -25,9 +23,9 @@ from greylag_papers.schiegg_2016.potts import (
     colour_features,
     inverse_frequencies,
 )
-from greylag_papers.schiegg_2016.report import member_tables, size_table
+from greylag_papers.schiegg_2016.report import control_tables, matched_trials, member_tables, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, EnsembleSettings, Example, Task, TrialTable, run_trials
 
 UNARIES, LINEAR = "unaries only", "linear SVM"
 _ABOUT = """\

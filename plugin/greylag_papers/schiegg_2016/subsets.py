@@ -18,21 +18,38 @@ from greylag.diversity import CoverageModel, random_gain
 from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table
 from greylag.structured import Coulomb
-from greylag_papers.schiegg_2016.controls import control_tables, matched_trials
-from greylag_papers.schiegg_2016.methods import COULOMB, METHODS, SSVM, EnsembleSettings
 from greylag_papers.schiegg_2016.report import (
     angle_table,
     compare_methods,
+    control_tables,
+    matched_trials,
     member_tables,
     size_figure,
     size_table,
     spread_figure,
 )
-from greylag_papers.schiegg_2016.trials import QUANTITIES, Task, Trial, TrialTable, run_learners, run_trials
-from greylag_papers.yue_joachims_2008.candidate_lists import CandidateSettings, open_candidates
+from greylag_papers.schiegg_2016.trials import (
+    COULOMB,
+    METHODS,
+    QUANTITIES,
+    SSVM,
+    EnsembleSettings,
+    Task,
+    Trial,
+    TrialTable,
+    run_learners,
+    run_trials,
+)
 from greylag_papers.yue_joachims_2008.comparison import LOSS, RANDOM_SEEDS
-from greylag_papers.yue_joachims_2008.queries import StudyQuery, synthetic_queries
-from greylag_papers.yue_joachims_2008.splits import Split, first_split, folds
+from greylag_papers.yue_joachims_2008.queries import (
+    CandidateSettings,
+    Split,
+    StudyQuery,
+    first_split,
+    folds,
+    open_candidates,
+    synthetic_queries,
+)
 from greylag_papers.yue_joachims_2008.synthetic import SyntheticSettings
 
 SPACE = "svmdiv"  # the feature space without TF-IDF

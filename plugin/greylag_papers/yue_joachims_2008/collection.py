@@ -25,10 +25,14 @@ from greylag.experiments import (
     line_figure,
     means_table,
 )
-from greylag_papers.yue_joachims_2008.candidate_lists import CandidateLists, CandidateSettings, open_candidates
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, OKAPI, ORACLE, LossTable, measure_losses
-from greylag_papers.yue_joachims_2008.queries import StudyQuery
-from greylag_papers.yue_joachims_2008.splits import rotations
+from greylag_papers.yue_joachims_2008.queries import (
+    CandidateLists,
+    CandidateSettings,
+    StudyQuery,
+    open_candidates,
+    rotations,
+)
 
 Space = Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"]
 COMPARED = (*METHODS, OKAPI)

@@ -25,8 +25,7 @@ from greylag.diversity import (
 )
 from greylag.evaluation import Scores, Significance, compare, parse_measure
 from greylag.structured import CuttingPlane
-from greylag_papers.yue_joachims_2008.queries import StudyQuery
-from greylag_papers.yue_joachims_2008.splits import Split
+from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 
 LOSS = "weighted subtopic loss"
 ORACLE = "known-subtopics"

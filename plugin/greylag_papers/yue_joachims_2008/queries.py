@@ -1,19 +1,21 @@
-"""Queries of the studies of SVM-div: one candidate set each, in the form that each method needs."""
+"""Queries of the studies of SVM-div, each with its candidates in the form that each method needs, and their splits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag import FloatArray, Ranking, unit_range
+from greylag import FloatArray, IntArray, ParameterError, Ranking, unit_range
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
 from greylag.evaluation import Subtopics
+from greylag.experiments import Context, Experiment, Positive, open_index
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
-from greylag.trec import SubtopicQrels
+from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
 
@@ -89,3 +91,98 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
             )
         )
     return queries
+
+
+class Split(NamedTuple):
+    """Queries to train on, to choose parameters on, and to test on."""
+
+    training: tuple[StudyQuery, ...]
+    validation: tuple[StudyQuery, ...]
+    test: tuple[StudyQuery, ...]
+
+
+def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> Split:
+    """The first queries for training, the next ones for validation, and the rest for testing."""
+    end = _held_out(queries, n_training, n_validation)
+    return Split(tuple(queries[:n_training]), tuple(queries[n_training:end]), tuple(queries[end:]))
+
+
+def rotations(
+    queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4, n_splits: int | None = None
+) -> list[Split]:
+    """Splits that together test each query once (Yue & Joachims 2008, section 6).
+
+    Each split tests a block of consecutive queries, trains on the queries after the block and validates on those after
+    the training queries. The first query follows the last.
+    """
+    end, splits = _held_out(queries, n_training, n_validation), []
+    for block in np.array_split(np.arange(len(queries)), n_splits or len(queries)):
+        test, *rest = _rotate(queries, block)
+        if len(rest) < end:
+            raise ParameterError(f"{n_splits} splits of {len(queries)} queries leave {len(rest)}, fewer than {end}")
+        splits.append(Split(tuple(rest[:n_training]), tuple(rest[n_training:end]), test))
+    return splits
+
+
+def folds(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> list[Split]:
+    """The smallest number of `rotations`."""
+    end = _held_out(queries, n_training, n_validation)
+    return rotations(queries, n_training, n_validation, -(-len(queries) // (len(queries) - end)))
+
+
+def _rotate(queries: Sequence[StudyQuery], block: IntArray) -> tuple[Any, ...]:
+    """A block of queries, then each of the queries after it, and then before it."""
+    first, end = int(block[0]), int(block[-1]) + 1
+    return (tuple(queries[first:end]), *queries[end:], *queries[:first])
+
+
+def _held_out(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> int:
+    """The number of training and validation queries; at least one of each, and one to test, must exist."""
+    if min(n_training, n_validation) < 1 or len(queries) <= n_training + n_validation:
+        raise ParameterError(
+            f"{len(queries)} queries are too few for {n_training} to train on, {n_validation} to validate on "
+            "and at least 1 to test"
+        )
+    return n_training + n_validation
+
+
+class CandidateSettings(Experiment):
+    """A test collection with candidate lists."""
+
+    docs: str
+    """JSON lines with id, title and contents."""
+    topics: str
+    """Paths below the data folder."""
+    subtopic_qrels: str
+    """Paths below the data folder."""
+    run: str | None = None
+    """The candidate lists."""
+    depth: Positive = 100
+    """The top N documents of each list are candidates."""
+
+
+@dataclass(frozen=True)
+class CandidateLists:
+    """An index, candidates for each topic, and what is known about them."""
+
+    index: PositionalIndex
+    rankings: Sequence[Ranking]
+    qrels: SubtopicQrels
+    titles: Mapping[str, str]
+
+    def queries(self, *, relevant_only: bool = True) -> list[StudyQuery]:
+        """The lists as queries of a study; see `index_queries`."""
+        return index_queries(self.index, self.rankings, self.qrels, titles=self.titles, relevant_only=relevant_only)
+
+
+def open_candidates(settings: CandidateSettings, context: Context) -> CandidateLists:
+    """Open the index, and read the candidate lists or search for them."""
+    topics, docs = read_topics(settings.path(settings.topics)), settings.path(settings.docs)
+    qrels, titles = read_subtopic_qrels(settings.path(settings.subtopic_qrels)), read_titles(docs)
+    lucene = open_index(docs, "JsonCollection", context)
+    if settings.run is None:
+        run = lucene.bm25(settings.depth).run(topics, n_jobs=context.n_jobs, tag="bm25")
+    else:
+        run = read_run(settings.path(settings.run), topics)
+    rankings = [ranking.head(settings.depth) for ranking in run.rankings]
+    return CandidateLists(PositionalIndex.from_lucene(lucene), rankings, qrels, titles)

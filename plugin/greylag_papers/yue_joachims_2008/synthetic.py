@@ -13,8 +13,7 @@ from pydantic import Field
 from greylag.diversity import C_GRID
 from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, line_figure, means_table
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, measure_losses
-from greylag_papers.yue_joachims_2008.queries import synthetic_queries
-from greylag_papers.yue_joachims_2008.splits import Split, first_split
+from greylag_papers.yue_joachims_2008.queries import Split, first_split, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
 _TEXT = """\

@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import greylag
-from greylag.errors import ParameterError
-from greylag.experiments.config import Experiment
-from greylag.experiments.report import Section
-from greylag.experiments.runner import Finished, run_study
-from greylag.experiments.study import Context, Outcome, Study, load
-from greylag.ranking import Ranking, Run
+from greylag import ParameterError, Ranking, Run
+from greylag.experiments import Context, Experiment, Finished, Outcome, Section, Study, load, run_study
 from greylag.tables import Table
 
 DEMO = Path(greylag.__file__).parent / "demo"

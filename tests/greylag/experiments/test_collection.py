@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.experiments.collection import CollectionSettings, FirstStage, Queries, open_collection, open_index
-from greylag.experiments.study import Context
+from greylag import CollectionError, FormatError, ParameterError, Query, Source
+from greylag.experiments import CollectionSettings, Context, open_collection, open_index
+from greylag.experiments.collection import FirstStage, Queries
 from greylag.index import QueryForm, RM3Search
-from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import LuceneIndex, SearchModel
-from greylag.pipeline import Source
-from greylag.ranking import Query
+from greylag.lucene import LuceneIndex, build_index
+from greylag.lucene.lucene_index import SearchModel
 
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
 

@@ -10,9 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 import greylag
-from greylag.errors import FormatError, ParameterError
-from greylag.experiments import config
-from greylag.experiments.config import Experiment, check_fields, read_yaml
+from greylag import FormatError, ParameterError
+from greylag.experiments import Experiment, config
+from greylag.experiments.config import check_fields, read_yaml
 
 
 class Part(config.Settings):

@@ -10,9 +10,9 @@ from typing import Any
 import matplotlib
 import pytest
 
-from greylag.errors import DependencyError
-from greylag.experiments.figures import Figure, Panel, check_dependencies, draw_figure, line_figure, plain_text
-from greylag.experiments.report import Section, write_report
+from greylag import DependencyError
+from greylag.experiments import Figure, Panel, Section, draw_figure, line_figure, plain_text, write_report
+from greylag.experiments.figures import check_dependencies
 from tests.greylag.experiments.samples import Page
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from greylag.errors import FormatError
+from greylag import FormatError
 from greylag.experiments import pipeline
 from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
 from greylag.index import RM3Search
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.rankers import MRFRanker
+from greylag.ltr import LinearModel, MRFRanker
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page, run_file

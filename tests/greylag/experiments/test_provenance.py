@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from greylag import Run
 from greylag.experiments.provenance import code, describe, versions
-from greylag.ranking import Run
 
 
 def test_versions_are_those_of_the_required_packages() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from greylag import Ranking, Run
 from greylag.evaluation import Scores, parse_measure
-from greylag.experiments.queries import Place, query_changes
-from greylag.ranking import Ranking, Run
+from greylag.experiments import query_changes
+from greylag.experiments.queries import Place
 
 
 def run(tag: str, **rankings: str) -> Run:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greylag.experiments.figures import draw_figure
-from greylag.experiments.queries import Place, QueryChange, QueryChanges
-from greylag.experiments.report import Section, write_report
+from greylag.experiments import QueryChanges, Section, draw_figure, write_report
+from greylag.experiments.queries import Place, QueryChange
 from greylag.tables import Table
 from tests.greylag.experiments.samples import Page
 from tests.greylag.experiments.test_figures import draw

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from greylag.errors import DependencyError, ParameterError
-from greylag.experiments import runner
-from greylag.experiments.runner import Finished, run_study
-from greylag.experiments.study import Context
-from greylag.features.spelling import parse_feature
-from greylag.ltr.linear import LinearModel
+from greylag import DependencyError, ParameterError
+from greylag.experiments import Context, Finished, run_study, runner
+from greylag.features import parse_feature
+from greylag.ltr import LinearModel
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import STUDY, Number, Settings

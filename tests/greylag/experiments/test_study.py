@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag.errors import FormatError, ParameterError
-from greylag.experiments.config import Experiment
-from greylag.experiments.study import Context, Study, deviations, load, registered_studies
+from greylag import FormatError, ParameterError
+from greylag.experiments import Context, Experiment, Study, deviations, load
+from greylag.experiments.study import registered_studies
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
+from greylag.experiments import comparison_table, means, means_table, merge_scores
 from greylag.tables import as_text
 
 

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage_model import PRESETS
-from greylag.errors import FormatError, ParameterError
+from greylag import FormatError, ParameterError, Run
+from greylag.diversity import PRESETS, CandidateMaker
+from greylag.experiments import Context, load
 from greylag.experiments.pipeline import Diversify
-from greylag.experiments.study import Context, load
-from greylag.ranking import Run
 from greylag.trec import read_run
 from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import FormatError
+from greylag import FormatError, Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.experiments.study import Context, deviations, load
-from greylag.index.positional import PositionalIndex
-from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Ranking, Run
+from greylag.experiments import Context, deviations, load
+from greylag.index import PositionalIndex
+from greylag.manifold import ManifoldRanker
 from greylag_papers.beyond import manifold_stage
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from greylag.errors import FormatError
-from greylag.experiments.study import deviations, load
+from greylag import FormatError
+from greylag.experiments import deviations, load
 from greylag_papers.beyond.preselection import WHOLE, time_table
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag import Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.experiments.study import deviations, load
-from greylag.feedback import Feedback, feedback_session, residual_qrels
-from greylag.feedback.sessions import MakeStage
-from greylag.ranking import Ranking, Run
+from greylag.experiments import deviations, load
+from greylag.feedback import Feedback, MakeStage, feedback_session, residual_qrels
 from greylag_papers.beyond import relevance_feedback
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page

@@ -7,15 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
+from greylag import Ranking, Run
 from greylag.diversity import MMR, SVMDiv, XQuAD
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.features import FeatureParameters
-from greylag.index.positional import PositionalIndex
+from greylag.index import PositionalIndex
 from greylag.ltr import LinearModel
 from greylag.ltr.stack import TunedRM3
-from greylag.ranking import Ranking, Run
-from greylag_papers.beyond.stack_diversity import Diversifiers, Diversify
-from greylag_papers.beyond.stack_systems import Fold
+from greylag_papers.beyond.stack_systems import Diversifiers, Diversify, Fold
 
 TOPICS = [[f"topic{t}word{w}" for w in range(3)] for t in range(4)]
 RNG = np.random.default_rng(2)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError, reciprocal_rank_fusion
 from greylag.features import FeatureParameters
-from greylag.fusion import reciprocal_rank_fusion
 from greylag.ltr import GreedySelection, MRFRanker
 from greylag.ltr.stack import StackCandidates, TunedRM3
 from greylag_papers.beyond.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked

@@ -9,15 +9,8 @@ from greylag.evaluation import Measure, Scores, compare, parse_measure
 from greylag.features import FeatureParameters, parse_feature
 from greylag.ltr import LinearModel
 from greylag.ltr.stack import TunedRM3
+from greylag_papers.beyond.stack import choice_table, diversity_table, feature_table, names, part_table, system_tables
 from greylag_papers.beyond.stack_systems import Fold
-from greylag_papers.beyond.stack_tables import (
-    choice_table,
-    diversity_table,
-    feature_table,
-    names,
-    part_table,
-    system_tables,
-)
 
 MEASURES = (parse_measure("AP"), parse_measure("P@10"))
 QIDS = tuple(f"q{q}" for q in range(10))

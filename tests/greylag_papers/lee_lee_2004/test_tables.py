@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag_papers.lee_lee_2004.accuracies import BEST, KS, MMR, OTHERS
-from greylag_papers.lee_lee_2004.tables import (
+from greylag_papers.lee_lee_2004.accuracies import (
+    BEST,
+    KS,
+    MMR,
+    OTHERS,
     accuracy_table,
     difference_table,
     sections,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import Context, load
-from greylag_papers.metzler_2007.settings import Settings
+from greylag.experiments import Context, load, run_study
+from greylag_papers.metzler_2007.learning import Settings
 from greylag_papers.metzler_2007.study import open_first_stage
 from tests.greylag.experiments import samples as studies
 from tests.greylag_papers.metzler_2007.samples import Done, write_config

@@ -8,10 +8,9 @@ from typing import Any
 
 import yaml
 
-from greylag.experiments.collection import OpenCollection
-from greylag.experiments.runner import Finished
-from greylag.ltr.linear import LinearModel
-from greylag_papers.metzler_2007.settings import Settings
+from greylag.experiments import Finished, OpenCollection
+from greylag.ltr import LinearModel
+from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.experiments.samples import DEMO
 
 SYSTEMS = [

@@ -8,8 +8,8 @@ from scipy import stats
 
 from greylag.ltr.data import linear_scores
 from greylag_papers.metzler_2007 import learning
-from greylag_papers.metzler_2007.findings import mean_by_query, pool
 from greylag_papers.metzler_2007.learning import Curve
+from greylag_papers.metzler_2007.report import mean_by_query, pool
 from tests.greylag_papers.metzler_2007.samples import Done
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greylag.errors import FormatError
+from greylag import FormatError
+from greylag.experiments import load
 from greylag.experiments.runner import dependencies
-from greylag.experiments.study import load
-from greylag_papers.metzler_2007.settings import Settings
+from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.experiments.samples import CONFIGS, DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, write_config
 

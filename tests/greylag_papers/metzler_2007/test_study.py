@@ -10,18 +10,16 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from greylag import ParameterError
 from greylag.cli import main
-from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
+from greylag.experiments import load, run_study
 from greylag.experiments.collection import FirstStage
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import load
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.rankers import MRFRanker
+from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene.lucene_index import SearchModel
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
-from greylag_papers.metzler_2007.settings import Split
+from greylag_papers.metzler_2007.learning import Split
 from tests.greylag.experiments import samples as studies
 from tests.greylag.experiments.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_config

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.errors import ParameterError
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import load
+from greylag import ParameterError
+from greylag.experiments import load, run_study
 from greylag_papers.schiegg_2016.categories import STUDY, Settings, fold_tasks
-from greylag_papers.schiegg_2016.methods import METHODS
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+from greylag_papers.schiegg_2016.trials import METHODS
 from tests.greylag_papers.schiegg_2016.samples import ONE
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "categories.cssvm.yaml"

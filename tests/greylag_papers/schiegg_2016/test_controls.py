@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 
 from greylag.structured import Coulomb
-from greylag_papers.schiegg_2016.controls import (
-    ANGLE,
-    SPREADS,
-    TRAINING,
-    control_tables,
-    largest_spread,
-    matched_trials,
-)
-from greylag_papers.schiegg_2016.methods import Perturbed
-from greylag_papers.schiegg_2016.trials import Task, TrialTable, run_learners
+from greylag_papers.schiegg_2016.report import ANGLE, SPREADS, TRAINING, control_tables, largest_spread, matched_trials
+from greylag_papers.schiegg_2016.trials import Perturbed, Task, TrialTable, run_learners
 from tests.greylag.structured.models import ComparingTable, random_tables
 
 METHOD = "cssvm-all"

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 import greylag
-from greylag.errors import ParameterError
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import load
+from greylag import ParameterError
+from greylag.experiments import load, run_study
 from greylag_papers.schiegg_2016.images import CSSVM, METHODS, STUDY, Settings, image_tasks
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag.structured import TrainingSet
-from greylag_papers.schiegg_2016.methods import METHODS, EnsembleSettings, Perturbed, candidates
+from greylag_papers.schiegg_2016.trials import METHODS, EnsembleSettings, Perturbed, candidates
 from tests.greylag.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID
 

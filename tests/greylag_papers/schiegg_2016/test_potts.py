@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from greylag.errors import ModelError, ParameterError
-from greylag.ranking import FloatArray, IntArray
+from greylag import FloatArray, IntArray, ModelError, ParameterError
 from greylag.structured import CuttingPlane, TrainingSet
-from greylag_papers.schiegg_2016.label_moves import improve, make_network
 from greylag_papers.schiegg_2016.potts import (
     N_FEATURES,
     PRECISION,
@@ -20,7 +18,9 @@ from greylag_papers.schiegg_2016.potts import (
     Superpixels,
     best_labels,
     colour_features,
+    improve,
     inverse_frequencies,
+    make_network,
     neighbours,
 )
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages

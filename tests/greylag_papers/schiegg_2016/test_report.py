@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.experiments.tables import comparison_table
+from greylag.experiments import comparison_table
 from greylag_papers.schiegg_2016.potts import N_FEATURES
 from greylag_papers.schiegg_2016.report import (
     GREY,

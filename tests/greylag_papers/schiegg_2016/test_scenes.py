@@ -8,10 +8,8 @@ import pytest
 from sklearn.metrics import jaccard_score
 
 import greylag
-from greylag.errors import ParameterError
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import load
-from greylag_papers.schiegg_2016.methods import METHODS
+from greylag import ParameterError
+from greylag.experiments import load, run_study
 from greylag_papers.schiegg_2016.potts import PottsModel
 from greylag_papers.schiegg_2016.scenes import (
     LINEAR,
@@ -23,6 +21,7 @@ from greylag_papers.schiegg_2016.scenes import (
     with_potentials,
 )
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+from greylag_papers.schiegg_2016.trials import METHODS
 from tests.greylag_papers.schiegg_2016.samples import ONE
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "scenes.cssvm.yaml"

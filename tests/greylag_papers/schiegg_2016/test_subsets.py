@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import Study, load
-from greylag_papers.schiegg_2016.methods import COULOMB
+from greylag.experiments import Study, load, run_study
 from greylag_papers.schiegg_2016.report import angle_table
 from greylag_papers.schiegg_2016.subsets import (
     COLLECTION,
@@ -26,9 +24,8 @@ from greylag_papers.schiegg_2016.subsets import (
     random_trials,
     tasks,
 )
-from greylag_papers.schiegg_2016.trials import TrialTable
-from greylag_papers.yue_joachims_2008.queries import synthetic_queries
-from greylag_papers.yue_joachims_2008.splits import first_split, folds
+from greylag_papers.schiegg_2016.trials import COULOMB, TrialTable
+from greylag_papers.yue_joachims_2008.queries import first_split, folds, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from tests.greylag_papers.schiegg_2016.samples import GRID, ONE
 from tests.greylag_papers.yue_joachims_2008 import samples

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag.structured import CuttingPlane, TrainingSet
-from greylag_papers.schiegg_2016.methods import EnsembleSettings
 from greylag_papers.schiegg_2016.report import angle_table
-from greylag_papers.schiegg_2016.trials import Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import EnsembleSettings, Task, TrialTable, run_trials
 from tests.greylag.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 import greylag
-from greylag.experiments.study import Context
-from greylag.ranking import Run
+from greylag import Run
+from greylag.experiments import Context
 from greylag.trec import write_run
-from greylag_papers.yue_joachims_2008.candidate_lists import CandidateSettings, open_candidates
+from greylag_papers.yue_joachims_2008.queries import CandidateSettings, open_candidates
 
 DEMO = Path(greylag.__file__).parent / "demo"
 

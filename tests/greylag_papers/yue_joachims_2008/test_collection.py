@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import greylag
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import deviations, load
+from greylag.experiments import deviations, load, run_study
 from greylag_papers.yue_joachims_2008.collection import COMPARED, RELEVANT_ONLY, STUDY, Settings
 from greylag_papers.yue_joachims_2008.comparison import ORACLE
 

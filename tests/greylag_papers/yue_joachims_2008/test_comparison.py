@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag import ParameterError
 from greylag.diversity import Coverage, CoverageModel, EssentialPages, SubtopicOracle, mean_loss
-from greylag.errors import ParameterError
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
@@ -20,8 +20,7 @@ from greylag_papers.yue_joachims_2008.comparison import (
     measure_losses,
     svmdiv_losses,
 )
-from greylag_papers.yue_joachims_2008.queries import index_queries, synthetic_queries
-from greylag_papers.yue_joachims_2008.splits import Split, rotations
+from greylag_papers.yue_joachims_2008.queries import Split, index_queries, rotations, synthetic_queries
 from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
 

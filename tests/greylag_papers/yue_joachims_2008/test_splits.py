@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from greylag.errors import ParameterError
-from greylag_papers.yue_joachims_2008.splits import Split, first_split, folds, rotations
+from greylag import ParameterError
+from greylag_papers.yue_joachims_2008.queries import Split, first_split, folds, rotations
 from tests.greylag_papers.yue_joachims_2008.samples import queries
 
 

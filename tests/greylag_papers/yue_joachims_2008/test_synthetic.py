@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.errors import ParameterError
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import load
+from greylag import ParameterError
+from greylag.experiments import load, run_study
 from greylag_papers.yue_joachims_2008.comparison import METHODS
 from greylag_papers.yue_joachims_2008.synthetic import STUDY, Settings
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import falling
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
 

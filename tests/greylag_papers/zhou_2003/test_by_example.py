@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag import ParameterError
 from greylag.manifold import iterates
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,

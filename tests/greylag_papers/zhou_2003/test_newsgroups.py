@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.errors import CollectionError
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import deviations, load
+from greylag import CollectionError
+from greylag.experiments import deviations, load, run_study
 from greylag.manifold import affinity_graph, degrees, manifold_ranking
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors
