@@ -11,8 +11,7 @@ import numpy as np
 
 from greylag import missing_documents
 from greylag.errors import FormatError, ParameterError
-from greylag.features.derived import split_method
-from greylag.features.feature import Evidence, Feature, Values, scores_of
+from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
 from greylag.ranking import BoolArray, FloatArray, Ranking
 from greylag.runtime.files import Faults, parse_number, read_rows
 from greylag.trec import read_run

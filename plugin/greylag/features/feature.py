@@ -1,19 +1,19 @@
-"""What all features share, the operator ``**`` that puts them side by side, and features computed by Python code."""
+"""What all features share, the operator ``**``, features computed by Python code, and normalised features."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
 from greylag.hints import shown
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, unit_range
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -201,14 +201,6 @@ def scores_of(ranking: Ranking, docids: tuple[str, ...]) -> FloatArray:
     return np.array([scores.get(docid, np.nan) for docid in docids], dtype=np.float64)
 
 
-def complete(values: FloatArray) -> FloatArray:
-    """The values, shape (n,), with the least one in place of each NaN; 0 if all are NaN."""
-    gaps = np.isnan(values)
-    if not gaps.any():
-        return values
-    return np.where(gaps, 0.0 if gaps.all() else np.nanmin(values), values)
-
-
 def _union(left: Any, right: Any) -> FeatureUnion:
     parts = _features(left), _features(right)
     return NotImplemented if None in parts else FeatureUnion(sum(filter(None, parts), ()))
@@ -223,3 +215,105 @@ def _features(operand: Any) -> tuple[Feature, ...] | None:
     if callable(operand):
         return (PythonFeature(getattr(operand, "__name__", type(operand).__name__), operand),)
     return None
+
+
+Normalisation = Literal["minmax", "z", "rank"]
+
+
+def z_scores(values: FloatArray) -> FloatArray:
+    """(x - mean) / standard deviation (of the population), shape (n,); all 0 if the values are equal."""
+    spread = values.std() if np.ptp(values) > 0 else 0.0
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def rank_scores(values: FloatArray) -> FloatArray:
+    """The share of the other values that are lower, an equal one counting as half, shape (n,); 0.5 for a sole value."""
+    from scipy.stats import rankdata  # slow to import
+
+    if len(values) < 2:
+        return np.full(len(values), 0.5)
+    shares: FloatArray = (rankdata(values) - 1) / (len(values) - 1)
+    return shares
+
+
+NORMALISATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "minmax": unit_range,
+    "z": z_scores,
+    "rank": rank_scores,
+}
+"""The functions by name, from the values of a query's documents, shape (n,) with n >= 1, to as many others."""
+
+
+@dataclass(frozen=True)
+class Normalised(Feature):
+    """A feature that is normalised over the documents ranked for the query, spelt ``FEATURE@METHOD``.
+
+    Documents without a value have no part in it.
+
+    Parameters
+    ----------
+    feature : Feature
+        Any feature that is not normalised yet.
+    method : "minmax", "z" or "rank"
+        "minmax": scaled to [0, 1]; 0 if all values are equal. "z": less the mean and divided by the standard deviation
+        (of the population); 0 if all values are equal. "rank": the share of the other documents with a lower value, an
+        equal value counting as half.
+    """
+
+    form: ClassVar[str] = "{feature}@{method}"
+
+    feature: Feature
+    method: Normalisation
+
+    def __post_init__(self) -> None:
+        known = ", ".join(NORMALISATIONS)
+        if self.method not in NORMALISATIONS:
+            raise ParameterError(f"unknown normalisation {self.method!r} in feature {self}: use {known}")
+        if isinstance(self.feature, Normalised):
+            raise ParameterError(f"feature {self} is normalised twice: use one of {known}")
+
+    @property
+    def base(self) -> Feature:
+        """The feature without its normalisation."""
+        return self.feature
+
+    def files(self) -> list[str]:
+        """Those of the feature."""
+        return self.feature.files()
+
+    def place_files(self, place: Callable[[str], str]) -> Normalised:
+        """Normalised in the same way."""
+        return replace(self, feature=self.feature.place_files(place))
+
+
+def split_method(text: str) -> tuple[str, str | None]:
+    """A spelling without its normalisation, and the method; None if it has none."""
+    base, _, method = text.rpartition("@")
+    return (base, method) if base and method in NORMALISATIONS else (text, None)
+
+
+def derive(feature: Feature, values: FloatArray) -> FloatArray:
+    """A feature of one query's documents, shape (n,), from its `base`; for NaN the least value, or 0 if all are NaN."""
+    known, out = ~np.isnan(values), np.zeros(len(values))
+    if known.any():
+        out[known] = NORMALISATIONS[feature.method](values[known]) if isinstance(feature, Normalised) else values[known]
+        out[~known] = out[known].min()
+    return out
+
+
+def supply(features: tuple[Feature, ...], functions: Mapping[str, Function]) -> tuple[Feature, ...]:
+    """The features, with the functions for those of type `PythonFeature`, by name."""
+    names = {feature.base.name for feature in features if isinstance(feature.base, PythonFeature)}
+    for name in functions:
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise ParameterError(f"there is no feature python:{name}; the names of functions needed: {known}")
+
+    def supplied(feature: Feature) -> Feature:
+        if isinstance(feature, Normalised):
+            return replace(feature, feature=supplied(feature.feature))
+        if isinstance(feature, PythonFeature) and feature.name in functions:
+            return PythonFeature(feature.name, functions[feature.name])
+        return feature
+
+    return tuple(map(supplied, features))

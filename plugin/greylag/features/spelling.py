@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from greylag.features.derived import Normalisation, Normalised, split_method
 from greylag.features.evidence import Prior, ReciprocalRank, RunScore, Score, VectorCosine
-from greylag.features.feature import Feature, PythonFeature, unique_features
+from greylag.features.feature import Feature, Normalisation, Normalised, PythonFeature, split_method, unique_features
 from greylag.features.spec import FeatureSpec
 from greylag.features.stages import StageScore
 

@@ -116,11 +116,6 @@ class StageStep:
             raise ParameterError(f"stage {self}: {error}") from None
 
 
-def parse_stages(text: str) -> tuple[StageStep, ...]:
-    """Parse a stage or, as in ``rm3>>manifold(alpha=0.8)``, stages one after another."""
-    return tuple(map(StageStep.parse, text.split(">>")))
-
-
 @dataclass(frozen=True)
 class StageScore(Evidence):
     """The document's score by a stage, or a pipeline of stages, that reranks the same ranking.
@@ -151,7 +146,7 @@ class StageScore(Evidence):
     @classmethod
     def parse(cls, text: str) -> StageScore:
         """Parse ``stage:STAGE`` or ``stage:STAGE>>STAGE...``; the inverse of ``str``."""
-        return cls(parse_stages(text.removeprefix("stage:")))
+        return cls(tuple(map(StageStep.parse, text.removeprefix("stage:").split(">>"))))
 
     def files(self) -> list[str]:
         """Those of the stages."""
@@ -180,6 +175,10 @@ class StageScore(Evidence):
             return scores_of(given.head(getattr(last, "depth", len(given))), ranking.docids)
 
         return values
+
+
+def _unchanged(ranking: Ranking) -> Ranking:
+    return ranking
 
 
 class _Remembering:
@@ -263,7 +262,3 @@ def read_option(text: str) -> Option:
     if not _NUMBER.fullmatch(text):
         return text
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
-
-
-def _unchanged(ranking: Ranking) -> Ranking:
-    return ranking

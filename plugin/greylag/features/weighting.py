@@ -7,8 +7,10 @@ gain in `greylag.features.gains.gain`, which the compiled loop over documents ca
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -65,31 +67,23 @@ class FeatureParameters:
     fb_terms: int = 30
 
     def __post_init__(self) -> None:
-        for name in ("mu", "k1", "b"):
-            _check_type(name, getattr(self, name), (int, float), "a number")
-        for name in ("max_clique", "fb_docs", "fb_terms"):
-            _check_type(name, getattr(self, name), (int,), "an integer")
-        for name, fits, domain in (
-            ("mu", 0 < self.mu < np.inf, "a positive number"),
-            ("k1", 0 <= self.k1 < np.inf, "a number >= 0"),
-            ("b", 0 <= self.b <= 1, "in [0, 1]"),
-            ("idf", self.idf in get_args(Idf), f"one of {', '.join(get_args(Idf))}"),
-            ("profile", self.profile in get_args(Profile), f"one of {', '.join(get_args(Profile))}"),
-            ("max_clique", 2 <= self.max_clique <= MAX_CLIQUE, f"from 2 to {MAX_CLIQUE}"),
-            ("fb_docs", self.fb_docs >= 1, "at least 1"),
-            ("fb_terms", self.fb_terms >= 1, "at least 1"),
-        ):
-            if not fits:
-                raise ParameterError(f"{name} is {getattr(self, name)!r:.60}: it must be {domain}")
+        number, words = (int, float), {"idf": get_args(Idf), "profile": get_args(Profile)}
+        domains: tuple[tuple[str, Any, Callable[[Any], bool], str], ...] = (
+            ("mu", number, lambda value: 0 < value < np.inf, "a positive number"),
+            ("k1", number, lambda value: 0 <= value < np.inf, "a number >= 0"),
+            ("b", number, lambda value: 0 <= value <= 1, "a number in [0, 1]"),
+            *((name, str, known.__contains__, f"one of {', '.join(known)}") for name, known in words.items()),
+            ("max_clique", int, lambda value: 2 <= value <= MAX_CLIQUE, f"an integer from 2 to {MAX_CLIQUE}"),
+            *((name, int, lambda value: value >= 1, "an integer, at least 1") for name in ("fb_docs", "fb_terms")),
+        )
+        for name, kind, fits, domain in domains:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+                raise ParameterError(f"{name} is {value!r:.60}: it must be {domain}")
 
     def as_dict(self) -> dict[str, Any]:
         """The parameters by name."""
         return asdict(self)
-
-
-def _check_type(name: str, value: object, types: tuple[type, ...], what: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, types):
-        raise ParameterError(f"{name} is {value!r:.60}: it must be {what}")
 
 
 @dataclass(frozen=True)
@@ -106,35 +100,37 @@ class CollectionStatistics:
         return cls(index.n_documents, index.n_tokens, index.average_length)
 
 
-class Weighting(Protocol):
+@dataclass(frozen=True)
+class Weighting(ABC):
     """A weighting over one collection; `code` identifies it in `gains.gain`."""
 
+    collection: CollectionStatistics
+    parameters: FeatureParameters
     code: ClassVar[int]
 
-    def __init__(self, collection: CollectionStatistics, parameters: FeatureParameters) -> None: ...
-
+    @abstractmethod
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """The clique's argument of the gain, shape of cf."""
 
+    @abstractmethod
     def document(self, lengths: IntArray) -> FloatArray:
         """The document's argument of the gain, shape of lengths."""
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
-        """The clique's part of the value at tf = 0, computed from the result of `clique` and of the same shape."""
+        """The clique's part of the value at tf = 0, from the result of `clique`, shape of cf."""
+        return np.zeros_like(clique)
 
     def absent_document(self, document: FloatArray) -> FloatArray:
-        """The document's part of the value at tf = 0, computed from the result of `document` and of the same shape."""
+        """The document's part of the value at tf = 0, from the result of `document`, shape of lengths."""
+        return np.zeros_like(document)
 
 
-@dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(Weighting):
     """log[(tf + mu cf/|C|) / (|D| + mu)], with cf = 1/2 for a clique that never occurs.
 
     Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)). Zhai & Lafferty 2004.
     """
 
-    collection: CollectionStatistics
-    parameters: FeatureParameters
     code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
@@ -156,12 +152,9 @@ class Dirichlet:
         return -document
 
 
-@dataclass(frozen=True)
-class BM25:
+class BM25(Weighting):
     """(k1 + 1) tf / (k1 ((1 - b) + b |D|/avgdl) + tf) x idf; 0 if absent (Robertson et al. 1994)."""
 
-    collection: CollectionStatistics
-    parameters: FeatureParameters
     code: ClassVar[int] = 1
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
@@ -175,14 +168,6 @@ class BM25:
         p = self.parameters
         relative: FloatArray = lengths / max(1e-9, self.collection.average_length)
         return p.k1 * ((1.0 - p.b) + p.b * relative)
-
-    def absent_clique(self, clique: FloatArray) -> FloatArray:
-        """0."""
-        return np.zeros_like(clique)
-
-    def absent_document(self, document: FloatArray) -> FloatArray:
-        """0."""
-        return np.zeros_like(document)
 
 
 WEIGHTINGS: dict[str, type[Weighting]] = {"LM": Dirichlet, "BM25": BM25}

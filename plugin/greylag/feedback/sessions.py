@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.feedback.judged import Feedback
+from greylag.feedback.stages import Feedback
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
@@ -68,7 +68,12 @@ class Session:
 
 def residual_run(run: Run, seen: Seen) -> Run:
     """A run without the documents that were seen, with the scores of the others."""
-    return Run(tuple(_residual(ranking, seen.get(ranking.qid, ())) for ranking in run.rankings), run.tag)
+
+    def unseen(ranking: Ranking) -> Ranking:
+        gone = set(seen.get(ranking.qid, ()))
+        return ranking.select(np.array([docid not in gone for docid in ranking.docids], dtype=np.bool_))
+
+    return Run(tuple(map(unseen, run.rankings)), run.tag)
 
 
 def residual_qrels(qrels: Qrels, seen: Seen) -> dict[str, dict[str, int]]:
@@ -114,19 +119,13 @@ def feedback_session(
     """
     if rounds < 1 or per_round < 1:
         raise ParameterError(f"rounds and per_round must be at least 1, not {rounds} and {per_round}")
-    session = Session((), ())
-    rest = first
-    for _ in range(rounds):
+    session, rest = Session((), ()), first
+    for number in range(1, rounds + 1):
         top = {ranking.qid: ranking.docids[:per_round] for ranking in rest.rankings}
         session = Session((*session.shown, top), session.residuals)
-        seen = session.seen(len(session.shown))
+        seen = session.seen(number)
         feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
         after = residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)
         session = Session(session.shown, (*session.residuals, after))
         rest = after if interactive else residual_run(first, seen)
     return session
-
-
-def _residual(ranking: Ranking, seen: Collection[str]) -> Ranking:
-    gone = set(seen)
-    return ranking.select(np.array([docid not in gone for docid in ranking.docids], dtype=np.bool_))

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.features.counts import FeatureCounts
-from greylag.features.extract import FeatureExtractor
+from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters

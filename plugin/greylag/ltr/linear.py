@@ -11,8 +11,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from greylag.errors import ModelError, ParameterError
-from greylag.features.derived import supply
-from greylag.features.feature import Feature, Function
+from greylag.features.feature import Feature, Function, supply
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm

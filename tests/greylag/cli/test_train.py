@@ -77,7 +77,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "bm25", *settings("mu=3")], "bm25 has no 'mu', but k1, b"),
         (["--model", "bm25", *settings("k1=3,x")], ": it must be a number"),
         (["--model", "bm25", *settings("k1=1_0")], ": it must be a number"),
-        (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be in [0, 1]"),
+        (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be a number in [0, 1]"),
         (["--model", "rm3", *settings("fb_docs=0")], "fb_docs is 0"),
         (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or stack, not for bm25"),
         (["--model", "tfidf"], "'tfidf' is not one of"),

@@ -12,13 +12,17 @@ from scipy.stats import zscore
 from sklearn.preprocessing import minmax_scale
 
 from greylag.errors import ParameterError
-from greylag.features.derived import NORMALISATIONS, Normalised, normalise, supply
 from greylag.features.evidence import Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import PythonFeature
+from greylag.features.feature import NORMALISATIONS, Normalised, PythonFeature, derive, supply
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
+
+
+def normalise(values: np.ndarray, method: str) -> np.ndarray:
+    return derive(parse_feature(f"score@{method}"), values)
+
 
 VALUES = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=12)
 INDEX = PositionalIndex.from_texts({f"d{i}": "cat " * i + "dog" for i in range(1, 6)})

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from greylag.features.cliques import cliques
-from greylag.features.counts import FeatureCounts
 from greylag.features.evidence import Prior
-from greylag.features.extract import FeatureExtractor
+from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.features.derived import Normalised
 from greylag.features.evidence import Prior
+from greylag.features.feature import Normalised
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
 

@@ -11,7 +11,7 @@ from greylag.diversity import MMR, Coverage, DiversityModel, RandomOrder, SVMDiv
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
-from greylag.features.stages import StageScore, StageStep, parse_stages, registered_stages
+from greylag.features.stages import StageScore, StageStep, registered_stages
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import FloatArray, Ranking
@@ -95,7 +95,7 @@ def test_every_registered_stage_can_be_spelt() -> None:
         assert step.needs_index == (name != "random")
         if not step.stage.readers.keys() & {"model", "aspects"}:  # type: ignore[attr-defined]
             assert set(step.make(INDEX)(RANKING).docids) == set(RANKING.docids)
-    assert [str(step) for step in parse_stages("rm3 >> mmr(k=20)")] == ["rm3", "mmr(k=20)"]
+    assert [str(step) for step in StageScore.parse("stage:rm3 >> mmr(k=20)").steps] == ["rm3", "mmr(k=20)"]
     assert StageStep.parse("random(seed=3)").make(None)(RANKING).docids == RandomOrder(seed=3)(RANKING).docids
 
 

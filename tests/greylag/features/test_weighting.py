@@ -64,14 +64,14 @@ def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, s
         ("max_clique", True, "an integer"),
         ("fb_docs", 1.5, "an integer"),
         ("fb_terms", "7", "an integer"),
-        ("mu", "7", "a number"),
-        ("mu", None, "a number"),
+        ("mu", "7", "a positive number"),
+        ("mu", None, "a positive number"),
         ("b", True, "a number"),
         ("k1", float("nan"), "a number >= 0"),
     ],
 )
 def test_types_and_bounds_of_parameters(name: str, value: object, domain: str) -> None:
-    with pytest.raises(ParameterError, match=rf"{name} is .*: it must be {domain}"):
+    with pytest.raises(ParameterError, match=rf"{name} is .*: it must be .*{domain}"):
         FeatureParameters(**{name: value})  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
 from greylag.feedback import RelevanceModelRanker, Rocchio
-from greylag.feedback.judged import judged_documents
+from greylag.feedback.stages import judged_documents
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
