@@ -25,34 +25,16 @@ CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A measure without its cut-off. trec_eval computes it unless a function is given.
+    """A measure without its cut-off. trec_eval computes it unless a function is given."""
 
-    Parameters
-    ----------
-    name : str
-        The usual spelling.
-    whole : str, optional
-        The name in trec_eval (or ndeval) over the whole ranking; None if the measure requires a cut-off.
-    cut : str, optional
-        The name at a cut-off, which replaces ``{}``; None if the measure takes no cut-off.
-    from_grades : callable, optional
-        Computes a score from the grades of the ranked documents, those of the ideal ranking, and the highest grade of
-        the scale. Both rankings end at the cut-off.
-    from_subtopics : callable, optional
-        Computes a score from subtopic coverage; see `greylag.evaluation.diversity`.
-    lower_is_better : bool, default False
-        Whether the measure is a loss.
-    from_ir_measures : bool, default False
-        Whether ir_measures computes it, by the name that it has there.
-    """
-
-    name: str
-    whole: str | None = None
-    cut: str | None = None
+    name: str  # the usual spelling
+    whole: str | None = None  # the name in trec_eval or ndeval over the whole ranking; None if it needs a cut-off
+    cut: str | None = None  # the name at a cut-off, which replaces {}; None if the measure takes no cut-off
+    # From the grades of the ranked documents, those of the ideal ranking, both to the cut-off, and the scale's highest.
     from_grades: Callable[[Sequence[int], Sequence[int], int], float] | None = None
-    from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None
-    lower_is_better: bool = False
-    from_ir_measures: bool = False
+    from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None  # see `greylag.evaluation.diversity`
+    lower_is_better: bool = False  # whether it is a loss
+    from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,10 @@ from greylag.ranking import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PickBest:
-    """The scores of M systems on n queries, sorted for each query.
+    """The scores of M systems on n queries, sorted for each query."""
 
-    Parameters
-    ----------
-    ordered : array, shape (n, M)
-        The scores of each query, best first.
-    wins : array, shape (M,)
-        The proportion of queries on which each system is the best; tied systems share a query equally. Sums to 1.
-    """
-
-    ordered: FloatArray
-    wins: FloatArray
+    ordered: FloatArray  # the scores of each query, best first, shape (n, M)
+    wins: FloatArray  # the proportion of queries on which each system is best; ties share a query; shape (M,)
 
     def at(self, rank: int) -> float:
         """The mean over queries of the `rank`-th best score; rank 1 is pick-best."""
@@ -67,19 +59,12 @@ def pick_best(values: FloatArray, *, larger: bool) -> PickBest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunChoice:
-    """The potential gain from choosing among M runs for each query.
+    """The potential gain from choosing among M runs for each query."""
 
-    Parameters
-    ----------
-    scores : mapping
-        Hypothetical runs by name: "best of M", "rank 2 of M", ..., "rank M of M" take the best score on each query by
-        each measure, the second best, and so on; "mean of M" takes the mean.
-    wins : mapping
-        By name of run, its proportion of wins by each measure, shape (measures,).
-    """
-
+    # Hypothetical runs: "best of M", "rank 2 of M", ..., "rank M of M" take the best score on each query by each
+    # measure, the second best, and so on; "mean of M" takes the mean.
     scores: Mapping[str, Scores]
-    wins: Mapping[str, FloatArray]
+    wins: Mapping[str, FloatArray]  # by name of run, its proportion of wins by each measure, shape (measures,)
 
 
 def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:

@@ -16,7 +16,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
 from greylag.hints import check_qrels, remedy
-from greylag.ranking import BoolArray, FloatArray, Run
+from greylag.ranking import FloatArray, Run
 from greylag.tables import notebook_table
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT
@@ -86,7 +86,10 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed = parse_measures(measures)
-    _check_inputs(run, qrels)
+    if not isinstance(run, Run):
+        how = remedy(run) or "pass a Run, such as read_run returns"
+        raise ParameterError(f"cannot score a {type(run).__name__}: {how}")
+    check_qrels(qrels)
     for measure in parsed:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic, but these are judgements of documents")
@@ -118,7 +121,11 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     if relevance:
         values = evaluate(run, highest_grades(qrels), relevance).values
         columns.update(zip(relevance, values.T, strict=True))
-    covers = [_covered_and_pool(docids, qrels[qid]) for qid, docids in _ranked(run, qrels)]
+    covers = []  # the coverage of the ranked documents, and that of all relevant documents by descending docid
+    for qid, docids in _ranked(run, qrels):
+        relevant = relevant_documents(qrels[qid])
+        pool = sorted(set().union(*relevant), reverse=True)
+        covers.append((coverage(docids, relevant), coverage(pool, relevant)))
     for measure in parsed:
         if compute := measure.family.from_subtopics:
             cutoffs = [measure.cutoff or len(covered) for covered, _ in covers]
@@ -136,22 +143,6 @@ def highest_grades(qrels: SubtopicQrels) -> Qrels:
             for docid, grade in judged.items():
                 grades[docid] = max(grade, grades.get(docid, grade))
     return highest
-
-
-def _check_inputs(run: Any, qrels: Any) -> None:
-    if not isinstance(run, Run):
-        how = remedy(run) or "pass a Run, such as read_run returns"
-        raise ParameterError(f"cannot score a {type(run).__name__}: {how}")
-    check_qrels(qrels)
-
-
-def _covered_and_pool(
-    docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]]
-) -> tuple[BoolArray, BoolArray]:
-    """The coverage of the ranked documents, and that of all relevant documents by descending docid."""
-    relevant = relevant_documents(judgements)
-    pool = sorted(set().union(*relevant), reverse=True)
-    return coverage(docids, relevant), coverage(pool, relevant)
 
 
 def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...]]]:

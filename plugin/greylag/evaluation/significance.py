@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -26,55 +25,27 @@ DECIMALS = 12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of a run with the baseline by one measure.
+    """The comparison of a run with the baseline by one measure."""
 
-    Parameters
-    ----------
-    run : str
-        The name of the run.
-    measure : Measure
-        The measure.
-    difference : float
-        The mean of the run minus the mean of the baseline.
-    statistic : float
-        t, the rank sum of Wilcoxon's test as SciPy defines it, or the mean improvement for the randomisation test.
-    p, corrected_p : float in [0, 1]
-        The p-value before and after Holm's correction over all comparisons of a `Significance`.
-    wins, ties, losses : int
-        The number of queries on which the run is better than, equal to and worse than the baseline.
-    """
-
-    run: str
+    run: str  # its name
     measure: Measure
-    difference: float
-    statistic: float
+    difference: float  # the mean of the run minus the mean of the baseline
+    statistic: float  # t, SciPy's rank sum of Wilcoxon's test, or the mean improvement for the randomisation test
     p: float
-    corrected_p: float
-    wins: int
+    corrected_p: float  # by Holm's correction over all comparisons of a `Significance`
+    wins: int  # queries on which the run is better than the baseline
     ties: int
     losses: int
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """Comparisons with one baseline by one test, corrected together.
+    """Comparisons with one baseline by one test, corrected together."""
 
-    Parameters
-    ----------
-    baseline : str
-        The name of the baseline.
-    test : {"t", "wilcoxon", "randomization"}
-        The test.
-    alternative : {"two-sided", "greater"}
-        The alternative hypothesis.
-    comparisons : tuple of Comparison
-        All comparisons, by run and measure.
-    """
-
-    baseline: str
+    baseline: str  # its name
     test: Test
     alternative: Alternative
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  # by run and measure
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
         """The comparison of a run by a measure; None for the baseline itself."""
@@ -126,13 +97,17 @@ def compare(
         raise ParameterError(f"no run to compare with the baseline {baseline!r}; give another run")
     if len(scores[baseline].qids) < 2:
         raise ParameterError("a significance test needs at least two queries; omit the baseline to score the runs")
-    test_pairs = partial(paired_test, test=test, alternative=alternative, seed=seed)
-    comparisons = [
-        _comparison(name, column, run, scores[baseline], test_pairs)
-        for name, run in scores.items()
-        for column in range(len(run.measures))
-        if name != baseline
-    ]
+    comparisons = []
+    for name, run in scores.items():
+        if name == baseline:
+            continue
+        for column, measure in enumerate(run.measures):
+            differences = np.round(run.values[:, column] - scores[baseline].values[:, column], DECIMALS)
+            improvements = -differences if measure.family.lower_is_better else differences
+            statistic, p = paired_test(improvements, test, alternative, seed)
+            wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
+            difference = float(run.means[column] - scores[baseline].means[column])
+            comparisons.append(Comparison(name, measure, difference, statistic, p, p, wins, ties, losses))
     pairs = zip(comparisons, holm([comparison.p for comparison in comparisons]).tolist(), strict=True)
     return Significance(baseline, test, alternative, tuple(replace(c, corrected_p=p) for c, p in pairs))
 
@@ -153,14 +128,31 @@ def paired_test(
     seed : int >= 0, default 0
         Seeds the random flips of the randomisation test.
     """
-    if test not in _TESTS:
-        raise ParameterError(f"unknown test {test!r}; choose from {', '.join(_TESTS)}")
-    if alternative not in get_args(Alternative):
-        raise ParameterError(f"unknown alternative {alternative!r}; choose from {', '.join(get_args(Alternative))}")
+    for what, given, known in (("test", test, get_args(Test)), ("alternative", alternative, get_args(Alternative))):
+        if given not in known:
+            raise ParameterError(f"unknown {what} {given!r}; choose from {', '.join(known)}")
     if not improvements.any():
         return 0.0, 1.0
-    statistic, p = _TESTS[test](improvements, alternative, seed)
-    return float(statistic), float(p)
+    from scipy import stats
+
+    if test == "t":
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # t is infinite if all are equal
+            result = stats.ttest_1samp(improvements, 0.0, alternative=alternative)
+    elif test == "wilcoxon":
+        result = stats.wilcoxon(improvements, alternative=alternative)
+    else:
+        result = stats.permutation_test(
+            (improvements[improvements != 0],),
+            np.sum,
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            batch=RESAMPLES // 16,
+            alternative=alternative,
+            rng=np.random.default_rng(seed),
+        )
+    statistic = improvements.mean() if test == "randomization" else result.statistic
+    return float(statistic), float(result.pvalue)
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
@@ -191,54 +183,3 @@ def check_comparable(scores: Mapping[str, Scores]) -> None:
             raise ParameterError(
                 f"runs {name!r} and {other!r} are scored on different queries or by different measures"
             )
-
-
-def _comparison(
-    name: str, column: int, run: Scores, reference: Scores, test: Callable[[FloatArray], tuple[float, float]]
-) -> Comparison:
-    measure = run.measures[column]
-    differences = np.round(run.values[:, column] - reference.values[:, column], DECIMALS)
-    improvements = -differences if measure.family.lower_is_better else differences
-    statistic, p = test(improvements)
-    wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
-    difference = float(run.means[column] - reference.means[column])
-    return Comparison(name, measure, difference, statistic, p, p, wins, ties, losses)
-
-
-def _t(improvements: FloatArray, alternative: Alternative, _: int) -> tuple[float, float]:
-    from scipy import stats
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # t is infinite if all improvements are equal
-        result = stats.ttest_1samp(improvements, 0.0, alternative=alternative)
-    return result.statistic, result.pvalue
-
-
-def _wilcoxon(improvements: FloatArray, alternative: Alternative, _: int) -> tuple[float, float]:
-    from scipy import stats
-
-    result = stats.wilcoxon(improvements, alternative=alternative)
-    return result.statistic, result.pvalue
-
-
-def _randomization(improvements: FloatArray, alternative: Alternative, seed: int) -> tuple[float, float]:
-    from scipy import stats
-
-    result = stats.permutation_test(
-        (improvements[improvements != 0],),
-        np.sum,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=RESAMPLES // 16,
-        alternative=alternative,
-        rng=np.random.default_rng(seed),
-    )
-    return improvements.mean(), result.pvalue
-
-
-_TESTS: dict[str, Callable[[FloatArray, Alternative, int], tuple[float, float]]] = {
-    "t": _t,
-    "wilcoxon": _wilcoxon,
-    "randomization": _randomization,
-}
