@@ -29,7 +29,7 @@ from tests.robustness.source import TEXTS, MemorySource, outcome
 
 KINDS = ("error", "full", "short", "kill")
 KILLED = 9
-ALLOCATING = {"open", "write", "mkdir", "posix_fallocate", "fsync"}
+ALLOCATING = {"open", "write", "mkdir", "fsync"}
 
 
 class Disk:
@@ -84,7 +84,7 @@ class Disk:
 
             return call
 
-        for name in ("open", "mkdir", "rename", "replace", "unlink", "rmdir", "fsync", "posix_fallocate"):
+        for name in ("open", "mkdir", "rename", "replace", "unlink", "rmdir", "fsync"):
             replaced[name] = getattr(os, name)
             setattr(os, name, counted(name, replaced[name]))
         io.open = builtins.open = open_file

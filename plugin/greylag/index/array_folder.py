@@ -18,19 +18,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.tables import fingerprint
-from greylag.runtime.files import file_stamp, write_text
+from greylag.runtime.files import file_stamp, file_stamps, write_text
 from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
 
 SCHEMA = 5
 _META = "meta.json"
+_BLOCK = 1 << 20
 _HEADER = 128  # bytes at the beginning of an .npy file with an array of one dimension
-_ANOTHER_VERSION = "another version of greylag wrote it"
 _log = logging.getLogger("greylag")
 
 
@@ -115,7 +115,9 @@ class Writer:
     def mapped(self, name: str, size: int) -> Iterator[Any]:
         """A new array of a given size, mapped from its file for writing."""
         with _file(self.folder, name).open("wb") as file:
-            _reserve(file, _HEADER + size * np.dtype(self.dtypes[name]).itemsize)
+            left = _HEADER + size * np.dtype(self.dtypes[name]).itemsize
+            while left:  # no holes: if the disk is full, writing through a mapping would kill the process
+                left -= file.write(bytes(min(left, _BLOCK)))
         array = _map(_file(self.folder, name), self.dtypes[name], "r+")
         yield array
         self._checksums[name] = zlib.crc32(array.view(np.uint8).data)
@@ -192,7 +194,7 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> d
         raise _DamageError(f"{folder}: {error}") from None
     except (LookupError, TypeError):  # not what this version writes, though its checksum is right
         raise _DamageError(f"{folder}: {_META} is damaged") from None
-    files = _stamps(source.files)
+    files = _stamps_of(source)
     if files != known:
         source.check()
     if (stamps, files) != (meta["stamps"], known):
@@ -218,18 +220,16 @@ def _seal(meta: dict[str, Any]) -> str:
 def _unseal(sealed: bytes) -> dict[str, Any]:
     """Metadata from `_seal`; ValueError if it is something else."""
     content, _, checksum = sealed.partition(b"\n")
-    if checksum != b"%d\n" % zlib.crc32(content):
-        old = content.startswith(b'{"schema": ')
-        raise ValueError(_ANOTHER_VERSION if old else f"{_META} is damaged")
-    meta: dict[str, Any] = json.loads(content)
-    if meta["schema"] != SCHEMA:
-        raise ValueError(_ANOTHER_VERSION)
+    is_whole = checksum == b"%d\n" % zlib.crc32(content)
+    meta: dict[str, Any] = json.loads(content) if is_whole else {}
+    if meta.get("schema") != SCHEMA:
+        other = is_whole or content.startswith(b'{"schema": ')
+        raise ValueError("another version of greylag wrote it" if other else f"{_META} is damaged")
     return meta
 
 
-def _stamps(folders: Sequence[Path]) -> dict[str, list[int]]:
-    files = [path for folder in folders for path in sorted(folder.iterdir())]
-    return {path.name: list(file_stamp(path)) for path in files if path.is_file()}
+def _stamps_of(source: ArraySource) -> dict[str, list[int]]:
+    return {name: list(stamp) for folder in source.files for name, stamp in file_stamps(folder)}
 
 
 def _header(dtype: str, size: int) -> bytes:
@@ -246,27 +246,17 @@ def _map(path: Path, dtype: str, mode: str = "r") -> Any:
     return np.memmap(path, dtype=dtype, mode=mode, offset=_HEADER)  # type: ignore[call-overload]
 
 
-def _reserve(file: IO[bytes], size: int) -> None:
-    """Give an empty file `size` bytes on the disk: if it is full, writing through a mapping would kill the process."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, size)
-    else:
-        for first in range(0, size, 1 << 20):
-            file.write(bytes(min(1 << 20, size - first)))
-        file.flush()
-
-
 def _checksum(path: Path, start: int = 0) -> int:
     checksum = 0
     with path.open("rb") as file:
         file.seek(start)
-        while block := file.read(1 << 20):
+        while block := file.read(_BLOCK):
             checksum = zlib.crc32(block, checksum)
     return checksum
 
 
 def _write(source: ArraySource, folder: Path) -> None:
-    files = _stamps(source.files)
+    files = _stamps_of(source)
     source.check()
     writer = Writer(folder, source.dtypes)
     source.write(writer)

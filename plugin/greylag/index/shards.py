@@ -17,57 +17,28 @@ _SHORTEST, _LONGEST = 1 << 14, 1 << 17  # documents that are looked through for 
 
 
 class Located(NamedTuple):
-    """Where t terms occur in n documents.
+    """Where t terms occur in n documents, with p postings."""
 
-    Parameters
-    ----------
-    postings : int array, shape (t, n)
-        The posting of the term in the document, or -1.
-    sole : int32 array, shape (t, n)
-        The position of the term in the document; -1 if there are several, and -2 if there is none.
-    having : int array, shape (p,)
-        ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as places among the documents, ascending
-        if the documents are given.
-    offsets : int array, shape (t + 1,)
-    starts : int array, shape (p + 1,)
-        The positions of posting i are ``positions[starts[i]:starts[i + 1]]``.
-    positions : int32 array
-        Ascending within a posting; stop words leave gaps.
-    """
-
-    postings: IntArray
-    sole: Int32Array
+    postings: IntArray  # the posting of the term in the document, or -1; shape (t, n)
+    sole: Int32Array  # the term's position in the document; -1 if there are several, -2 if there is none; shape (t, n)
+    # ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as places among the documents, ascending if
+    # the documents are given; shapes (p,) and (t + 1,)
     having: IntArray
     offsets: IntArray
-    starts: IntArray
+    # The positions of posting i are ``positions[starts[i]:starts[i + 1]]``, ascending; stop words leave gaps.
+    starts: IntArray  # shape (p + 1,)
     positions: Int32Array
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shard(Tables):
-    """N documents, V terms, P postings and C tokens, numbered from 0 within the shard.
+    """N documents, V terms, P postings and C tokens, numbered from 0 within the shard; see `streams` for the arrays."""
 
-    `streams` describes the compressed arrays.
-
-    Parameters
-    ----------
-    postings_docs : uint8 array
-        The document of each posting, ascending within a term, in a fixed number of bytes.
-    block_places : int64 array, shape (P / `streams.BLOCK`, rounded up)
-        The place of every `streams.BLOCK`-th posting in `positions`.
-    positions : uint8 array
-        The stream of the positions of all postings.
-    forward_offsets : int64 array, shape (N + 1,)
-        The entries of document d are the stream ``forward[forward_offsets[d]:forward_offsets[d + 1]]``.
-    forward : uint8 array
-        The streams of the terms of each document, with tf.
-    """
-
-    postings_docs: Bytes
-    block_places: IntArray
-    positions: Bytes
-    forward_offsets: IntArray
-    forward: Bytes
+    postings_docs: Bytes  # the document of each posting, ascending within a term, in a fixed number of bytes
+    block_places: IntArray  # of every `streams.BLOCK`-th posting in `positions`
+    positions: Bytes  # the stream of the positions of all postings
+    forward_offsets: IntArray  # document d's terms are ``forward[forward_offsets[d]:forward_offsets[d + 1]]``
+    forward: Bytes  # the streams of the terms of each document, with tf
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""

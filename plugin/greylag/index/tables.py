@@ -85,43 +85,18 @@ def fingerprint(arrays: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
-    """N documents and V terms, numbered from 0, by read-only arrays in memory or mapped from files.
+    """N documents and V terms, numbered from 0, by read-only arrays in memory or mapped from files."""
 
-    Parameters
-    ----------
-    docids : uint8 array
-        The concatenated UTF-8 bytes of the docids.
-    docid_offsets : int64 array, shape (N + 1,)
-        The docid of document d is ``docids[docid_offsets[d]:docid_offsets[d + 1]]``.
-    docid_order : int32 array, shape (N,)
-        Document numbers in ascending order of docids.
-    document_lengths : int64 array, shape (N,)
-        Number of indexed tokens |D| of each document.
-    terms : uint8 array
-        The concatenated UTF-8 bytes of the terms, in ascending order.
-    term_offsets : int64 array, shape (V + 1,)
-        Term t is ``terms[term_offsets[t]:term_offsets[t + 1]]``.
-    collection_frequencies : int64 array, shape (V,)
-        Cf of each term.
-    postings_offsets : int64 array, shape (V + 1,)
-        The df of term t is ``postings_offsets[t + 1] - postings_offsets[t]``. In a shard, its postings have the numbers
-        from ``postings_offsets[t]`` on.
-    fingerprint : str
-        SHA-256 (hex) of the collection; see `PositionalIndex`.
-    folder : Path, optional
-        The folder of the files. None if the arrays are in memory.
-    """
-
-    docids: Bytes
-    docid_offsets: IntArray
-    docid_order: Int32Array
-    document_lengths: IntArray
-    terms: Bytes
-    term_offsets: IntArray
-    collection_frequencies: IntArray
-    postings_offsets: IntArray
-    fingerprint: str
-    folder: Path | None = None
+    docids: Bytes  # concatenated, in UTF-8
+    docid_offsets: IntArray  # of document d is ``docids[docid_offsets[d]:docid_offsets[d + 1]]``, shape (N + 1,)
+    docid_order: Int32Array  # document numbers in ascending order of docids, shape (N,)
+    document_lengths: IntArray  # number of indexed tokens |D| of each document, shape (N,)
+    terms: Bytes  # concatenated, in UTF-8, in ascending order
+    term_offsets: IntArray  # term t is ``terms[term_offsets[t]:term_offsets[t + 1]]``, shape (V + 1,)
+    collection_frequencies: IntArray  # cf of each term, shape (V,)
+    postings_offsets: IntArray  # in a shard, of each term's first posting; the differences are df; shape (V + 1,)
+    fingerprint: str  # SHA-256 (hex) of the collection; see `PositionalIndex`
+    folder: Path | None = None  # of the files; None if the arrays are in memory
 
     @property
     def n_documents(self) -> int:

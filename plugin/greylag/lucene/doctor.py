@@ -6,10 +6,10 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from greylag.errors import GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
@@ -25,26 +25,13 @@ print(autoclass("java.lang.System").getProperty("java.version"))
 """
 
 
-@dataclass(frozen=True)
-class Check:
-    """The outcome of one check.
-
-    Parameters
-    ----------
-    name : str
-        What was checked.
-    ok : bool
-        Whether the check passed.
-    detail : str
-        A line about it.
-    remedy : str
-        What to do, or "" if the check passed.
-    """
+class Check(NamedTuple):
+    """The outcome of one check, with a line about it, and what to do if it failed."""
 
     name: str
     ok: bool
     detail: str
-    remedy: str
+    remedy: str  # "" if the check passed
 
 
 def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
@@ -57,7 +44,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
     index : str, Path or sequence of these, optional
         The folder of an index to check, or those of the shards of a collection.
     *probes : tuple of str, callable and str
-        Further checks: a name, a function that returns what was found or raises a `GreylagError`, and a remedy.
+        Further checks: a name, a function that returns a line or raises a `GreylagError`, and a remedy.
     """
     checks = [
         _check("versions", _versions, ""),
@@ -66,8 +53,11 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
     ]
     later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, "")]
     if index is not None:
-        of_index = {"index": _index, "positions": _positions, "integrity": _integrity}
-        later += [(name, partial(probe, index), BUILD) for name, probe in of_index.items()]
+        positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
+        checksums = "all files have the checksums that Lucene recorded"
+        integrity = partial(_all_shards, index, LuceneIndex.check_integrity, checksums)
+        of_index = {"index": partial(_index, index), "positions": positions, "integrity": integrity}
+        later += [(name, probe, BUILD) for name, probe in of_index.items()]
     for probe in (*later, *probes):
         if all(check.ok for check in checks):
             checks.append(_check(*probe))
@@ -82,7 +72,7 @@ def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
 
 
 def _versions() -> str:
-    packages = [f"{name} {_version(name)}" for name in ("greylag", "numpy", "scipy", "numba")]
+    packages = (f"{name} {_version(name)}" for name in ("greylag", "numpy", "scipy", "numba"))
     return ", ".join([f"Python {platform.python_version()}", *packages])
 
 
@@ -131,15 +121,8 @@ def _index(path: _Paths) -> str:
     return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
 
 
-def _positions(path: _Paths) -> str:
+def _all_shards(path: _Paths, check: Callable[[LuceneIndex], None], passed: str) -> str:
     with LuceneIndex(path) as index:
         for shard in index.shards:
-            shard.check_exportable()
-    return "stored, and no deleted documents"
-
-
-def _integrity(path: _Paths) -> str:
-    with LuceneIndex(path) as index:
-        for shard in index.shards:
-            shard.check_integrity()
-    return "all files have the checksums that Lucene recorded"
+            check(shard)
+    return passed

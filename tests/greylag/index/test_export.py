@@ -284,7 +284,7 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.posix_fallocate", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(GreylagError, match="cannot be written: No space left on device; free some disk space"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
