@@ -67,11 +67,7 @@ def _fuse(
     return Ranking.sort(rankings[0].qid, rankings[0].query, list(terms), [*map(combine, terms.values())])
 
 
-FUSIONS: Mapping[str, Fusion] = {
-    "rrf": reciprocal_rank_fusion,
-    "combsum": comb_sum,
-    "combmnz": comb_mnz,
-}
+FUSIONS: Mapping[str, Fusion] = {"rrf": reciprocal_rank_fusion, "combsum": comb_sum, "combmnz": comb_mnz}
 """The methods of fusion by name."""
 
 

@@ -29,7 +29,19 @@ class Function(Protocol):
         """The values, or a ranking whose scores are the values."""
 
 
-class Feature:
+class _Joins:
+    """Has the operator ``**``."""
+
+    __slots__ = ()
+
+    def __pow__(self, other: Any) -> FeatureUnion:
+        return _union(self, other)
+
+    def __rpow__(self, other: Any) -> FeatureUnion:
+        return _union(other, self)
+
+
+class Feature(_Joins):
     """A feature of a ranked document: a frozen dataclass. ``str`` gives its only spelling, which `parse_feature` reads.
 
     ``a ** b`` puts features side by side. The other operand may be a stage or a function, too, which becomes a
@@ -78,14 +90,8 @@ class Feature:
         places = {name: place(getattr(self, name)) for name in self.file_fields}
         return replace(self, **places) if places else self  # type: ignore[type-var]
 
-    def __pow__(self, other: Any) -> FeatureUnion:
-        return _union(self, other)
 
-    def __rpow__(self, other: Any) -> FeatureUnion:
-        return _union(other, self)
-
-
-class FeatureUnion(tuple[Feature, ...]):
+class FeatureUnion(_Joins, tuple[Feature, ...]):
     """Features side by side, the columns of a matrix: the tuple that ``feature ** feature`` makes.
 
     Examples
@@ -95,12 +101,6 @@ class FeatureUnion(tuple[Feature, ...]):
     """
 
     __slots__ = ()
-
-    def __pow__(self, other: Any) -> FeatureUnion:
-        return _union(self, other)
-
-    def __rpow__(self, other: Any) -> FeatureUnion:
-        return _union(other, self)
 
 
 class Evidence(Feature, ABC):
@@ -236,11 +236,7 @@ def rank_scores(values: FloatArray) -> FloatArray:
     return shares
 
 
-NORMALISATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
-    "minmax": unit_range,
-    "z": z_scores,
-    "rank": rank_scores,
-}
+NORMALISATIONS = {"minmax": unit_range, "z": z_scores, "rank": rank_scores}
 """The functions by name, from the values of a query's documents, shape (n,) with n >= 1, to as many others."""
 
 

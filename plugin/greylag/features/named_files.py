@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ from greylag.runtime.files import parse_json, read_blocks, read_bytes
 
 def named_files(value: Any) -> Iterator[str]:
     """The texts in a value of JSON, and the files of those that are features. Most of them name no file."""
-    for text in _texts(value):
-        yield from [text, *_files_of_features(text)]
+    if isinstance(value, str):
+        yield value
+        with suppress(GreylagError):
+            yield from [file for feature in parse_features(value) for file in feature.files()]
+    elif isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from named_files(part)
 
 
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
@@ -28,29 +34,6 @@ def followed(paths: Iterable[Path]) -> Iterator[Path]:
             continue
         seen.add(path)
         yield path
-        if path.is_file():
-            waiting += [Path(name) for name in named_files(_model(path)) if os.path.isfile(name)]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
-
-
-def _files_of_features(text: str) -> list[str]:
-    """The files that features are read from, such as that of ``run:FILE``; none if the text is not of features."""
-    try:
-        return [file for feature in parse_features(text) for file in feature.files()]
-    except GreylagError:
-        return []
-
-
-def _model(path: Path) -> Any:
-    """The content of a model, which begins with its kind; None for any other file, and for a damaged one."""
-    try:
-        return parse_json(read_bytes(path)) if re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")) else None
-    except (FormatError, ValueError, RecursionError):  # whatever reads the file says it
-        return None
+        with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
+            if path.is_file() and re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")):  # a model
+                waiting += [Path(name) for name in named_files(parse_json(read_bytes(path))) if os.path.isfile(name)]

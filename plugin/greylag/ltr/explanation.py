@@ -136,11 +136,6 @@ def explain_documents(
         Some of the ranking's documents.
     transfer : bool, default False
         Whether to allow a model that was trained on another collection.
-
-    Raises
-    ------
-    ParameterError
-        If a document is not in the ranking or not in the index.
     """
     documents = index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):

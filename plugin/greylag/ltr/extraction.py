@@ -40,11 +40,6 @@ def training_data(
     extractor : FeatureExtractor
     n_jobs : int, optional
         Number of workers; the data does not depend on it.
-
-    Raises
-    ------
-    ParameterError
-        If no query has a relevant document.
     """
     given = checked_rankings(rankings)
     judged = judged_rankings(given, qrels, extractor)

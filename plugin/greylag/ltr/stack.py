@@ -208,17 +208,14 @@ class StackCandidates:
             first = RM3(self.index, original_weight=1.0, k1=k1, b=b).run(self.rankings, n_jobs=self.n_jobs)
             return self._counted(first.rankings, RM3_PARTS)
 
-        return self._once(
-            ("RM3", parameters), lambda: self._shares(self._once(("BM25", k1, b), counted).data(parameters))
-        )
+        def shares() -> RankingData:
+            data = self._once(("BM25", k1, b), counted).data(parameters)
+            texts = {ranking.qid: ranking.query for ranking in self.rankings}
+            lengths = [max(1, len(self.index.query_terms(texts[qid]))) for qid in data.qids]
+            divisors = np.stack([np.repeat(lengths, np.diff(data.offsets)), np.ones(len(data.docids))], axis=1)
+            return replace(data, features=data.features / divisors)
 
-    def _shares(self, data: RankingData) -> RankingData:
-        texts = {ranking.qid: ranking.query for ranking in self.rankings}
-        lengths = [max(1, len(self.index.query_terms(texts[qid]))) for qid in data.qids]
-        features = data.features / np.stack(
-            [np.repeat(lengths, np.diff(data.offsets)), np.ones(len(data.docids))], axis=1
-        )
-        return replace(data, features=features)
+        return self._once(("RM3", parameters), shares)
 
     def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
         return CountedRankings(tuple(rankings), self.qrels, self.index, features)

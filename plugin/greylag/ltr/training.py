@@ -64,11 +64,6 @@ class Recipe(ABC):
         index : PositionalIndex
         n_jobs : int, optional
             Number of workers; the model does not depend on it.
-
-        Raises
-        ------
-        ParameterError
-            If no query has a relevant document.
         """
         return train(self, rankings, qrels, index, n_jobs=n_jobs).model
 
@@ -260,11 +255,6 @@ def train(
         The tag of the held-out run.
     progress : callable, optional
         Called with a message after each fold.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer queries than folds, or no query has a relevant document.
     """
     first = _as_run(rankings)
     if folds is not None:

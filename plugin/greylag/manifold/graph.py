@@ -52,7 +52,10 @@ class InnerProductGraph:
 
     def toarray(self) -> FloatArray:
         """W, shape (n, n)."""
-        return _all_products(self.X)
+        from scipy.spatial.distance import squareform
+
+        matrix: FloatArray = squareform(_products(self.X), checks=False)
+        return matrix
 
 
 AffinityGraph: TypeAlias = FloatArray | sparse.csr_array | InnerProductGraph
@@ -113,12 +116,16 @@ def affinity_graph(
         rows, columns = _neighbour_pairs(points, neighbours, mutual=graph == "mutual_knn")
         if affinity == "inner_product":
             return _symmetric(_pair_products(points, rows, columns), rows, columns, n)
-        return _symmetric(_rbf(_pair_distances(points, rows, columns), sigma), rows, columns, n)
+        squares = _by_blocks(lambda left, right: (left - right) ** 2, points, rows, columns)
+        return _symmetric(_rbf(np.sqrt(squares), sigma), rows, columns, n)
+    if affinity == "inner_product" and graph == "full":
+        return _inner_product_graph(points) if sparse.issparse(points) else _dense_products(points)
     if affinity == "inner_product":
-        if graph == "connecting":
-            return _connecting_products(points)
-        return _inner_product_graph(points) if sparse.issparse(points) else _all_products(points)
-    distances = _all_distances(points)
+        products = _products(points)
+        distances = _distances(points, products)
+        products[distances > _longest_tree_edge(distances)] = 0
+        return _from_condensed(products, n)
+    distances = _distances(points)
     longest = _longest_tree_edge(distances) if graph == "connecting" else np.inf
     distances[distances > longest] = np.inf
     return _from_condensed(_rbf(distances, sigma), n)
@@ -194,10 +201,6 @@ def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:
     return points.indptr, points.indices, points.data
 
 
-def _pair_distances(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    return np.sqrt(_by_blocks(lambda left, right: (left - right) ** 2, points, rows, columns))
-
-
 def _pair_products(points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
     if not sparse.issparse(points):
         return _by_blocks(lambda left, right: left * right, points, rows, columns)
@@ -219,32 +222,39 @@ def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> Flo
     return sums
 
 
-def _all_distances(points: Any) -> FloatArray:
+def _distances(points: Any, products: FloatArray | None = None) -> FloatArray:
     """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not accept sparse points."""
-    from scipy.spatial.distance import pdist
+    if not sparse.issparse(points):
+        from scipy.spatial.distance import pdist
 
-    if sparse.issparse(points):
-        return _sparse_distances(points, _sparse_products(points))
-    distances: FloatArray = pdist(points)
-    return distances
-
-
-def _sparse_distances(points: sparse.csr_array, products: FloatArray) -> FloatArray:
+        return np.asarray(pdist(points))
     from greylag.manifold.products import condensed_distances
 
+    products = _products(points) if products is None else products
     distances = np.empty_like(products)
     condensed_distances(products, (points * points).sum(axis=1), distances)
     return distances
 
 
-def _sparse_products(points: sparse.csr_array) -> FloatArray:
-    """The n(n-1)/2 inner products in the order of `_all_distances`."""
+def _products(points: Any) -> FloatArray:
+    """The n(n-1)/2 inner products in the order of `_distances`."""
+    if not sparse.issparse(points):
+        from scipy.spatial.distance import squareform
+
+        return np.asarray(squareform(_dense_products(points), checks=False))
     from greylag.manifold.products import condensed_products
 
     n = points.shape[0]
     products = np.empty(n * (n - 1) // 2)
     condensed_products(_arrays(points), _arrays(points.tocsc()), products)
     return products
+
+
+def _dense_products(points: FloatArray) -> FloatArray:
+    """The inner products of all pairs, shape (n, n), and 0 on the diagonal."""
+    matrix: FloatArray = points @ points.T
+    np.fill_diagonal(matrix, 0)
+    return matrix
 
 
 def _longest_tree_edge(distances: FloatArray) -> float:
@@ -283,30 +293,6 @@ def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -
     matrix = sparse.csr_array((np.concatenate([weights, weights]), ends), shape=(n, n))
     matrix.eliminate_zeros()
     return matrix
-
-
-def _all_products(points: Any) -> FloatArray:
-    from scipy.spatial.distance import squareform
-
-    if sparse.issparse(points):
-        matrix: FloatArray = squareform(_sparse_products(points), checks=False)
-        return matrix
-    matrix = points @ points.T
-    np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def _connecting_products(points: Any) -> FloatArray | sparse.csr_array:
-    from scipy.spatial.distance import squareform
-
-    n = points.shape[0]
-    if sparse.issparse(points):
-        products = _sparse_products(points)
-        distances = _sparse_distances(points, products)
-    else:
-        products, distances = squareform(_all_products(points), checks=False), _all_distances(points)
-    products[distances > _longest_tree_edge(distances)] = 0
-    return _from_condensed(products, n)
 
 
 def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:

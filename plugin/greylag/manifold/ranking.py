@@ -182,7 +182,8 @@ def solve(
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
-        solver = "direct" if W.shape[0] <= _direct_up_to(W) else "cg"
+        most = 0 if isinstance(W, InnerProductGraph) else SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
+        solver = "direct" if W.shape[0] <= most else "cg"
     root = _inverse_root_degree(W)
     # S_k = D^(1/2-k) S D^(k-1/2), so one symmetric system serves every k.
     scale = root ** (2 * exponent - 1)
@@ -194,14 +195,10 @@ def solve(
     return (limit.T * scale).T
 
 
-def _direct_up_to(W: AffinityGraph) -> int:
-    if isinstance(W, InnerProductGraph):
-        return 0
-    return SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
-
-
 def _checked_graph(W: Any) -> AffinityGraph:
     """W as a float64 ndarray, CSR array or InnerProductGraph, symmetric and non-negative."""
+    from scipy.linalg import issymmetric
+
     if isinstance(W, InnerProductGraph):
         return W
     W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
@@ -209,16 +206,10 @@ def _checked_graph(W: Any) -> AffinityGraph:
         raise ParameterError(f"W has shape {W.shape}; it must be square, with one row per point")
     if not (W.min() >= 0 and W.max() < np.inf):
         raise ParameterError(f"W has values from {W.min()} to {W.max()}; weights must be non-negative and finite")
-    if not _is_symmetric(W):
+    if not ((W != W.T).nnz == 0 if sparse.issparse(W) else issymmetric(W)):
         raise ParameterError("W is not symmetric; symmetrise it, for example by W + W.T")
     graph: AffinityGraph = W
     return graph
-
-
-def _is_symmetric(W: FloatArray | sparse.csr_array) -> bool:
-    from scipy.linalg import issymmetric
-
-    return bool((W != W.T).nnz == 0 if sparse.issparse(W) else issymmetric(W))
 
 
 def _checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
