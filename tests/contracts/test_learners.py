@@ -11,7 +11,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.ltr import CoordinateAscent, GreedyCommittee, GreedySelection, Learner, Objective, RankingData
 from greylag.ltr.data import linear_scores
-from tests.greylag.ltr.randomdata import random_data
+from tests.greylag.ltr.samples import random_data
 
 Make = Callable[[str | Objective], Learner]
 

@@ -1,11 +1,19 @@
-"""A small collection and its Lucene index."""
+"""Small collections, their Lucene index, and their index in shards without Lucene."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from greylag.index.analysis import analyze
+from greylag.index.invert import invert
+from greylag.index.merge import merge, parts_of
+from greylag.index.positional import PositionalIndex
+from greylag.index.shards import Shard
+from greylag.index.tables import fingerprint
 from greylag.lucene.build import build_index
 
 TEXTS = {
@@ -21,3 +29,18 @@ def make_index(folder: Path, texts: dict[str, str]) -> Path:
     shutil.rmtree(folder / "index", ignore_errors=True)
     build_index(docs, folder / "index")
     return folder / "index"
+
+
+def split(texts: Mapping[str, str], cuts: Sequence[int]) -> list[dict[str, str]]:
+    """Texts cut into consecutive parts."""
+    places = [0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]
+    pairs = list(texts.items())
+    return [dict(pairs[first:end]) for first, end in itertools.pairwise(places)]
+
+
+def from_shards(collections: Sequence[Mapping[str, str]]) -> PositionalIndex:
+    """The index of several collections of texts as one."""
+    shards = [Shard(**invert(texts)) for texts in collections]
+    arrays = merge(shards, [f"shard {number}" for number in range(len(shards))])
+    numbers = arrays.pop("numbers")
+    return PositionalIndex(**arrays, fingerprint=fingerprint(arrays), parts=parts_of(shards, numbers), analyze=analyze)

@@ -1,4 +1,4 @@
-"""Exports of Lucene indexes: content, location, and failures."""
+"""Exports of Lucene indexes and folders of arrays: content, location, and failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from greylag.errors import CollectionError, GreylagError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import array_folder
-from greylag.index.array_folder import _seal, _unseal
+from greylag.index.array_folder import ArraySource, Writer, _seal, _unseal, open_arrays, places, verify_arrays
+from greylag.index.invert import invert
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import DTYPES
 from greylag.lucene.lucene_index import LuceneIndex
@@ -295,3 +296,52 @@ def test_a_damaged_lucene_index_is_not_exported(index: Path) -> None:
     with pytest.raises(CollectionError, match="is damaged"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
+
+
+def source_of(folder: Path, texts: dict[str, str], made: list[str]) -> ArraySource:
+    def write(writer: Writer) -> None:
+        made.append(str(texts))
+        arrays = invert(texts)
+        for name in DTYPES:
+            writer.append(name, arrays[name])
+
+    return ArraySource(
+        name="texts",
+        making="writing arrays",
+        places=[folder / "texts"],
+        fingerprint=f"{len(texts):016d}",
+        dtypes=DTYPES,
+        write=write,
+        files=[],
+        check=lambda: None,
+    )
+
+
+def test_arrays_are_made_once_and_again_if_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made: list[str] = []
+    source = source_of(tmp_path, {"1": "new york", "2": "york"}, made)
+    assert verify_arrays(source) == f"{tmp_path / 'texts'}: none yet, it is made on first use"
+    expected = invert({"1": "new york", "2": "york"})
+    for _ in "12":
+        opened = open_arrays(source)
+        assert opened["fingerprint"] == expected["fingerprint"]
+        for name in DTYPES:
+            np.testing.assert_array_equal(opened[name], expected[name])
+    assert len(made) == 1
+    assert verify_arrays(source).endswith("all files have their checksums")
+    file = opened["folder"] / "terms.npy"
+    assert np.load(file).tobytes() == b"newyork"
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(CollectionError, match=r"terms\.npy is damaged: its checksum differs"):
+        verify_arrays(source)
+    assert open_arrays(source)["terms"].tobytes() == b"newyork"
+    assert len(made) == 2
+    assert "writing arrays of texts again" in caplog.text
+
+
+def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    beside, cached = places("index.greylag", Path("/data"), "/data/index")
+    assert beside == Path("/data/index.greylag")
+    assert cached.parent == Path("/cache/greylag")
+    assert cached.name.startswith("index-")

@@ -27,7 +27,7 @@ from greylag.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
-from tests.greylag.index.shards import from_shards, split
+from tests.greylag.index.samples import from_shards, split
 
 DEMO = Path(__import__("greylag").__file__).parent / "demo"
 FEATURES: tuple[Feature, ...] = (*candidate_pool(), *EXPANSION)

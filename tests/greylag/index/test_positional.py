@@ -92,11 +92,6 @@ def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: Posit
     )
 
 
-def test_is_immutable(index: PositionalIndex) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        index.parts[0].shard.positions[0] = 7
-
-
 @pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])
 def test_collections_without_terms(texts: dict[str, str]) -> None:
     index = PositionalIndex.from_texts(texts)

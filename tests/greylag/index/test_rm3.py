@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,14 +18,30 @@ from greylag.errors import ParameterError
 from greylag.fusion import Union
 from greylag.index import PositionalIndex
 from greylag.index.rm3 import RM3Search, frequent_terms, interpolate, relevance_model
+from greylag.lucene import build
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from greylag.trec import read_topics
-from tests.greylag.index.document_vectors import with_document_vectors
 from tests.greylag.lucene.samples import random_documents, write_json
+
+
+def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
+    """An index of `documents` that `build_index` makes by an indexer that stores their vectors, too."""
+
+    def indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+        arguments = java_class("io.anserini.index.IndexCollection$Args")()
+        arguments.input, arguments.index = str(docs), str(index)
+        arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
+        arguments.threads, arguments.memoryBuffer = threads, 64
+        arguments.storePositions = arguments.storeDocvectors = arguments.optimize = arguments.quiet = True
+        return java_class("io.anserini.index.IndexCollection")(arguments)
+
+    with patch.object(build, "_indexer", indexer):
+        build.build_index(documents, index)
+    return LuceneIndex(index)
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +52,7 @@ def collections(
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
     return {
-        "demo": (
-            with_document_vectors(demo / "docs.jsonl", folder / "demo"),
-            read_topics(demo / "topics.tsv"),
-        ),
+        "demo": (with_document_vectors(demo / "docs.jsonl", folder / "demo"), read_topics(demo / "topics.tsv")),
         "cacm": (
             with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm"),
             {qid: html.unescape(body).strip() for qid, body in found},

@@ -1,4 +1,4 @@
-"""The arrays of an index and their helpers, compared with plain Python; documents and terms by name and number."""
+"""Arrays of an index and of its shards, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -11,43 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
-from greylag.errors import CollectionError
+from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.invert import invert
-from greylag.index.shards import Shard
-from greylag.index.tables import Tables, find, fingerprint, join, offsets, ranges
+from greylag.index.renumber import drop_empty_columns, renumber
+from greylag.index.shards import Part, Shard, locate
+from greylag.index.tables import DTYPES, Tables, find, fingerprint, join
+from tests.greylag.index.samples import from_shards
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
-
-
-@pytest.mark.parametrize("counts", [[], [3], [0, 2, 0, 5]])
-def test_offsets_are_cumulative_sums(counts: list[int]) -> None:
-    found = offsets(counts)
-    assert found.dtype == np.int64
-    assert found.tolist() == [sum(counts[:i]) for i in range(len(counts) + 1)]
-
-
-@pytest.mark.parametrize(("starts", "counts"), [([], []), ([5, 0, 9], [2, 0, 3]), ([7], [0])])
-def test_ranges_are_concatenated(starts: list[int], counts: list[int]) -> None:
-    expected = [number for start, count in zip(starts, counts, strict=True) for number in range(start, start + count)]
-    assert ranges(np.array(starts, dtype=np.int64), np.array(counts, dtype=np.int64)).tolist() == expected
-
-
-def test_texts_are_joined() -> None:
-    text, starts = join(["é".encode(), b"", b"abc"])
-    assert bytes(text) == "éabc".encode()
-    assert starts.tolist() == [0, 2, 2, 5]
-    assert [part.tolist() for part in join([])] == [[], [0]]
-
-
-def test_fingerprint_covers_docids_lengths_and_frequencies() -> None:
-    def of(texts: dict[str, str]) -> str:
-        return fingerprint(invert(texts))
-
-    assert of(TEXTS) == of(dict(reversed(TEXTS.items())))
-    others = [{**TEXTS, "c": "york"}, {**TEXTS, "d": ""}, {**TEXTS, "a": "lark"}, {**TEXTS, "a": "york york"}]
-    assert len({of(texts) for texts in [TEXTS, *others]}) == 5
 
 
 def plain_fingerprint(texts: dict[str, str]) -> str:
@@ -92,7 +66,7 @@ NUMBERED = {f"d{n}": "new york " + "city " * (n % 3) + f"w{n}x" for n in range(1
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
+def tables() -> Shard:
     return Shard(**invert(NUMBERED))
 
 
@@ -112,3 +86,88 @@ def test_names_outside_the_arrays_are_damage(tables: Tables, place: int, value: 
         array[place] = value
         with pytest.raises(CollectionError, match="damaged: greylag doctor --index names the file"):
             use(replace(tables, **{name: array}), 3)
+
+
+def test_arrays_of_a_small_collection() -> None:
+    arrays = invert({"2": "york, new york", "1": "new"})
+    assert bytes(arrays["docids"]) == b"21"
+    assert arrays["docid_offsets"].tolist() == [0, 1, 2]
+    assert arrays["docid_order"].tolist() == [1, 0]
+    assert arrays["document_lengths"].tolist() == [3, 1]
+    assert bytes(arrays["terms"]) == b"newyork"
+    assert arrays["term_offsets"].tolist() == [0, 3, 7]
+    assert arrays["collection_frequencies"].tolist() == [2, 2]
+    assert arrays["postings_offsets"].tolist() == [0, 2, 3]
+    assert arrays["postings_docs"].tolist() == [0, 1, 0]
+    assert arrays["block_places"].tolist() == [0]
+    assert arrays["positions"].tolist() == [2, 0, 1, 2, 2]  # new: at 1, at 0; york: twice, at 0 and 2
+    assert arrays["forward_offsets"].tolist() == [0, 3, 4]
+    assert arrays["forward"].tolist() == [0, 3, 2, 0]  # new, york twice; new
+    assert arrays["fingerprint"] == fingerprint(arrays)
+
+
+@pytest.mark.parametrize("texts", [{}, {"1": "the"}, {"1": "goose"}])
+def test_types_do_not_depend_on_the_texts(texts: dict[str, str]) -> None:
+    arrays = invert(texts)
+    assert {name: str(arrays[name].dtype) for name in DTYPES} == DTYPES
+    assert not any(arrays[name].flags.writeable for name in DTYPES)
+
+
+def test_an_empty_docid_is_refused() -> None:
+    with pytest.raises(ParameterError, match="empty docid"):
+        invert({"": "x"})
+
+
+@given(st.lists(st.integers(0, 999)), st.sampled_from([np.int32, np.int64]))
+def test_numbers_are_places_among_the_distinct_ones(numbers: list[int], dtype: type) -> None:
+    distinct, places = np.unique(np.array(numbers, dtype=dtype), return_inverse=True)
+    found, n = renumber(np.array(numbers, dtype=dtype), 1000)
+    assert found.tolist() == places.tolist()
+    assert n == len(distinct)
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.5, -2.0]), min_size=130, max_size=130), min_size=1, max_size=3))
+def test_empty_columns_are_dropped(rows: list[list[float]]) -> None:
+    dense = np.array(rows)
+    found = drop_empty_columns(csr_matrix(dense))
+    kept = dense[:, (dense != 0).any(axis=0)]
+    assert found.toarray().tolist() == (kept if kept.shape[1] else np.zeros((len(rows), 1))).tolist()
+
+
+def test_joint_documents_come_in_parts(tables: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
+    new, york, city = tables.find_terms([b"new", b"york", b"citi"])
+    monkeypatch.setattr("greylag.index.shards._SHORTEST", 48)
+    monkeypatch.setattr("greylag.index.shards._PART", 1)
+    parts = list(tables.locate_jointly(np.array([new, york]), 2))
+    assert [part.sole.tolist() for part in parts] == [[[0] * n, [1] * n] for n in (48, 48, 4)]
+    with_city = np.concatenate([part.sole for part in tables.locate_jointly(np.array([york, city]), 2)], axis=1)
+    assert sorted(with_city.T.tolist()) == sorted([1, 2 if n % 3 == 1 else -1] for n in range(100) if n % 3)
+
+
+@pytest.mark.parametrize("numbers", [None, [0, 2, 3], [0, 1, 4]])
+def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
+    shard = Shard(**invert({"1": "apple city york"}))
+    part = Part(shard, 5, None if numbers is None else np.array(numbers, np.int32))
+    asked = np.array([[-2, -1, 0], [2, 3, 1]])
+    found = part.shard_terms(asked)
+    if numbers is None:
+        assert found.tolist() == asked.tolist()
+    else:
+        own = [[numbers.index(term) if term in numbers else min(term, -1) for term in row] for row in asked.tolist()]
+        assert found.tolist() == own
+    assert part.has(np.array([-1, 4, 5, 6])).tolist() == [False, False, True, False]
+
+
+def test_located_terms_of_several_shards() -> None:
+    index = from_shards([{"a": "york new york", "b": "new"}, {}, {"c": "york"}, {"d": "city", "e": "new york"}])
+    terms = np.append(index.term_numbers(["new", "york"]), -1)
+    located = locate(index.parts, terms, np.array([0, 2, 4]))
+    found = {
+        (t, d): located.positions[located.starts[posting] : located.starts[posting + 1]].tolist()
+        for (t, d), posting in np.ndenumerate(located.postings)
+        if posting >= 0
+    }
+    assert found == {(0, 0): [1], (0, 2): [0], (1, 0): [0, 2], (1, 1): [0], (1, 2): [1]}
+    own = [located.having[a:b].tolist() for a, b in zip(located.offsets[:-1], located.offsets[1:], strict=True)]
+    assert own == [[0, 2], [0, 1, 2], []]
+    assert located.sole.tolist() == [[1, -2, 0], [-1, 0, 1], [-2] * 3]

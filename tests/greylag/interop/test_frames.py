@@ -1,4 +1,4 @@
-"""Frames of pandas and polars, to and fro."""
+"""Identifiers, grades, scores and texts that adapters accept, and frames of pandas and polars."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.errors import ParameterError
+from greylag.errors import DependencyError, ParameterError
 from greylag.interop import (
+    names,
     qrels_from_frame,
     qrels_to_frame,
     run_from_frame,
@@ -18,6 +19,11 @@ from greylag.interop import (
 )
 from greylag.ranking import Run
 from tests.greylag.interop.samples import QRELS, TOPICS, runs
+
+
+def test_a_missing_package() -> None:
+    with pytest.raises(DependencyError, match="pip install no-such-package"):
+        names.imported("no_such_package", "no-such-package")
 
 
 @pytest.fixture(params=["pandas", "polars"])
@@ -74,6 +80,8 @@ RUN = {"qid": ["q"], "docno": ["a"], "score": [1.0]}
     [
         (run_from_frame, {"qid": ["q"], "doc": ["a"]}, "no column docno or docid or doc_id; its columns are qid, doc"),
         (run_from_frame, RUN | {"qid": [1.5]}, "a query's identifier is float 1.5"),
+        (run_from_frame, RUN | {"qid": [True]}, "a query's identifier is bool"),
+        (run_from_frame, RUN | {"score": [True]}, "the score of document 'a' is bool"),
         (run_from_frame, RUN | {"docno": [None]}, "a document's identifier is"),
         (run_from_frame, RUN | {"score": ["high"]}, "the score of document 'a' is str 'high'"),
         (run_from_frame, RUN | {"score": [float("nan")]}, "score nan is not finite"),

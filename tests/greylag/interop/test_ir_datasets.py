@@ -1,27 +1,36 @@
-"""ir_datasets' named tuples and data sets, made from local files by its own classes."""
+"""Names and data sets of ir_datasets and Pyserini; nothing is downloaded."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
+from urllib.error import URLError
 
 import pytest
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.interop import (
+    named_qrels,
+    named_topics,
     qrels_from_ir_datasets,
     run_from_ir_datasets,
     texts_from_ir_datasets,
     topics_from_ir_datasets,
 )
+from greylag.lucene.prebuilt import pyserini_module
 from tests.greylag.interop.data_set import registered
-
-ir_datasets = pytest.importorskip("ir_datasets", reason="needs ir_datasets")
 
 
 @pytest.fixture
-def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def ir_datasets() -> Any:
+    return pytest.importorskip("ir_datasets", reason="needs ir_datasets")
+
+
+@pytest.fixture
+def dataset(ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return registered(tmp_path, monkeypatch)
 
 
@@ -78,12 +87,13 @@ def test_named_tuples_and_their_fields() -> None:
         (topics_from_ir_datasets, "no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
     ],
 )
+@pytest.mark.usefixtures("ir_datasets")
 def test_refuses_other_things(read, source, error, message):
     with pytest.raises(error, match=message):
         read(source)
 
 
-def test_what_a_data_set_lacks_or_cannot_get(dataset: Any, tmp_path: Path) -> None:
+def test_what_a_data_set_lacks_or_cannot_get(ir_datasets: Any, dataset: Any, tmp_path: Path) -> None:
     from ir_datasets import formats
 
     without = ir_datasets.Dataset(formats.TsvQueries(tmp_path / "queries", namespace="t", lang="en"))
@@ -97,3 +107,70 @@ def test_what_a_data_set_lacks_or_cannot_get(dataset: Any, tmp_path: Path) -> No
     unreachable = ir_datasets.Dataset(formats.TsvQueries(NoNetwork(), namespace="t", lang="en"))
     with pytest.raises(CollectionError, match=r"cannot be read by ir_datasets \(ConnectionError: no route to host\)"):
         topics_from_ir_datasets(unreachable)
+
+
+@pytest.fixture
+def search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Instead of Pyserini's module, one that says that it has nothing, as Pyserini does."""
+
+    def get_topics(name: str) -> None:
+        raise ValueError(f"Topic {name} Not Found")
+
+    def get_qrels_file(name: str) -> None:
+        raise FileNotFoundError(f"no qrels file for {name}")
+
+    module = ModuleType("pyserini.search")
+    module.__dict__.update(get_topics=get_topics, get_qrels_file=get_qrels_file)
+    monkeypatch.setitem(sys.modules, "pyserini.search", module)
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        pyserini_module("search")
+    except OSError as error:
+        pytest.skip(f"this version of Pyserini cannot tell without a network: {error}")
+    assert named_topics("no-such-topics") is None
+    assert named_qrels("no-such-qrels") is None
+
+
+def test_topics_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named_topics("no-such-topics") is None
+    monkeypatch.setattr(search, "get_topics", lambda name: {19: {"title": f"of {name}"}})
+    assert named_topics("dl19-passage") == {"19": "of dl19-passage"}
+    assert named_topics("topics.tsv") is None
+
+
+def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
+    file = tmp_path / "qrels.dl19"
+    assert named_qrels("no-such-qrels") is None
+    monkeypatch.setattr(search, "get_qrels_file", lambda name: str(file))
+    file.write_text("19 0 007 2\n19 0 008 0\n")
+    assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
+    assert named_qrels("qrels.txt") is None
+    file.write_text("")
+    with pytest.raises(CollectionError, match="judgements dl19-passage, is empty: delete it"):
+        named_qrels("dl19-passage")
+
+
+def test_without_a_network(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> str:
+        raise URLError("no route to host\nor other")
+
+    for attribute in ("get_topics", "get_qrels_file"):
+        monkeypatch.setattr(search, attribute, fail)
+    end = r"cannot be downloaded \(<urlopen error no route to host\): is there a network\?$"
+    with pytest.raises(CollectionError, match=f"topics dl19-passage {end}"):
+        named_topics("dl19-passage")
+    with pytest.raises(CollectionError, match=f"judgements dl19-passage {end}"):
+        named_qrels("dl19-passage")
+
+
+@pytest.mark.usefixtures("ir_datasets")
+@pytest.mark.parametrize("named", [named_topics, named_qrels])
+def test_names_that_ir_datasets_lacks(named: Any) -> None:
+    with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
+        named("irds:no-such-data")

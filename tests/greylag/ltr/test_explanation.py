@@ -19,11 +19,10 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
-from tests.greylag.features.test_expansion import CF, DF
-from tests.greylag.features.test_expansion import DOCUMENTS as WORDY_TEXTS
-from tests.greylag.features.test_expansion import INDEX as WORDY
-from tests.greylag.features.test_expansion import QUERIES as WORDY_QUERIES
-from tests.greylag.features.test_expansion import ranked as wordy_ranking
+from tests.greylag.features.test_extract import CF, DF, WORDY_QUERIES
+from tests.greylag.features.test_extract import DOCUMENTS as WORDY_TEXTS
+from tests.greylag.features.test_extract import INDEX as WORDY
+from tests.greylag.features.test_extract import ranked as wordy_ranking
 
 DOCUMENTS = random_documents(np.random.default_rng(8), 15)
 INDEX = PositionalIndex.from_texts({f"d{i}": as_text(document) for i, document in enumerate(DOCUMENTS)})

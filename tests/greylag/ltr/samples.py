@@ -1,4 +1,4 @@
-"""A collection, queries and a model for tests of training: documents with the query as a phrase are relevant."""
+"""A collection with a model, and random training data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.data import RankingData, positive_grades
 from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel
@@ -37,3 +38,36 @@ def trained(index: PositionalIndex, n_jobs: int = 1, retrain: bool = False) -> L
     extractor = FeatureExtractor(index, candidate_pool("sd"))
     learner = GreedySelection("AP", max_features=3, retrain=retrain)
     return train_on_data(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})
+
+
+def random_data(
+    seed: int, *, queries: int = 5, documents: int = 12, features: int = 3, levels: int | None = None
+) -> RankingData:
+    """Rankings with ties (scores on few `levels`), graded judgements and unretrieved relevant documents.
+
+    Rows are in descending order of docid, which is how trec_eval breaks ties.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, documents + 1, size=queries)
+    docids, grades, judged = [], [], []
+    for size in sizes:
+        names = sorted((f"d{i:03d}" for i in rng.choice(999, size=size, replace=False)), reverse=True)
+        judgements = {name: int(grade) for name, grade in zip(names, rng.integers(-1, 4, size=size), strict=True)}
+        judgements |= {f"lost{i}": int(grade) for i, grade in enumerate(rng.integers(1, 4, size=rng.integers(0, 3)))}
+        judgements.setdefault("lost", 1)
+        docids += names
+        grades += [judgements[name] for name in names]
+        judged.append(judgements)
+    n = len(docids)
+    values = (
+        rng.standard_normal((n, features)) if levels is None else rng.integers(levels, size=(n, features)).astype(float)
+    )
+    return RankingData(
+        specs=tuple(f"f{i}" for i in range(features)),
+        qids=tuple(f"q{i}" for i in range(queries)),
+        offsets=np.cumsum([0, *sizes]),
+        docids=tuple(docids),
+        features=values,
+        grades=np.array(grades, dtype=np.int64),
+        relevant_grades=tuple(positive_grades(judgements) for judgements in judged),
+    )

@@ -1,0 +1,297 @@
+"""Features: spelling, the pool, the files they name, Python functions, the operator ``**``, and normalisation."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import zscore
+from sklearn.preprocessing import minmax_scale
+
+from greylag.diversity import MMR
+from greylag.errors import ParameterError
+from greylag.features.evidence import Prior, Score
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import NORMALISATIONS, FeatureUnion, Normalised, PythonFeature, derive, supply
+from greylag.features.named_files import followed, named_files
+from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.index.positional import PositionalIndex
+from greylag.ltr.linear import LinearModel
+from greylag.ranking import Ranking
+
+
+@pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
+def test_spelling_round_trips(spec: str) -> None:
+    assert str(FeatureSpec.parse(spec)) == spec
+
+
+def test_the_pool() -> None:
+    pool = candidate_pool()
+    assert len(pool) == len(set(pool)) == 2 + 2 * 2 * 13
+    assert sum(spec.window.width == UNLIMITED for spec in pool) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SD/ordered", "not of the form"),
+        ("XX/term/LM", "unknown dependence model 'XX'"),
+        ("SD/pairs/LM-O-1", "unknown clique set 'pairs'"),
+        ("SD/ordered/TF-O-1", "unknown weighting"),
+        ("SD/ordered/LM-O-0", "unknown weighting"),
+        ("SD/ordered/LM", "needs a window"),
+        ("FI/term/LM-O-1", "takes no window"),
+        ("FI/ordered/LM-O-1", "under FI"),
+        ("SD/expansion/LM", "use FI"),
+        ("FI/expansion/LM-O-1", "takes no window"),
+        ("FI/term/LM,FI/term/LM", "given twice"),
+    ],
+)
+def test_invalid_spellings(text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_features(text)
+
+
+def test_windows_round_trip() -> None:
+    for text in ("O-4", "U-unlimited", "U-12"):
+        assert str(Window.parse(text)) == text
+    for text in ("", "O-0", "X-1", "O-04", "U-4-4"):
+        assert Window.parse(text) is None
+
+
+def test_named_pools() -> None:
+    assert {name: len(candidate_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
+    with pytest.raises(ParameterError, match="unknown pool 'fi': use sd, fd, full"):
+        candidate_pool("fi")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", ["1000000", "99999999999999999999", "9" * 5000, "\u0661", "01", "-1"])
+def test_widths_are_bounded(width: str) -> None:
+    assert Window.parse(f"O-{width}") is None
+    with pytest.raises(ParameterError, match="up to 999999 tokens"):
+        FeatureSpec.parse(f"SD/ordered/LM-O-{width}")
+    assert FeatureSpec.parse("SD/ordered/LM-O-999999").window.width == 999_999
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "score",
+        "reciprocal-rank@rank",
+        "run:runs/dense.run@z",
+        "prior:pagerank.tsv:log:1e-06@minmax",
+        "prior:a@z:raw",
+        "stage:manifold(alpha=0.8,graph=knn)@z",
+        "python:bert@rank",
+        "SD/ordered/LM-O-4@z",
+    ],
+)
+def test_features_of_all_kinds_round_trip(text: str) -> None:
+    assert str(parse_feature(text)) == text
+    assert parse_features(f"{text}, FI/term/LM") == (parse_feature(text), FeatureSpec("FI", "term", "LM"))
+
+
+@pytest.mark.parametrize(
+    "text", ["scores", "score:1", "@z", "run:", "python:", "python:a b", "runs:x", "score@", "x@z"]
+)
+def test_what_is_no_feature(text: str) -> None:
+    with pytest.raises(ParameterError):
+        parse_feature(text)
+
+
+def test_a_prior_whose_file_ends_like_a_normalisation_keeps_its_meaning() -> None:
+    assert parse_feature(str(Prior("a@z"))) == Prior("a@z")
+    assert parse_feature("prior:a@z") == Normalised(Prior("a"), "z")
+
+
+def test_files_of_features() -> None:
+    features = parse_features("score,run:a.run@z,prior:b.tsv,stage:mrf(model=c.json,transfer=true),stage:mmr")
+    assert [file for feature in features for file in feature.files()] == ["a.run", "b.tsv", "c.json"]
+    placed = [feature.place_files("x/{}".format) for feature in features]
+    assert ",".join(map(str, placed)) == (
+        "score,run:x/a.run@z,prior:x/b.tsv,stage:mrf(model=x/c.json,transfer=true),stage:mmr"
+    )
+
+
+INDEX = PositionalIndex.from_texts({"a": "new york city", "b": "york", "c": "city of dreams"})
+RANKING = Ranking("q", "york city", ("b", "c", "a"), [3.0, 2.0, 1.0])
+BM25 = FeatureSpec("FI", "term", "BM25")
+
+
+def lengths(ranking: Ranking) -> list[int]:
+    return [len(INDEX.query_terms(docid)) for docid in ranking.docids]
+
+
+def test_the_operator_puts_features_side_by_side() -> None:
+    stage = MMR(INDEX)
+    union = Score() ** BM25**lengths
+    assert isinstance(union, FeatureUnion)
+    assert list(map(str, union)) == ["score", "FI/term/BM25", "python:lengths"]
+    assert list(map(str, stage ** Score())) == ["python:MMR", "score"]
+    assert union ** parse_feature("score@z") == FeatureUnion([*union, parse_feature("score@z")])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Score() ** 2
+    with pytest.raises(ParameterError, match="'<lambda>' cannot name a feature"):
+        Score() ** (lambda ranking: ranking.scores)
+
+
+def test_a_union_is_extracted_as_any_features() -> None:
+    values = FeatureExtractor(INDEX, Score() ** BM25**lengths)(RANKING)
+    assert values[:, 0].tolist() == [3.0, 2.0, 1.0]
+    assert values[:, 1:2].tolist() == FeatureExtractor(INDEX, (BM25,))(RANKING).tolist()
+    assert values[:, 2].tolist() == lengths(RANKING)
+
+
+def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least() -> None:
+    def best_two(ranking: Ranking) -> Ranking:
+        return ranking.rescore([1.0, 5.0, 3.0]).head(2)
+
+    extractor = FeatureExtractor(INDEX, (PythonFeature("best-two", best_two),))
+    assert extractor(RANKING)[:, 0].tolist() == [3.0, 5.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ([1.0], r"shape \(1,\)"),
+        ([1.0, np.inf, 2.0], "finite number, or NaN"),
+        (["x", "y", "z"], "a list: it must give numbers or a Ranking"),
+        (None, "shape"),
+    ],
+)
+def test_functions_that_do_not_give_a_number_for_each_document(result: object, reason: str) -> None:
+    extractor = FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))  # type: ignore[arg-type,return-value]
+    with pytest.raises(ParameterError, match=f"feature python:odd gave .*{reason}"):
+        extractor(RANKING)
+
+
+def test_a_missing_function_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"feature python:bert .* model\.supply\(\{'bert': function\}\)"):
+        FeatureExtractor(INDEX, (PythonFeature("bert"),))(RANKING)
+    assert PythonFeature("bert") == PythonFeature("bert", lengths)
+
+
+def test_no_value_at_all_is_0() -> None:
+    extractor = FeatureExtractor(INDEX, (PythonFeature("none", lambda ranking: [np.nan] * 3),))
+    assert extractor(RANKING)[:, 0].tolist() == [0.0, 0.0, 0.0]
+
+
+def normalise(values: np.ndarray, method: str) -> np.ndarray:
+    return derive(parse_feature(f"score@{method}"), values)
+
+
+VALUES = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=12)
+CATS = PositionalIndex.from_texts({f"d{i}": "cat " * i + "dog" for i in range(1, 6)})
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_other_implementations_agree(values: list[float]) -> None:
+    x = np.array(values)
+    lower = [sum(other < own for other in values) + 0.5 * (values.count(own) - 1) for own in values]
+    assert normalise(x, "rank").tolist() == pytest.approx([count / (len(x) - 1) for count in lower])
+    assert normalise(x, "minmax") == pytest.approx(minmax_scale(x))
+    assert normalise(x, "z") == pytest.approx(np.zeros(len(x)) if np.ptp(x) == 0 else zscore(x))
+
+
+@settings(deadline=None)
+@given(VALUES, st.floats(0.1, 10), st.floats(-100, 100))
+def test_order_is_kept_and_scale_and_origin_do_not_matter(values: list[float], scale: float, origin: float) -> None:
+    x = np.array(values)
+    for method in NORMALISATIONS:
+        found = normalise(x, method)
+        assert all((x[i] < x[j]) == (found[i] < found[j]) for i, j in product(range(len(x)), repeat=2))
+        assert normalise(scale * x + origin, method) == pytest.approx(found, abs=1e-9)
+
+
+@pytest.mark.parametrize(("method", "constant"), [("minmax", 0.0), ("z", 0.0), ("rank", 0.5)])
+def test_equal_values(method: str, constant: float) -> None:
+    assert normalise(np.full(3, 0.1), method).tolist() == [constant] * 3
+    assert normalise(np.full(1, 0.1), method).tolist() == [constant]
+    assert normalise(np.empty(0), method).tolist() == []
+
+
+def test_documents_without_a_value_have_no_part_and_get_the_least() -> None:
+    ranking = Ranking("q", "cat", ("d1", "gone", "d2", "d3"), np.zeros(4))
+    alone = Ranking("q", "cat", ("d1", "d2", "d3"), np.zeros(3))
+    for method in NORMALISATIONS:
+        extractor = FeatureExtractor(CATS, (parse_feature(f"FI/term/BM25@{method}"),))
+        values, own = extractor(ranking)[:, 0], extractor(alone)[:, 0]
+        assert values[[0, 2, 3]].tolist() == own.tolist()
+        assert values[1] == own.min()
+
+
+def test_what_is_normalised_in_several_ways_is_computed_once() -> None:
+    calls: list[str] = []
+
+    def record(ranking: Ranking) -> list[float]:
+        calls.append(ranking.qid)
+        return list(range(len(ranking)))
+
+    base = PythonFeature("record", record)
+    extractor = FeatureExtractor(CATS, (Normalised(base, "z"), base, Normalised(base, "rank")))
+    values = extractor(Ranking("q", "cat", ("d1", "d2"), np.zeros(2)))
+    assert calls == ["q"]
+    assert values.tolist() == [[-1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+
+
+def test_functions_are_supplied_by_name() -> None:
+    bert, plain = supply(
+        (parse_feature("python:bert@z"), parse_feature("python:bert")), {"bert": lambda r: range(len(r))}
+    )
+    assert (str(bert), str(plain)) == ("python:bert@z", "python:bert")
+    two = Ranking("q", "cat", ("d1", "d2"), np.zeros(2))
+    assert FeatureExtractor(CATS, (bert, plain))(two).tolist() == [[-1.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(ParameterError, match="no feature python:bart; the names of functions needed: bert"):
+        supply((bert,), {"bart": len})  # type: ignore[dict-item]
+
+
+def test_bad_normalisations() -> None:
+    with pytest.raises(ParameterError, match="unknown normalisation 'l2' in feature score@l2: use minmax, z, rank"):
+        Normalised(Score(), "l2")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="feature score@z@rank is normalised twice"):
+        parse_feature("score@z@rank")
+
+
+NAMES = st.text("abc.:/*", max_size=8)
+SETTINGS = st.recursive(
+    st.none() | st.integers() | NAMES, lambda parts: st.lists(parts) | st.dictionaries(NAMES, parts), max_leaves=9
+)
+
+
+def test_files_of_features_are_named() -> None:
+    settings = {"index": "folder", "features": ["run:a.run@z", "prior:b.tsv:log@z", "FI/term/BM25"], "k": 3}
+    assert {"folder", "a.run", "b.tsv"} <= set(named_files(settings))
+    assert "k" not in named_files(settings)
+
+
+@given(SETTINGS)
+def test_every_text_is_named(value: object) -> None:
+    """A text that is no feature is named itself, wherever it is; keys are not."""
+
+    def texts(part: object) -> list[str]:
+        if isinstance(part, dict | list):
+            return [text for inner in (part.values() if isinstance(part, dict) else part) for text in texts(inner)]
+        return [part] if isinstance(part, str) else []
+
+    value = json.loads(json.dumps(value))
+    found = list(named_files(value))
+    assert set(texts(value)) <= set(found)
+
+
+def test_models_are_followed_and_circles_end(tmp_path: Path) -> None:
+    one, two, prior = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "prior.tsv"
+    prior.write_text("a 1\n")
+    LinearModel((parse_feature(f"stage:mrf(model={two})"),), (1.0,)).save(one)
+    LinearModel(tuple(map(parse_feature, (f"stage:mrf(model={one})", f"prior:{prior}"))), (1.0, 1.0)).save(two)
+    (tmp_path / "damaged.json").write_text('{"kind": ')
+    os.mkfifo(tmp_path / "pipe")
+    given = [one, tmp_path / "absent", tmp_path / "damaged.json", tmp_path / "pipe", tmp_path, Path("x" * 5000)]
+    assert list(followed(given)) == [one, tmp_path / "damaged.json", tmp_path / "pipe", tmp_path, two, prior]
