@@ -7,11 +7,12 @@ The output folder then contains
     NAME.run       the study's runs, some with a description (NAME.yaml, ir_metadata)
     models/        the study's models
     report.html    tables and figures, if the study makes a report
-    finished.json  what the outcome depends on, its scores, its summary and the names of its files
+    finished.json  what the outcome depends on, its scores, its summary, and its files by name with SHA-256
     .greylag-work  what is done of a study that was interrupted, such as folds; the next call goes on from there
 
 A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
-that ``finished.json`` does not name are neither overwritten nor removed.
+that ``finished.json`` does not name are not overwritten. Of an earlier outcome's files, those that a new one lacks are
+removed if they are still as they were written.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _reuse(key: str, context: Context) -> Finished | None:
 
 def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Context) -> Finished:
     out, earlier = context.folder, _earlier_files(context.folder)
-    _check_free(out, earlier, [FINISHED, RESULTS])
+    _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
     if study.figures:
         check_dependencies()
     with resuming(out / WORK, lambda: key):
@@ -118,17 +119,23 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     _check_free(out, earlier, files)
     out.mkdir(parents=True, exist_ok=True)
     # without a key until all files are there
-    content = {"key": "", "scores": {}, "summary": "", "files": sorted((earlier - {FINISHED}) | files.keys())}
+    content = {"key": "", "scores": {}, "summary": "", "files": {**dict.fromkeys(files, ""), **earlier}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     for name, write in files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         write(out / name)
-    for name in earlier - files.keys() - {FINISHED}:
-        (out / name).unlink(missing_ok=True)
+    for name in earlier.keys() - files.keys():
+        if (out / name).is_file() and _digest(out / name) == earlier[name]:
+            (out / name).unlink()
     summary = "\n".join(map(as_text, outcome.tables))
     if outcome.sections:
         summary += f"\nThe report is {out / REPORT}\n"
-    content = {"key": key, "scores": outcome.scores, "summary": summary, "files": list(files)}
+    content = {
+        "key": key,
+        "scores": outcome.scores,
+        "summary": summary,
+        "files": {name: _digest(out / name) for name in files},
+    }
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return Finished(outcome.scores, summary)
 
@@ -153,16 +160,21 @@ def outcome_files(outcome: Outcome, settings: Experiment) -> dict[str, Callable[
     return files
 
 
-def _earlier_files(out: Path) -> set[str]:
-    """The names of the files in `out` that a study wrote; its record is one of them."""
-    earlier = _read_finished(out)
-    for name in earlier.get("files", ()):
+def _earlier_files(out: Path) -> dict[str, str]:
+    """The files in `out` that a study wrote, without its record, each with the digest of what was written."""
+    earlier: dict[str, str] = _read_finished(out).get("files", {})
+    for name in earlier:
         if not _WRITTEN.fullmatch(name) or any(part.startswith(".") for part in name.split("/")):
             raise ParameterError(f"{out / FINISHED} is damaged: no study writes {name!r:.60}; give another folder")
-    return {FINISHED, *earlier["files"]} if earlier else set()
+    return earlier
 
 
-def _check_free(out: Path, earlier: set[str], names: Iterable[str]) -> None:
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> None:
     """Raise `ParameterError` if there is a file of one of these names that no study wrote."""
     for name in names:
         if name not in earlier and os.path.lexists(out / name):
@@ -185,7 +197,7 @@ def _read_finished(out: Path) -> dict[str, Any]:
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
         whole = {"key", "scores", "summary", "files"} <= content.keys()
-        return content if whole and all(isinstance(name, str) for name in content["files"]) else {}
+        return content if whole and isinstance(content["files"], dict) else {}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 

@@ -31,15 +31,9 @@ from greylag.experiments.tables import comparison_table, means, means_table, mer
 from greylag.ltr import MRFRanker
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
+from greylag_papers.texts import read_texts
 
-_STEPS = """\
-BM25, the MRF model after it, and diversifiers after the MRF model. svmdiv and svmdiv2 are the paper's two feature
-spaces; "+" precedes the names of single-document features that are learned together with the words. C is chosen on the
-fold after the tested one, and SVM-div is trained on the rest. "known-subtopics" is an oracle: the greedy choice by the
-judgements. Relevance and diversity are those of the whole lists, of which a diversifier reorders the top."""
-_TESTS = """\
-Differences from the MRF model's ranking; two-sided paired t-tests over queries, with Holm's correction over each
-table."""
+_TEXTS = read_texts(__file__)
 
 
 def parse_system(name: str) -> CoverageFeatures:
@@ -124,7 +118,10 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         results={kind: to_dict(part, after[kind]) for kind, part in scores.items()},
         tables=[table, *comparisons],
         title=f"SVM-div after the MRF model: {settings.name}",
-        sections=[Section("Every step", _STEPS, [table]), Section("After the MRF model", _TESTS, comparisons)],
+        sections=[
+            Section("Every step", _TEXTS["learned_diversity: steps"], [table]),
+            Section("After the MRF model", _TEXTS["learned_diversity: tests"], comparisons),
+        ],
         runs={name.replace("/", "-"): run for name, run in runs.items()},
         provenance={"pipeline": base.model_dump(mode="json"), "fingerprint": index.fingerprint},
     )

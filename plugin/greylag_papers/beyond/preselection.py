@@ -20,18 +20,10 @@ from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
 from greylag.ltr import CrossValidation, GreedySelection, MMRPreselection, RankingData, cross_validate
 from greylag.ltr.training import PreparedFeatures
+from greylag_papers.texts import read_texts
 
 WHOLE = "whole pool"
-_EFFECTIVENESS = """\
-Each query is ranked by a model that was trained on the queries of the other folds. mmr:N keeps N features of the pool
-by MMR with relevance weight 0.5, mmr:N:W with relevance weight W; a weight of 1 keeps the N features of highest
-information gain. p is that of the two-sided paired t-test over queries, with Holm's correction over the table.
-
-The rule that turns feature values into occurrences was chosen with all judgements of CACM, Cranfield and Vaswani, so
-differences on these collections may be optimistic."""
-_TIME = """\
-From features and grades to models. Computing the pool's features for the training queries is not included:
-preselection needs all of them and saves none of that time. Ranking computes only the features of the model."""
+_TEXTS = read_texts(__file__)
 
 
 class Settings(CollectionSettings):
@@ -89,8 +81,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tables=[table({name: scores[name] for name in trials}, significance), time_table(times)],
         title=f"Preselection: {settings.name}",
         sections=[
-            Section("Effectiveness", _EFFECTIVENESS, effectiveness),
-            Section("Training time", _TIME, [time_table(times)]),
+            Section("Effectiveness", _TEXTS["preselection: effectiveness"], effectiveness),
+            Section("Training time", _TEXTS["preselection: time"], [time_table(times)]),
             Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
         ],
         seconds=times,

@@ -38,17 +38,11 @@ from greylag.index import PositionalIndex
 from greylag.ltr import split_folds
 from greylag.manifold import Graph, ManifoldRanker
 from greylag.trec import Qrels
+from greylag_papers.texts import read_texts
 
 NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
-_GIVEN = """\
-Every method is given the same judged documents, those that the first stage ranks highest, and reranks the rest. After
-each round, all documents judged so far are removed from rankings and judgements; queries without another relevant
-document are left out of the round. Documents without a judgement count as not relevant. p is that of the two-sided
-paired t-test over queries, with Holm's correction over each table."""
-_INTERACTIVE = """\
-Every method shows the documents that it ranks highest itself, and the user judges them. R@k is the share of all
-relevant documents that were found after k judgements. The first round is the same for all methods."""
+_TEXTS = read_texts(__file__)
 
 
 class Settings(CollectionSettings):
@@ -141,8 +135,16 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tables=[*totals, *given, interactive, parameters],
         title=f"Relevance feedback: {settings.name}",
         sections=[
-            Section("The same judged documents for all methods", _GIVEN, [totals[0], figure(rounds), *given]),
-            Section("Each method shows its own documents", _INTERACTIVE, [totals[1], interactive]),
+            Section(
+                "The same judged documents for all methods",
+                _TEXTS["relevance_feedback: given"],
+                [totals[0], figure(rounds), *given],
+            ),
+            Section(
+                "Each method shows its own documents",
+                _TEXTS["relevance_feedback: interactive"],
+                [totals[1], interactive],
+            ),
             Section("Parameters", "Chosen on the other folds, by AP over all rounds of the first kind.", [parameters]),
         ],
         runs={_file_name(name): own.given.residuals[-1] for name, own in chosen.items()},

@@ -45,6 +45,7 @@ from greylag_papers.beyond.stack_systems import (
     Fold,
     learn,
 )
+from greylag_papers.texts import read_texts
 
 
 def names(fold: Fold) -> list[str]:
@@ -117,17 +118,7 @@ def _objective(scores: Scores) -> Scores:
 
 
 TIMED = 20  # queries
-_TESTS = """\
-The first rows are first stages and their union, which all other systems rerank. The stack is the mean of tuned RM3 and
-of a committee of greedy selections over all features; coordinate ascent and LambdaMART learn from the same ones. Fusion
-is of BM25, RM3, MRF-FS with and without expansion, and manifold ranking after each. p is that of the two-sided paired
-t-test over queries, with Holm's correction over the table."""
-_PARTS = """\
-A part is a group of features. It is added to RM3 alone, and taken away from the stack; both are learned anew in every
-fold. Without expansion, there is no manifold ranking after RM3 either, and BM25 takes the place of RM3."""
-_CANDIDATES = """\
-The share of relevant documents that first stages find among their top documents: reranking cannot find others. All have
-the same number of documents; a union is cut off after fusing the ranks (RRF)."""
+_TEXTS = read_texts(__file__)
 _DIVERSITY = "Diversifiers reorder the top of the stack's ranking. Their weights are chosen on training queries."
 _TIMES = "As measured in this run. All other results are the same in every run."
 _ABSENT = "LightGBM is not installed, so that there is no LambdaMART: pip install 'greylag[lambdamart]'\n"
@@ -255,9 +246,9 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     diverse = {} if diversifiers is None else diversifiers.scores(runs)
     times = time_query(opened, folds[0])
     sections = [
-        Section("Systems", _TESTS, system_tables(scores)),
-        Section("Parts", _PARTS, [part_table(scores), feature_table(folds), choice_table(folds)]),
-        Section("Candidates", _CANDIDATES, [recall_table(settings, opened, qrels)]),
+        Section("Systems", _TEXTS["stack: tests"], system_tables(scores)),
+        Section("Parts", _TEXTS["stack: parts"], [part_table(scores), feature_table(folds), choice_table(folds)]),
+        Section("Candidates", _TEXTS["stack: candidates"], [recall_table(settings, opened, qrels)]),
         *([Section("Diversity", _DIVERSITY, [diversity_table(scores, diverse)])] if diverse else []),
         Section("Time and memory", _TIMES, [times]),
     ]

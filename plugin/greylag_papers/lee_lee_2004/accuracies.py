@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from greylag import FloatArray, IntArray
 from greylag.evaluation import holm
 from greylag.experiments import Figure, Section, Table, draw_figure
+from greylag_papers.texts import read_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -128,17 +129,7 @@ def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference
 
 LEVEL = 0.05
 
-_ACCURACY = """\
-MMR: lambda is chosen for each split, learner and number of words by cross-validation on the training documents. Ties go
-to the highest lambda.
-
-MMR best-of: lambda has the highest mean accuracy on the test documents, as in the paper. This choice has seen the
-answers, and cannot fall below IG if lambda = 1, which gives IG's order, is among the values. It is not tested."""
-_TESTS = """
-
-p is two-sided, by the corrected resampled t-test (Nadeau & Bengio 2003) with Holm's correction over the table. The
-splits share training documents. The plain paired test would treat them as independent, and its p would be far too
-low."""
+_TEXTS = read_texts(__file__)
 
 
 def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Section]:
@@ -147,8 +138,8 @@ def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Secti
     tests = [difference_table(accuracies)] if len(accuracies.svm) > 1 else []
     return [
         Section("Documents", "Words are runs of letters, lower-cased, without stop list or stemming.", [counts]),
-        Section("Accuracy", _ACCURACY, [accuracy_table(accuracies)]),
-        Section("Differences", verdict(accuracies) + (_TESTS if tests else ""), tests),
+        Section("Accuracy", _TEXTS["accuracy"], [accuracy_table(accuracies)]),
+        Section("Differences", verdict(accuracies) + ("\n\n" + _TEXTS["tests"] if tests else ""), tests),
         Section("The relevance weight", parts=[weight_figure(accuracies), weight_table(accuracies)]),
     ]
 

@@ -37,15 +37,14 @@ from greylag_papers.metzler_2007.learning import (
     EXPANDED,
     FIVE,
     LEARNED,
-    LM,
     RETRAINED,
-    RM3,
     SELECTED,
     Curve,
     Experiment,
     Fold,
     Learned,
 )
+from greylag_papers.texts import read_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -176,28 +175,7 @@ def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     return PooledCurve(training, test.mean(axis=1), after_fifth)
 
 
-_SYSTEMS = f"""\
-LM, BM25, SDM (weights 0.85, 0.10, 0.05), MRF-LM, MRF-BM25 and RM3 are hand-picked: their parameters are tuned over a
-grid, and the weights of the last three are learned by coordinate ascent. {SELECTED} selects features greedily from the
-pool (Metzler 2007, Algorithm 1) until none raises the training mean or there are {FIVE}, which is the paper's rule.
-{RETRAINED} does the same and retrains all weights after each round. {CHOSEN} chooses the number of features by
-cross-validation within the training queries, and so does {EXPANDED}, from the pool with expansion features added.
-{ASCENT.capitalize()} learns weights for the whole pool."""
-_CURVES = f"""\
-The mean on training queries and on test queries with the features of the first 1, 2, ... rounds, as in Figure 2 of the
-paper. {SELECTED} and {RETRAINED} are scored above with at most {FIVE} features, the others where
-cross-validation within the training queries was highest."""
-_PARAMETERS = f"""\
-The learned systems use the tuned mu of {LM.name}, the tuned k1 and b of {BM25.name}, and the tuned feedback of
-{RM3.name}. {CHOSEN} and {EXPANDED} choose objective and number of features within the training queries."""
-_FEATURES = """\
-For each fold, the position of a feature in the order of selection and its weight. A cell is empty if the fold's model
-does not use the feature. Coordinate ascent has no order. Weights apply to unscaled features, so weights of different
-features cannot be compared."""
-_QUERIES = f"""\
-Open a query to see the top documents of both rankings. Relevant documents are highlighted. The last column says why a
-document is where it is: the features of {SELECTED} by which its score differs most from the average of the top
-documents by {BM25.name}, and in brackets the cliques of the document that contribute most to them."""
+_TEXTS = read_texts(__file__)
 NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 
 
@@ -206,17 +184,17 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
     return [
         Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
-        Section("Number of features", f"{_CURVES}\n\n{overfitting(findings)}", [curves_figure(findings)]),
+        Section("Number of features", f"{_TEXTS['curves']}\n\n{overfitting(findings)}", [curves_figure(findings)]),
         Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
-        Section("Queries", _QUERIES, [changes(findings, runs), queries_figure(findings)]),
+        Section("Queries", _TEXTS["queries"], [changes(findings, runs), queries_figure(findings)]),
         Section(
             "Parameters",
-            f"{_PARAMETERS}\n\n{grid_ends(findings)}",
+            f"{_TEXTS['parameters']}\n\n{grid_ends(findings)}",
             [parameters_table(findings), handpicked_table(findings)],
         ),
         Section(
             "Features",
-            _FEATURES,
+            _TEXTS["features"],
             [models_table(name, findings.models[name], ordered=name != ASCENT) for name in LEARNED],
         ),
         Section("The pool", pool_text(findings), [set_aside_table(findings)]),
@@ -282,8 +260,9 @@ def effectiveness(findings: Findings) -> str:
         f"{settings.collection.docs}: {n_documents} documents; {tested}. All systems rerank the first stage "
         f"({parameters}, at most {stage.hits} documents per query) and are linear models over the same kinds of "
         f"features. Everything that is tuned, learned or chosen is based on training queries alone, by "
-        f"{settings.training.objective}.\n\n{_SYSTEMS}\n\nOf {len(compared)} comparisons of a learned system with a "
-        f"hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's correction."
+        f"{settings.training.objective}.\n\n{_TEXTS['systems']}\n\nOf {len(compared)} comparisons of a learned "
+        f"system with a hand-picked one, {before} have p < {SIGNIFICANCE_LEVEL} before and {after} after Holm's "
+        "correction."
     )
 
 

@@ -36,20 +36,13 @@ from greylag_papers.schiegg_2016.trials import (
     TrialTable,
     run_trials,
 )
+from greylag_papers.texts import read_texts
 
 MODEL = PottsModel()
 UNIT = "share of wrong labels"
 FOLDS, VALIDATED = 5, 2
 BASELINES = (SSVM, "perturbed", "divmcl")
-_LOSS = """\
-The loss is the share of superpixels with a wrong label. Each of five folds is trained on once. The two folds that
-follow it choose the parameters, by pick-best loss, and the last two are tested. Error bars are one standard deviation
-over the five trained folds. All methods choose from the same number of candidates. "ssvm" is a single structured SVM,
-"perturbed" are random vectors around it, and "cssvm" is the Coulomb structured SVM, by its assignment of examples to
-members; "cssvm-gradient" assigns all examples to all members, and repels by the gradient of eq. 1."""
-_TESTS = """\
-Wilcoxon's signed-rank test over test images, two-sided, without and with Holm's correction over the comparisons with
-the same baseline. The losses of an image are means over the two ensembles that are tested on it."""
+_TEXTS = read_texts(__file__)
 
 
 class Settings(EnsembleSettings):
@@ -108,7 +101,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     sections = [
         Section(
             "Pick-best",
-            _LOSS,
+            _TEXTS["categories: loss"],
             [
                 error_bar_figure(
                     table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", "share of wrong labels"
@@ -126,7 +119,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         ),
         Section(
             "Significance",
-            _TESTS,
+            _TEXTS["categories: tests"],
             [comparison_table(f"{name.capitalize()} loss, M = {M}", *found) for name, found in tests.items()],
         ),
     ]

@@ -36,6 +36,7 @@ from greylag_papers.schiegg_2016.trials import (
     TrialTable,
     run_trials,
 )
+from greylag_papers.texts import read_texts
 
 MODEL = PottsModel()
 CSSVM = "cssvm-all"
@@ -45,28 +46,7 @@ METHODS = (SSVM, *ENSEMBLES)
 ALONE, TOGETHER = "category 1", "all categories"
 UNIT = "share of wrong labels"
 HISTOGRAM_SIZE = 6  # as in Figure 3, bottom right
-_LOSS = """\
-The loss is the share of superpixels with a wrong label. Each task trains on one image of a category alone. The
-images that follow it choose the parameters, by pick-best loss, and all others are tested. All methods choose from
-the same number of candidates, for each training image and each M. "ssvm" is a single structured SVM, and
-"perturbed" are random vectors around it. Only one member of "mcl" learns; the others remain at the structured SVM.
-"mcl-perturbed" starts from random vectors around it instead. "cssvm-all" repels by the paper's displacements, and
-"cssvm-gradient" by the gradient of eq. 1."""
-_MEMBERS = """\
-"mean" is over all members. Columns 1, 2, ... of the ordered losses are pick-best, second best and so on, averaged
-over the test images. The angle is the mean over pairs of members, and "training" the mean loss on the training
-image. For shares of wins, the members of each ensemble are ordered by how often they are best, so that the first
-share exceeds 1 / M even if all members are equally good. Angles by alpha include ensembles that were not chosen.
-
-The Coulomb structured SVM is also compared with random vectors around the structured SVM of the same C: once with the
-same mean angle, and once with the same training loss. The tests pair training images."""
-_TESTS = """\
-Training images with a lower ("better"), equal and higher mean loss on their test images than with the Coulomb
-structured SVM. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction. The test treats training
-images as independent, although those of a category share most of their test images."""
-_GALLERY = """\
-The first test image of the first training image with its labels (white is the object), and the labels that the members
-of each method predict, best first"""
+_TEXTS = read_texts(__file__)
 
 
 class Settings(EnsembleSettings):
@@ -110,11 +90,11 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
     sections = [
-        Section("Pick-best", _LOSS, loss_parts(tables)),
-        Section("Members", _MEMBERS, [*member_parts(tables), *controls]),
+        Section("Pick-best", _TEXTS["images: loss"], loss_parts(tables)),
+        Section("Members", _TEXTS["images: members"], [*member_parts(tables), *controls]),
         Section(
             "Significance",
-            _TESTS,
+            _TEXTS["images: tests"],
             [comparison_table(f"{name.capitalize()} loss at the largest M", test) for name, test in tests.items()],
         ),
         Section("One image", parts=[gallery(every[0], categories[0][1 + settings.n_validation], table)]),
@@ -203,7 +183,7 @@ def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
     for method in METHODS:
         (trial,) = alone.chosen(method, table.largest(method))
         ensembles[method] = cast(FloatArray, trial.weights)
-    return draw_gallery(_GALLERY, image.colours, image.labels, ensembles)
+    return draw_gallery(_TEXTS["images: gallery"], image.colours, image.labels, ensembles)
 
 
 STUDY = Study(Settings, open_images, run)

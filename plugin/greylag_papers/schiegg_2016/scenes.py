@@ -26,15 +26,10 @@ from greylag_papers.schiegg_2016.potts import (
 from greylag_papers.schiegg_2016.report import control_tables, matched_trials, member_tables, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
 from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, EnsembleSettings, Example, Task, TrialTable, run_trials
+from greylag_papers.texts import read_texts
 
 UNARIES, LINEAR = "unaries only", "linear SVM"
-_ABOUT = """\
-The Jaccard index of a label is the number of superpixels that have and are given it, divided by the number that have or
-are given it, over all scenes; the average is over labels. Of an ensemble, the prediction with the lowest loss is taken
-for each scene (pick-best, an oracle). "unaries only" takes the most probable label of each superpixel, and "linear SVM"
-is trained on the potentials of superpixels. All parameters are chosen on the validation scenes: those of the linear SVM
-by its average, those of the others by pick-best loss. The paper reports validation figures; the test figures are on
-scenes that nothing was chosen on."""
+_TEXTS = read_texts(__file__)
 
 
 class Settings(EnsembleSettings):
@@ -173,7 +168,7 @@ def run(settings: Settings, scenes: Scenes, context: Context) -> Outcome:
         for method, found in indices.items()
     }
     sections = [
-        Section("Jaccard index", _ABOUT, [
+        Section("Jaccard index", _TEXTS["scenes: about"], [
             index_table(f"Jaccard index, {name} scenes, M = {M} (after Table 2 of the paper)",
                         {method: found[name] for method, found in indices.items()})
             for name in ("validation", "test")

@@ -40,6 +40,7 @@ from greylag_papers.schiegg_2016.trials import (
     run_learners,
     run_trials,
 )
+from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import LOSS, RANDOM_SEEDS
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateSettings,
@@ -57,34 +58,7 @@ RANDOM = "random"
 ENSEMBLES = (RANDOM, *(method for method in METHODS if method != SSVM))
 SHOWN = (SSVM, *ENSEMBLES)
 BASELINES = (SSVM, RANDOM, "perturbed", "mcl", "mcl-perturbed", "divmcl")
-_METHODS = """\
-Each member of an ensemble picks documents; its loss is the weight of the subtopics that they do not cover. Pick-
-best is the lowest loss of the members on a query, an oracle. Candidates are the documents that cover a subtopic.
-"cssvm" is the Coulomb structured SVM, by its assignment of examples to members. "mcl" and "divmcl" are multiple
-choice learning without and with a reward for dissimilar outputs; "mcl-perturbed" starts from random vectors around
-the structured SVM and not from copies of it. The dashed line is the structured SVM. For each M, the parameters of
-each method are chosen by pick-best loss on validation queries, from the same number of candidates. A member without
-examples keeps the weights of the structured SVM in "mcl", so that training on one query gives M equal members; in
-"cssvm" the other members repel it.
-
-Pick-best loss improves by chance alone. Two controls show by how much: "random" picks M random orders (mean over 20
-draws), and "perturbed" has M random weight vectors around the structured SVM, at a distance that is chosen like the
-parameters of the other methods. "cssvm-gradient" follows the gradient of eq. 1 in place of the paper's displacements,
-with the assignment "all"."""
-_TABLES = """\
-Wilcoxon's signed-rank test over test queries, two-sided, without and with Holm's correction over the comparisons
-with the same baseline. "better" counts the queries on which the first method loses less. The losses of a query are
-means over the ensembles that are tested on it. The tests take the trained models as given: they generalise to other
-test queries, not to other training queries.
-
-"training" is the mean loss of the members on what they were trained on. Columns 1, 2, ... of the ordered losses are
-pick-best, second best and so on. Shares of wins are in descending order within each ensemble, and so decrease even
-if all members are equally good. Angles by alpha include ensembles that were not chosen.
-
-Diverse members differ on any task, so each Coulomb structured SVM is also compared with random vectors around the
-structured SVM of the same C: once with the same mean angle, and once with the same training loss."""
-_ALPHA = """\
-Trained on all training queries, with the assignment "all", and tested as above, but not chosen from."""
+_TEXTS = read_texts(__file__)
 
 
 class SubsetSettings(EnsembleSettings):
@@ -135,10 +109,14 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
         tables=[table for name in tables for table in (*main[name], *more[name])],
         title=f"Ensembles for subset prediction: {settings.name}",
         sections=[
-            Section("Pick-best loss by M", _METHODS, [size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)]),
-            *(Section(f"Trained on {name}", _TABLES, [*main[name], *more[name]]) for name in tables),
+            Section(
+                "Pick-best loss by M",
+                _TEXTS["subsets: methods"],
+                [size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)],
+            ),
+            *(Section(f"Trained on {name}", _TEXTS["subsets: tables"], [*main[name], *more[name]]) for name in tables),
             Section("Distribution of losses", parts=[spread]),
-            Section("Alpha", _ALPHA, [curve]),
+            Section("Alpha", _TEXTS["subsets: alpha"], [curve]),
         ],
         provenance=opened.provenance,
     )

@@ -25,6 +25,7 @@ from greylag.experiments import (
     line_figure,
     means_table,
 )
+from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, OKAPI, ORACLE, LossTable, measure_losses
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateLists,
@@ -37,23 +38,7 @@ from greylag_papers.yue_joachims_2008.queries import (
 Space = Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"]
 COMPARED = (*METHODS, OKAPI)
 RELEVANT_ONLY = {"relevant": True, "all": False}
-_LOSSES = """\
-The loss is the weight of the subtopics that the picked documents do not cover. The weight of a subtopic is proportional
-to the number of documents that cover it. Each query is tested once, by a model that was trained on a second set of
-queries, with C chosen on a third.
-
-With "relevant", candidates are the documents that cover a subtopic; with "all", the whole list. "random" is the mean
-over 20 orders. "first-stage" is the order of the given lists, "okapi" that of BM25 (Robertson et al. 1994).
-"known-subtopics" is greedy selection by the true subtopics, an oracle. "svmdiv-all-levels" is the other reading of
-Table 2 of the paper, in which the importance of a word at a level depends on its document frequencies at all levels."""
-_TESTS = """\
-Queries on which a method loses less ("better"), as much, and more than SVM-div. A positive difference means a higher
-loss than SVM-div. Wilcoxon's signed-rank test, two-sided, without and with Holm's correction over the comparisons with
-the same feature space."""
-_COST = """\
-"training": the loss on the training queries, mean over the splits (Figure 3 of the paper). "test": the loss on the
-test queries, with the same C in all splits. The line is the loss of greedy selection by the true subtopics on the
-training queries."""
+_TEXTS = read_texts(__file__)
 _TIMES = """Training on the queries of one split, mean over the splits. The first feature space."""
 
 
@@ -105,10 +90,10 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
         tables=[means, *tests],
         title=f"SVM-div: {settings.name}",
         sections=[
-            Section("Losses", _LOSSES, [means]),
-            Section("Comparisons", _TESTS, tests),
+            Section("Losses", _TEXTS["collection: losses"], [means]),
+            Section("Comparisons", _TEXTS["collection: tests"], tests),
             Section("Number of training queries", parts=[size_figure(findings, settings)]),
-            Section("C", _COST, [cost_figure(findings, settings)]),
+            Section("C", _TEXTS["collection: cost"], [cost_figure(findings, settings)]),
             Section("Running time", _TIMES, [time_table(findings)]),
         ],
         seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in findings.items()},

@@ -12,14 +12,12 @@ from pydantic import Field
 
 from greylag.diversity import C_GRID
 from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, line_figure, means_table
+from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, measure_losses
 from greylag_papers.yue_joachims_2008.queries import Split, first_split, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
-_TEXT = """\
-Each method picks K documents of a set. The loss is the weight of the subtopics that they do not cover. SVM-div is
-trained for each K, with C chosen on the validation sets. "random" is the mean over 20 orders. The order of
-"first-stage" is arbitrary in synthetic sets. "known-subtopics" is greedy selection by the true subtopics, an oracle."""
+_TEXTS = read_texts(__file__)
 
 
 class SyntheticSettings(Experiment):
@@ -76,7 +74,7 @@ def run(settings: Settings, split: Split, context: Context) -> Outcome:
         results={"means": means},
         tables=[table],
         title=f"SVM-div: {settings.name}",
-        sections=[Section("Loss", _TEXT, [table, figure])],
+        sections=[Section("Loss", _TEXTS["synthetic: text"], [table, figure])],
         provenance={"data": asdict(settings.sets)},
     )
 

@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 from greylag import FloatArray, FormatError, IntArray, parallel_map
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
 from greylag.manifold import Graph, affinity_graph, degrees, rank
+from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,
     class_means,
@@ -131,11 +132,11 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
             Section("Best images for one query", parts=[best_figure(X, int(queries[1, 0, 0]), best)]),
-            Section("Kernel width", _WIDTH.format(black=settings.black, white=settings.white), [width_table]),
+            Section("Kernel width", _TEXTS["width"].format(black=settings.black, white=settings.white), [width_table]),
             Section(
                 "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
             ),
-            Section("Chosen parameters", _CHOICE, [*chosen_tables]),
+            Section("Chosen parameters", _TEXTS["choice"], [*chosen_tables]),
         ],
     )
 
@@ -294,15 +295,7 @@ def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> 
     return draw_figure("The query, top left, and the highest-scoring images, row by row.", draw, height=3.7)
 
 
-_WIDTH = """\
-sigma is in the units of the grey values, which range from {black:g} to {white:g} here. The paper gives 1.25 without a
-scale. The data set's own scale is -1 to 1. On a scale from 0 to 1 all distances are halved, and sigma = 1.25 has the
-effect of 2.5 on the scale from -1 to 1.
-"""
+_TEXTS = read_texts(__file__)
 
-_CHOICE = """\
-Each digit and trial uses the sigma, alpha and exponent by which its queries, each ranked by the others, score above
-most images. No judgements other than the queries are used. "fixed" is the paper's sigma and alpha with exponent 0.5.
-"""
 
 STUDY = Study(Settings, read_images, run)

@@ -142,6 +142,19 @@ def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path
     assert set(files(tmp_path / "out")) == FILES | {"notes.txt"}
 
 
+def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed(
+    settings: Settings, tmp_path: Path
+) -> None:
+    run_study(STUDY, settings.model_copy(update={"models": 2}), tmp_path / "out")
+    (tmp_path / "out" / "models" / "part" / "1.json").write_text("mine")
+    (tmp_path / "out" / "mine.run").write_text("mine")
+    content = json.loads((tmp_path / "out" / "finished.json").read_text())
+    content["files"]["mine.run"] = ""
+    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
+    run_study(STUDY, settings, tmp_path / "out")
+    assert set(files(tmp_path / "out")) == FILES | {"models/part/1.json", "mine.run"}
+
+
 @pytest.mark.parametrize("name", ["results.json", "finished.json", "sum.run", "report.html", "models/part/0.json"])
 def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: Path, name: str) -> None:
     mine = tmp_path / "out" / name
@@ -168,7 +181,7 @@ def test_a_record_names_only_what_studies_write(settings: Settings, tmp_path: Pa
     (tmp_path / "victim").write_text("mine")
     run_study(STUDY, settings, tmp_path / "out")
     content = json.loads((tmp_path / "out" / "finished.json").read_text())
-    content["files"].append(name)
+    content["files"][name] = ""
     (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
     with pytest.raises(ParameterError, match="no study writes"):
         run_study(STUDY, settings.model_copy(update={"factor": 2.0}), tmp_path / "out")
