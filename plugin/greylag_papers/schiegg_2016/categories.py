@@ -15,8 +15,8 @@ from pydantic import Field
 
 from greylag import ParameterError
 from greylag.evaluation import to_dict
-from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table, means_table
-from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
+from greylag.experiments import Context, Outcome, Section, Study, Table, comparison_table, means_table
+from greylag_papers.schiegg_2016.images import MODEL, UNIT, ImageSettings, named_examples, open_images
 from greylag_papers.schiegg_2016.report import (
     compare_methods,
     control_tables,
@@ -25,55 +25,26 @@ from greylag_papers.schiegg_2016.report import (
     member_tables,
     size_table,
 )
-from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import (
-    COULOMB,
-    METHODS,
-    QUANTITIES,
-    SSVM,
-    EnsembleSettings,
-    Task,
-    TrialTable,
-    run_trials,
-)
+from greylag_papers.schiegg_2016.synthetic_images import LabelledImage
+from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, QUANTITIES, SSVM, Task, TrialTable, run_trials
 from greylag_papers.texts import read_texts
 
-MODEL = PottsModel()
-UNIT = "share of wrong labels"
 FOLDS, VALIDATED = 5, 2
 BASELINES = (SSVM, "perturbed", "divmcl")
 _TEXTS = read_texts(__file__)
 
 
-class Settings(EnsembleSettings):
+class Settings(ImageSettings):
     """The study of all categories together."""
 
-    image_seed: Annotated[int, Field(ge=0)] = 0
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
-    n_categories: Positive = 6
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
-    n_images: Positive = 10
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     fold_seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the division into folds."""
-
-    @property
-    def images(self) -> SyntheticImages:
-        """How the images are drawn."""
-        return SyntheticImages(self.n_categories, self.n_images, seed=self.image_seed)
-
-
-def open_images(settings: Settings, context: Context) -> list[list[LabelledImage]]:
-    """Draw the images of each category."""
-    return settings.images.draw()
 
 
 def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list[Task]:
     """A task for each fold, of images of all categories, named by category and number, such as 2.1."""
     examples = [
-        (f"{category}.{number}", (Superpixels.from_colours(image.colours), image.labels))
-        for category, images in enumerate(categories, 1)
-        for number, image in enumerate(images, 1)
+        example for category, images in enumerate(categories, 1) for example in named_examples(f"{category}.", images)
     ]
     if len(examples) < FOLDS:
         raise ParameterError(f"{len(examples)} images cannot be divided into {FOLDS} folds")
@@ -103,9 +74,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
             "Pick-best",
             _TEXTS["categories: loss"],
             [
-                error_bar_figure(
-                    table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", "share of wrong labels"
-                ),
+                error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
                 size_table(table, METHODS, "Pick-best loss by M"),
                 deviation_table(table, M),
             ],

@@ -31,6 +31,7 @@ from greylag_papers.schiegg_2016.trials import (
     QUANTITIES,
     SSVM,
     EnsembleSettings,
+    Example,
     Quantity,
     Task,
     TrialTable,
@@ -49,8 +50,8 @@ HISTOGRAM_SIZE = 6  # as in Figure 3, bottom right
 _TEXTS = read_texts(__file__)
 
 
-class Settings(EnsembleSettings):
-    """The study of images."""
+class ImageSettings(EnsembleSettings):
+    """Which images are drawn."""
 
     image_seed: Annotated[int, Field(ge=0)] = 0
     """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
@@ -58,10 +59,6 @@ class Settings(EnsembleSettings):
     """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
     n_images: Positive = 10
     """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
-    n_validation: Positive = 3
-    """Number of images that parameters are chosen on, for each training image."""
-    n_trained: Positive | None = None
-    """Number of images of each category that are trained on."""
 
     @property
     def images(self) -> SyntheticImages:
@@ -69,7 +66,16 @@ class Settings(EnsembleSettings):
         return SyntheticImages(self.n_categories, self.n_images, seed=self.image_seed)
 
 
-def open_images(settings: Settings, context: Context) -> list[list[LabelledImage]]:
+class Settings(ImageSettings):
+    """The study of images."""
+
+    n_validation: Positive = 3
+    """Number of images that parameters are chosen on, for each training image."""
+    n_trained: Positive | None = None
+    """Number of images of each category that are trained on."""
+
+
+def open_images(settings: ImageSettings, context: Context) -> list[list[LabelledImage]]:
     """Draw the images of each category."""
     return settings.images.draw()
 
@@ -116,21 +122,23 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     )
 
 
+def named_examples(prefix: str, images: Sequence[LabelledImage]) -> list[tuple[str, Example]]:
+    """Superpixels and labels of images, which are named by `prefix` and their number, from 1."""
+    numbered = enumerate(images, 1)
+    return [(f"{prefix}{i}", (Superpixels.from_colours(image.colours), image.labels)) for i, image in numbered]
+
+
 def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int) -> list[Task]:
     """A task for each image: train on it, validate on the `n_validation` images after it, and test on the rest.
 
-    The first image follows the last. Images are named by `prefix` and their number, from 1.
+    The first image follows the last. Images are named as by `named_examples`.
     """
     held_out = 1 + n_validation
     if len(images) <= held_out:
         raise ParameterError(
             f"{len(images)} images are too few for 1 to train on, {n_validation} to validate on and at least 1 to test"
         )
-    examples = [
-        (f"{prefix}{number}", (Superpixels.from_colours(image.colours), image.labels))
-        for number, image in enumerate(images, 1)
-    ]
-    tasks = []
+    examples, tasks = named_examples(prefix, images), []
     for first, (name, example) in enumerate(examples):
         order = [*examples[first:], *examples[:first]]
         validation = [other for _, other in order[1:held_out]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,12 @@ import pytest
 
 from greylag import FormatError, Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.experiments import Context, deviations, load
+from greylag.experiments import Context
 from greylag.index import PositionalIndex
 from greylag.manifold import ManifoldRanker
 from greylag_papers.beyond import manifold_stage
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO, Page
+from tests.greylag.experiments.samples import DEMO, Page
 
 
 def test_each_fold_has_the_alpha_that_is_best_on_the_others() -> None:
@@ -91,11 +90,3 @@ def test_the_stage_needs_a_pipeline(tmp_path: Path) -> None:
     settings = manifold_stage.Settings(name="x", data_folder=tmp_path, pipeline="x.yaml")
     with pytest.raises(FormatError, match=r"x.yaml: study 'sum': use an experiment file of the study 'pipeline'"):
         manifold_stage.open_pipeline(settings, Context(tmp_path))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cacm", "cranfield", "vaswani"])
-def test_expected_scores(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    data(name)
-    _, settings = load(CONFIGS / f"{name}.manifold.yaml")
-    assert deviations(samples.run_file(CONFIGS / f"{name}.manifold.yaml", tmp_path).scores, settings.expected) == []

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from greylag import FormatError
-from greylag.experiments import deviations, load
+from greylag.experiments import load
 from greylag_papers.beyond.preselection import WHOLE, time_table
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO
+from tests.greylag.experiments.samples import DEMO
 
 
 def write_config(folder: Path, **options: object) -> Path:
@@ -60,11 +59,3 @@ def test_times() -> None:
 def test_preselections_that_cannot_be_read(tmp_path: Path, options: dict[str, object], reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
         load(write_config(tmp_path, **options))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cacm", "cranfield", "vaswani"])
-def test_expected_scores(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    data(name)
-    _, settings = load(CONFIGS / f"{name}.preselect.yaml")
-    assert deviations(samples.run_file(CONFIGS / f"{name}.preselect.yaml", tmp_path).scores, settings.expected) == []

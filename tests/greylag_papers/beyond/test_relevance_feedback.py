@@ -10,11 +10,10 @@ import pytest
 
 from greylag import Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.experiments import deviations, load
 from greylag.feedback import Feedback, MakeStage, feedback_session, residual_qrels
 from greylag_papers.beyond import relevance_feedback
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO, Page
+from tests.greylag.experiments.samples import DEMO, Page
 
 DOCIDS = tuple(f"d{i}" for i in range(30))
 
@@ -79,11 +78,3 @@ def test_the_study_on_the_demonstration_collection(tmp_path: Path) -> None:
     assert len(page.texts["svg"]) == 1
     assert any(row[:2] == ["Rocchio", f"{scores['Rocchio']['AP, round 1']:.4f}"] for row in page.rows)
     assert (out / "rocchio.run").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cacm", "cranfield", "vaswani"])
-def test_expected_scores(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    data(name)
-    _, settings = load(CONFIGS / f"{name}.feedback.yaml")
-    assert deviations(samples.run_file(CONFIGS / f"{name}.feedback.yaml", tmp_path).scores, settings.expected) == []

@@ -17,7 +17,7 @@ from sklearn.preprocessing import Binarizer
 
 import greylag
 from greylag import CollectionError, FormatError, ParameterError
-from greylag.experiments import Context, deviations, load, run_study
+from greylag.experiments import Context, load, run_study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.lee_lee_2004.accuracies import MMR
 from greylag_papers.lee_lee_2004.categorisation import STUDY, count_words, measure, split_documents
@@ -207,12 +207,3 @@ def test_webkb_shaped_data_above_the_memory_map_limit(tmp_path, monkeypatch):
     once = measure(X, y, splits, small)
     np.testing.assert_array_equal(found.mmr, np.repeat(once.mmr, 2, axis=0))
     assert once.svm.item() > 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["reuters21578", "rec_newsgroups"])
-def test_expected_scores(data, tmp_path, name):
-    data(name)
-    _, settings = load(CONFIGS / f"{name}.mmr.yaml")
-    assert settings.expected
-    assert deviations(run(CONFIGS / f"{name}.mmr.yaml", tmp_path).scores, settings.expected) == []

@@ -10,8 +10,8 @@ from greylag import FormatError
 from greylag.experiments import load
 from greylag.experiments.runner import dependencies
 from greylag_papers.metzler_2007.learning import Settings
-from tests.greylag.experiments.samples import CONFIGS, DEMO
-from tests.greylag_papers.metzler_2007.samples import SYSTEMS, write_config
+from tests.greylag.experiments.samples import DEMO
+from tests.greylag_papers.metzler_2007.samples import write_config
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,3 @@ def test_priors_are_input_files(tmp_path: Path) -> None:
     before = dependencies(settings)
     prior.write_text("a 1\n")
     assert dependencies(settings) != before
-
-
-@pytest.mark.parametrize("name", [own + kind for own in ("cacm", "vaswani", "cranfield") for kind in ("", "-titles")])
-def test_the_systems_of_the_experiment_files(name: str) -> None:
-    _, settings = load(CONFIGS / f"{name}.mrf.yaml")
-    assert isinstance(settings, Settings)
-    assert settings.expected.keys() <= set(SYSTEMS)

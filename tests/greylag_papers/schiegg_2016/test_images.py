@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import greylag
 from greylag import ParameterError
-from greylag.experiments import load, run_study
+from greylag.experiments import run_study
 from greylag_papers.schiegg_2016.images import CSSVM, METHODS, STUDY, Settings, image_tasks
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
-CONFIG = Path(greylag.__file__).parents[2] / "configs" / "images.cssvm.yaml"
 SMALL = Settings(
     name="small", study="cssvm_images", n_categories=2, n_images=3, n_validation=1, sizes=(1, 2), costs=(10.0,),
     ensemble_costs=(10.0,), alphas=(0.1,), gradient_alphas=(10.0,), diversities=(0.1,), spreads=(1.0,),
@@ -51,10 +49,3 @@ def test_study(tmp_path: Path) -> None:
         name for name in METHODS if name != CSSVM
     ]
     assert (tmp_path / "report.html").read_text().count("<svg") == 3
-
-
-def test_experiment_file_is_valid() -> None:
-    study, settings = load(CONFIG)
-    assert study is STUDY
-    assert settings.name == CONFIG.stem
-    assert set(settings.expected) == set(METHODS)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import jaccard_score
 
-import greylag
 from greylag import ParameterError
-from greylag.experiments import load, run_study
+from greylag.experiments import run_study
 from greylag_papers.schiegg_2016.potts import PottsModel
 from greylag_papers.schiegg_2016.scenes import (
     LINEAR,
@@ -24,7 +23,6 @@ from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 from greylag_papers.schiegg_2016.trials import METHODS
 from tests.greylag_papers.schiegg_2016.samples import ONE
 
-CONFIG = Path(greylag.__file__).parents[2] / "configs" / "scenes.cssvm.yaml"
 SCENES = SyntheticImages(1, 8, n_objects=(3, 6), n_classes=3, seed=1).draw()[0]
 
 
@@ -68,11 +66,3 @@ def test_study(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "results.json").read_text())["jaccard"]
     for method, scores in result.items():
         assert np.mean(found[method]["test"]) == pytest.approx(scores["jaccard test"])
-
-
-def test_experiment_file_is_valid() -> None:
-    study, settings = load(CONFIG)
-    assert study is STUDY
-    assert settings.name == CONFIG.stem
-    assert set(settings.expected) in ({UNARIES, LINEAR, *METHODS}, set())  # all or, before they are measured, none
-    assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()

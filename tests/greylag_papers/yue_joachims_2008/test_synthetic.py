@@ -3,16 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import greylag
 from greylag import ParameterError
-from greylag.experiments import load, run_study
+from greylag.experiments import run_study
 from greylag_papers.yue_joachims_2008.comparison import METHODS
 from greylag_papers.yue_joachims_2008.synthetic import STUDY, Settings
-
-CONFIG = Path(greylag.__file__).parents[2] / "configs" / "synthetic.svmdiv.yaml"
 
 
 def test_study(tmp_path: Path) -> None:
@@ -26,11 +22,3 @@ def test_study(tmp_path: Path) -> None:
     assert "Loss by K" in (tmp_path / "report.html").read_text()
     with pytest.raises(ParameterError, match="6 queries are too few for 5 to train on, 1 to validate on"):
         run_study(STUDY, settings.model_copy(update={"n_training": 5}), tmp_path)
-
-
-def test_experiment_file_is_valid() -> None:
-    study, settings = load(CONFIG)
-    assert study is STUDY
-    assert settings.name == "synthetic.svmdiv"
-    assert settings.expected
-    assert np.isfinite([value for scores in settings.expected.values() for value in scores.values()]).all()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import greylag
 from greylag import CollectionError
-from greylag.experiments import deviations, load, run_study
+from greylag.experiments import run_study
 from greylag.manifold import affinity_graph, degrees, manifold_ranking
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors
 from tests.greylag_papers.zhou_2003.oracles import roc_area
-
-CONFIG = Path(greylag.__file__).parents[2] / "configs" / "rec_newsgroups.manifold.yaml"
 
 
 def test_vectors_are_tfidf_of_frequent_stems_without_stop_words():
@@ -72,11 +68,3 @@ def test_missing_messages(tmp_path):
     settings = Settings(name="x", data_folder=tmp_path, documents={"path": "none.jsonl"})
     with pytest.raises(CollectionError, match="set GREYLAG_DATA"):
         run_study(STUDY, settings, tmp_path)
-
-
-@pytest.mark.slow
-def test_expected_scores(data, tmp_path, monkeypatch):
-    monkeypatch.setenv("GREYLAG_DATA", str(data("rec_newsgroups").parent))
-    study, settings = load(CONFIG)
-    assert settings.expected
-    assert deviations(run_study(study, settings, tmp_path).scores, settings.expected) == []

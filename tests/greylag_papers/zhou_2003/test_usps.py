@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import greylag
 from greylag import FormatError
-from greylag.experiments import Context, deviations, load, run_study
+from greylag.experiments import Context, run_study
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
 from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, leave_one_query_out, read_images
 from tests.greylag_papers.zhou_2003.oracles import roc_area
-
-CONFIG = Path(greylag.__file__).parents[2] / "configs" / "usps.manifold.yaml"
 
 
 @pytest.fixture
@@ -120,11 +116,3 @@ def test_unusable_images(settings, tmp_path):
     np.savez(tmp_path / "other.npz", Z=np.ones(3))
     with pytest.raises(FormatError, match=r"not an \.npz file with X and y"):
         read_images(settings.model_copy(update={"images": "other.npz"}), context)
-
-
-@pytest.mark.slow
-def test_expected_scores(data, tmp_path, monkeypatch):
-    monkeypatch.setenv("GREYLAG_DATA", str(data("usps").parent))
-    study, settings = load(CONFIG)
-    assert settings.expected
-    assert deviations(run_study(study, settings, tmp_path).scores, settings.expected) == []

@@ -1,0 +1,54 @@
+"""The experiment files of the studies, and the scores that they expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greylag.experiments import deviations, load, run_study
+from greylag_papers.schiegg_2016 import images, scenes, subsets
+from greylag_papers.schiegg_2016.trials import METHODS
+from greylag_papers.yue_joachims_2008.collection import COMPARED, RELEVANT_ONLY
+from greylag_papers.yue_joachims_2008.collection import Settings as CollectionSettings
+from tests.greylag.experiments.samples import CONFIGS
+from tests.greylag_papers.metzler_2007.samples import SYSTEMS as MRF_SYSTEMS
+
+SYSTEMS = {
+    "cssvm_categories": METHODS,
+    "cssvm_images": images.METHODS,
+    "cssvm_scenes": (scenes.UNARIES, scenes.LINEAR, *METHODS),
+    "cssvm_subsets_collection": subsets.SHOWN,
+    "cssvm_subsets_synthetic": subsets.SHOWN,
+}
+MEASURED = [
+    *(f"{name}.{kind}" for name in ("cacm", "cranfield", "vaswani") for kind in ("feedback", "preselect", "manifold")),
+    "reuters21578.mmr", "rec_newsgroups.mmr", "rec_newsgroups.manifold", "usps.manifold",
+    "ambient.svmdiv", "demo.svmdiv", "div400.svmdiv",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_expected_systems_are_those_of_the_study(path: Path) -> None:
+    _, settings = load(path)
+    if settings.study == "mrf":
+        assert settings.expected.keys() <= set(MRF_SYSTEMS)
+    elif settings.study in SYSTEMS:
+        assert set(settings.expected) in (set(SYSTEMS[settings.study]), set())  # all or, before they are measured, none
+    elif isinstance(settings, CollectionSettings):
+        assert set(settings.expected) == {*COMPARED, *settings.spaces}
+        assert all(set(scores) == set(RELEVANT_ONLY) for scores in settings.expected.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEASURED)
+def test_expected_scores(
+    data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    collection = name.partition(".")[0].replace("div400", "div400_dev")
+    if collection != "demo":
+        monkeypatch.setenv("GREYLAG_DATA", str(data(collection).parent))
+    study, settings = load(CONFIGS / f"{name}.yaml")
+    assert settings.expected
+    assert deviations(run_study(study, settings, tmp_path, n_jobs=2).scores, settings.expected) == []
