@@ -24,6 +24,7 @@ PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 API, EXPERIMENTS, STUDY_PAGES = "reference/api", "reference/experiments", "studies"
 PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
+PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.ranking")
 _COMMANDS = """\
 # Commands
 
@@ -59,6 +60,7 @@ def pages() -> dict[str, str]:
     """The text of each page by its path below the documentation's folder."""
     return {
         **{f"{API}/{package}.md": package_page(package) for package in PACKAGES},
+        **{f"{API}/{module}.md": f"# {module}\n\n::: {module}\n" for module in PUBLIC_MODULES},
         "reference/commands.md": commands_page(),
         f"{EXPERIMENTS}/index.md": experiments_page(),
         **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in registered_studies()},
@@ -87,7 +89,7 @@ def package_page(package: str) -> str:
     elsewhere, own = [], []
     for name, home in public_names(package).items():
         owner = ".".join(home.split(".")[:2])
-        if package == "greylag" and owner in PACKAGES:
+        if package == "greylag" and owner in (*PACKAGES, *PUBLIC_MODULES):
             elsewhere.append(f"| [`{name}`][{home}.{name}] | {_first_line(package, name)} |")
         else:
             own.append(f"::: {home}.{name}\n{_without_others(package, name)}")

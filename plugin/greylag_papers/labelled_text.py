@@ -21,8 +21,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from greylag import CollectionError, FormatError, read_json_lines
+from greylag import FormatError
+from greylag.errors import CollectionError
 from greylag.experiments import Context, Experiment, Settings
+from greylag.runtime import read_json_lines
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)

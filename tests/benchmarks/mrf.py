@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from greylag.experiments import Context, load, open_index, run_study
+from greylag.experiments import Context, load, open_index
+from greylag.experiments.runner import run_study
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
-from greylag.ltr import Baseline, CountedRankings, baselines, training_data
-from greylag.ltr.baselines import parameter_grid
+from greylag.ltr import CountedRankings, baselines, training_data
+from greylag.ltr.baselines import Baseline, parameter_grid
 from greylag.lucene import LuceneIndex
 from greylag.ranking import Query
 from greylag.trec import read_qrels, read_topics

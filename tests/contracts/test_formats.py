@@ -17,7 +17,8 @@ from greylag.diversity.model import DiversityModel
 from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.evidence import Prior
 from greylag.features.spec import FeatureSpec
-from greylag.index import PositionalIndex, QueryForm
+from greylag.index import PositionalIndex
+from greylag.index.analysis import QueryForm
 from greylag.ltr.letor import read_features
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run

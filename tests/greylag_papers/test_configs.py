@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from greylag.experiments import deviations, load, run_study
+from greylag.experiments import deviations, load
+from greylag.experiments.runner import run_study
 from greylag_papers.schiegg_2016 import images, scenes, subsets
 from greylag_papers.schiegg_2016.trials import METHODS
 from greylag_papers.yue_joachims_2008.collection import COMPARED, RELEVANT_ONLY

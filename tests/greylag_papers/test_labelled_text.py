@@ -8,7 +8,8 @@ from collections import Counter
 
 import pytest
 
-from greylag import CollectionError, FormatError
+from greylag import FormatError
+from greylag.errors import CollectionError
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 
 GOOD = {"id": "d1", "label": "a", "text": "one"}

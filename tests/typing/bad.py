@@ -5,9 +5,6 @@ from greylag import (
     CSSVM,
     MMR,
     CoordinateAscent,
-    Coulomb,
-    CuttingPlane,
-    DiversityModel,
     EssentialPages,
     FeatureExtractor,
     GreedySelection,
@@ -15,7 +12,6 @@ from greylag import (
     LuceneIndex,
     ManifoldRanker,
     MRFRanker,
-    Objective,
     PositionalIndex,
     Query,
     Run,
@@ -25,10 +21,12 @@ from greylag import (
     read_qrels,
     read_run,
     read_topics,
-    train_on_data,
     training_data,
     write_run,
 )
+from greylag.diversity import DiversityModel
+from greylag.ltr import Objective, train_on_data
+from greylag.structured import Coulomb, CuttingPlane
 
 index = PositionalIndex.from_lucene("index")
 model, diversity = LinearModel.load("model.json"), DiversityModel.load("div.json")

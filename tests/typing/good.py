@@ -6,11 +6,7 @@ from greylag import (
     CSSVM,
     MMR,
     BaselineRecipe,
-    CandidateMaker,
     CoordinateAscent,
-    Coulomb,
-    CuttingPlane,
-    DiversityModel,
     EssentialPages,
     FeatureExtractor,
     GreedySelection,
@@ -20,16 +16,13 @@ from greylag import (
     ManifoldRanker,
     MRFRanker,
     MRFRecipe,
-    Objective,
     Pipeline,
     PositionalIndex,
     Query,
     Ranking,
-    RankingData,
     Run,
     StackRecipe,
     SVMDiv,
-    baselines,
     build_index,
     candidate_pool,
     compare,
@@ -40,13 +33,13 @@ from greylag import (
     read_subtopic_qrels,
     read_topics,
     train,
-    train_on_data,
     training_data,
-    training_examples,
     write_run,
 )
-from greylag.diversity import PRESETS
+from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, training_examples
 from greylag.diversity import train as train_diversity
+from greylag.ltr import Objective, RankingData, baselines, train_on_data
+from greylag.structured import Coulomb, CuttingPlane
 
 
 def reverse(ranking: Ranking) -> Ranking:

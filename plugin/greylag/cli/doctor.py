@@ -23,7 +23,7 @@ def doctor(
     The exit code is 1 if something is missing or damaged.
     """
     from greylag.index import PositionalIndex
-    from greylag.lucene import diagnose
+    from greylag.lucene.doctor import diagnose
 
     for path in index or []:
         if not path.is_dir():

@@ -14,6 +14,7 @@ from greylag import evaluation
 from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation.report import query_table
 from greylag.evaluation.significance import Test
 from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
@@ -68,7 +69,7 @@ def evaluate(
     if as_json:
         tell(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
     elif per_query:
-        tell(evaluation.per_query(shown))
+        tell(query_table(shown))
     else:
         tell(evaluation.table(shown, significance))
         if choice:

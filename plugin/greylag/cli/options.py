@@ -12,7 +12,8 @@ import typer
 from greylag.errors import FormatError, ParameterError
 from greylag.features.stages import accepts, domain, read_option
 from greylag.ranking import Run
-from greylag.trec import Qrels, RunFile, open_run, read_qrels, read_run, read_topics
+from greylag.trec import Qrels, open_run, read_qrels, read_run, read_topics
+from greylag.trec.runs import RunFile
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Shared:
 
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:
-    from greylag.lucene import prebuilt_index
+    from greylag.lucene.prebuilt import prebuilt_index
 
     return paths and [prebuilt_index(path) for path in paths]
 

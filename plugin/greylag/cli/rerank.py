@@ -24,7 +24,8 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.model_files import read_kind
 from greylag.pipeline import Pipeline
 from greylag.ranking import Ranking, Run
-from greylag.trec import RunFile, write_members, write_rankings
+from greylag.trec import write_rankings
+from greylag.trec.runs import RunFile, write_members
 
 KINDS: dict[str, type[LinearModel] | type[DiversityModel]] = {kind.kind: kind for kind in (LinearModel, DiversityModel)}
 _log = logging.getLogger("greylag")

@@ -1,16 +1,10 @@
-from .aspects import Aspects as Aspects
-from .aspects import aspect_relevance as aspect_relevance
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
 from .coverage import Coverage as Coverage
-from .coverage import CoverageGain as CoverageGain
 from .coverage import unweighted_coverage as unweighted_coverage
 from .coverage_model import PRESETS as PRESETS
 from .coverage_model import Candidates as Candidates
-from .coverage_model import CoverageFeatures as CoverageFeatures
 from .coverage_model import CoverageModel as CoverageModel
-from .coverage_model import Criterion as Criterion
-from .coverage_model import word_coverage as word_coverage
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
 from .mmr import MMR as MMR
@@ -19,7 +13,6 @@ from .model import DiversityModel as DiversityModel
 from .oracle import SubtopicOracle as SubtopicOracle
 from .oracle import subtopic_gain as subtopic_gain
 from .pm2 import PM2 as PM2
-from .pm2 import PM2Gain as PM2Gain
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain
 from .stage import DiversityStage as DiversityStage
@@ -32,4 +25,3 @@ from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples
 from .xquad import XQuAD as XQuAD
-from .xquad import XQuADGain as XQuADGain

@@ -1,12 +1,8 @@
 from .measures import Family as Family
 from .measures import Measure as Measure
-from .measures import expected_reciprocal_rank as expected_reciprocal_rank
 from .measures import parse_measure as parse_measure
-from .oracle import PickBest as PickBest
-from .oracle import RunChoice as RunChoice
 from .oracle import pick_best as pick_best
 from .oracle import pick_best_runs as pick_best_runs
-from .report import per_query as per_query
 from .report import table as table
 from .report import to_dict as to_dict
 from .report import wins_table as wins_table

@@ -41,7 +41,7 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
     return "\n".join([*aligned(rows), "", *_notes(scores, significance)]) + "\n"
 
 
-def per_query(scores: Mapping[str, Scores]) -> str:
+def query_table(scores: Mapping[str, Scores]) -> str:
     """Format the scores of every query as tab-separated lines, one for each run and query, below a header."""
     check_comparable(scores)
     first = next(iter(scores.values()))

@@ -15,7 +15,6 @@ from .passages import langchain_compressor as langchain_compressor
 from .passages import llama_index_postprocessor as llama_index_postprocessor
 from .passages import rerank as rerank
 from .passages import rerank_results as rerank_results
-from .pyserini import Hit as Hit
 from .pyserini import PyseriniSource as PyseriniSource
 from .pyserini import qrels_from_pyserini as qrels_from_pyserini
 from .pyserini import run_from_pyserini as run_from_pyserini

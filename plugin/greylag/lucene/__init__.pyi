@@ -1,9 +1,6 @@
 from .build import build_index as build_index
 from .doctor import Check as Check
-from .doctor import diagnose as diagnose
 from .jvm import start_jvm as start_jvm
 from .lucene_index import BM25 as BM25
 from .lucene_index import LuceneIndex as LuceneIndex
 from .lucene_index import QueryLikelihood as QueryLikelihood
-from .open_index import Statistics as Statistics
-from .prebuilt import prebuilt_index as prebuilt_index

@@ -1,1 +1,5 @@
 """All that touches the operating system: files, workers, interrupted work, compilation."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

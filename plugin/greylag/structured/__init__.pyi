@@ -1,12 +1,9 @@
 from .coulomb import Coulomb as Coulomb
 from .coulomb import Update as Update
 from .coulomb_solvers import Assignment as Assignment
-from .coulomb_solvers import Repulsion as Repulsion
 from .cutting_plane import CuttingPlane as CuttingPlane
-from .cutting_plane import Solution as Solution
 from .electrostatics import directions as directions
 from .electrostatics import lengths as lengths
-from .electrostatics import riesz_energy as riesz_energy
 from .ensemble import Ensemble as Ensemble
 from .model import ComparingModel as ComparingModel
 from .model import SignedModel as SignedModel

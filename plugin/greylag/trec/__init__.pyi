@@ -3,10 +3,8 @@ from .qrels import SubtopicQrels as SubtopicQrels
 from .qrels import read_qrels as read_qrels
 from .qrels import read_subtopic_qrels as read_subtopic_qrels
 from .qrels import write_qrels as write_qrels
-from .runs import RunFile as RunFile
 from .runs import open_run as open_run
 from .runs import read_run as read_run
-from .runs import write_members as write_members
 from .runs import write_rankings as write_rankings
 from .runs import write_run as write_run
 from .texts import read_aspects as read_aspects

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from greylag import FormatError, ParameterError, Ranking, Run, parallel_map
+from greylag import FormatError, ParameterError, Ranking, Run
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
 from greylag.diversity.essential_pages import EssentialPages
@@ -29,6 +29,7 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
 from greylag.ltr import MRFRanker
+from greylag.runtime import parallel_map
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
 from greylag_papers.texts import read_texts

@@ -22,7 +22,8 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means
 from greylag.index import PositionalIndex
-from greylag.manifold import Confidence, Graph, ManifoldRanker
+from greylag.manifold import Graph, ManifoldRanker
+from greylag.manifold.stage import Confidence
 from greylag.trec import Qrels
 
 TIMED = 20  # queries

@@ -18,8 +18,8 @@ from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.ltr import CrossValidation, GreedySelection, MMRPreselection, RankingData, cross_validate
-from greylag.ltr.training import PreparedFeatures
+from greylag.ltr import GreedySelection, MMRPreselection, RankingData, cross_validate
+from greylag.ltr.training import CrossValidation, PreparedFeatures
 from greylag_papers.texts import read_texts
 
 WHOLE = "whole pool"

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from greylag import Ranking, Run, parallel_map
+from greylag import Ranking, Run
 from greylag.evaluation import Scores, Significance, compare, evaluate, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
@@ -25,18 +25,13 @@ from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, merge_scores
 from greylag.features import FeatureParameters
-from greylag.feedback import (
-    Feedback,
-    MakeStage,
-    RelevanceModelRanker,
-    Rocchio,
-    Session,
-    feedback_session,
-    residual_qrels,
-)
+from greylag.feedback import RelevanceModelRanker, Rocchio, feedback_session
+from greylag.feedback.sessions import MakeStage, Session, residual_qrels
+from greylag.feedback.stages import Feedback
 from greylag.index import PositionalIndex
 from greylag.ltr import split_folds
 from greylag.manifold import Graph, ManifoldRanker
+from greylag.runtime import parallel_map
 from greylag.trec import Qrels
 from greylag_papers.texts import read_texts
 

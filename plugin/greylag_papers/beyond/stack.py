@@ -18,19 +18,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greylag import GivenRun, Query, Run, Union, parallel_map
+from greylag import Query, Run, Union
 from greylag.evaluation import Scores, compare, evaluate, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores
-from greylag.features import parse_feature
 from greylag.features.spec import Pool
+from greylag.features.spelling import parse_feature
+from greylag.fusion import GivenRun
 from greylag.index import PositionalIndex
 from greylag.ltr import MRFRanker, StackRecipe, split_folds
 from greylag.ltr.stack import GRID, StackCandidates
 from greylag.lucene.lucene_index import SearchModel
+from greylag.runtime import parallel_map
 from greylag.trec import Qrels, read_aspects, read_run, read_subtopic_qrels
 from greylag_papers.beyond.stack_systems import (
     DIVERSIFIED,

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from greylag import FloatArray, ParameterError, Ranking, Run
+from greylag import ParameterError, Ranking, Run
 from greylag.diversity import MMR, PM2, PRESETS, CandidateMaker, DiversityStage, SVMDiv, XQuAD, train, training_examples
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic
 from greylag.experiments import config
@@ -28,6 +28,7 @@ from greylag.ltr.linear import LinearModel
 from greylag.ltr.stack import StackCandidates, TunedRM3
 from greylag.ltr.training import useful_features
 from greylag.manifold import ManifoldRanker
+from greylag.ranking import FloatArray
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels
 

@@ -18,8 +18,10 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
-from greylag import CollectionError, FloatArray, IntArray, parallel_map
+from greylag.errors import CollectionError
 from greylag.experiments import Context, Outcome, Positive, Seed, Study
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime import parallel_map
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies, accuracy_table, sections, verdict

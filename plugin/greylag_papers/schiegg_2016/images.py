@@ -12,9 +12,10 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from greylag import FloatArray, ParameterError
+from greylag import ParameterError
 from greylag.evaluation import Scores, compare, to_dict
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
+from greylag.ranking import FloatArray
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.report import (
     LOSS,

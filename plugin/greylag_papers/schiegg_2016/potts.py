@@ -25,7 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag import FloatArray, IntArray, ModelError, ParameterError, compiled
+from greylag import ParameterError
+from greylag.errors import ModelError
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime import compiled
 from greylag.structured import inner
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from greylag import FloatArray, IntArray, parallel_map
 from greylag.evaluation import Family, Measure, Scores, Significance, compare
 from greylag.experiments import Figure, Table, comparison_table, draw_figure, line_figure, means_table
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime import parallel_map
 from greylag.structured import ComparingModel, Coulomb, TrainingSet
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.trials import (

@@ -14,8 +14,9 @@ from typing import Annotated, cast
 import numpy as np
 from pydantic import Field
 
-from greylag import FloatArray, IntArray, ParameterError
+from greylag import ParameterError
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table
+from greylag.ranking import FloatArray, IntArray
 from greylag_papers.schiegg_2016.potts import (
     PottsModel,
     Superpixels,

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag import greedy_picks
 from greylag.diversity import CoverageModel, random_gain
 from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table
+from greylag.greedy import greedy_picks
 from greylag.structured import Coulomb
 from greylag_papers.schiegg_2016.report import (
     angle_table,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag import FloatArray, IntArray, ParameterError
+from greylag import ParameterError
+from greylag.ranking import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

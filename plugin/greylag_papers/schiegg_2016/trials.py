@@ -16,9 +16,11 @@ from typing import Annotated, Any, Literal, Protocol, get_args
 import numpy as np
 from pydantic import Field
 
-from greylag import FloatArray, ParameterError, parallel_map
+from greylag import ParameterError
 from greylag.evaluation import pick_best
 from greylag.experiments import Experiment, Positive
+from greylag.ranking import FloatArray
+from greylag.runtime import parallel_map
 from greylag.structured import (
     Assignment,
     ComparingModel,

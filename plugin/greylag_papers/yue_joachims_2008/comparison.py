@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag import Gain, ModularGain, ParameterError, greedy_picks, parallel_map
+from greylag import ParameterError
 from greylag.diversity import (
     C_GRID,
     MMR,
@@ -24,6 +24,8 @@ from greylag.diversity import (
     unweighted_coverage,
 )
 from greylag.evaluation import Scores, Significance, compare, parse_measure
+from greylag.greedy import Gain, ModularGain, greedy_picks
+from greylag.runtime import parallel_map
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 

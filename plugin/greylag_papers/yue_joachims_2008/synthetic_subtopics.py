@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag import FloatArray, ParameterError
+from greylag import ParameterError
 from greylag.evaluation import Subtopics
+from greylag.ranking import FloatArray
 
 
 @dataclass(frozen=True)

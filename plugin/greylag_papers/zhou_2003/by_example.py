@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from greylag import FloatArray, IntArray, ParameterError
+from greylag import ParameterError
 from greylag.experiments import Figure, Panel, Table, line_figure, means_table
 from greylag.manifold import AffinityGraph, iterates
+from greylag.ranking import FloatArray, IntArray
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, count: int) -> IntArray:

@@ -17,10 +17,11 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from greylag import FloatArray, IntArray, parallel_map
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure, plain_text
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime import parallel_map
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,

@@ -16,7 +16,6 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
-from greylag import FloatArray, IntArray
 from greylag.experiments import (
     Context,
     Experiment,
@@ -30,6 +29,7 @@ from greylag.experiments import (
     means_table,
 )
 from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
+from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 if TYPE_CHECKING:

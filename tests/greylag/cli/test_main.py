@@ -96,7 +96,7 @@ def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, 
     def fail(path: object) -> None:
         raise error
 
-    monkeypatch.setattr("greylag.lucene.diagnose", fail)
+    monkeypatch.setattr("greylag.lucene.doctor.diagnose", fail)
     assert refused("doctor") == f"greylag: error: {reason}\n"
 
 
@@ -118,15 +118,15 @@ def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None
     def interrupt(path: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("greylag.lucene.diagnose", interrupt)
+    monkeypatch.setattr("greylag.lucene.doctor.diagnose", interrupt)
     assert command("doctor") == (130, "", "greylag: interrupted\n")
 
 
 def test_a_reader_that_stops_early() -> None:
     """As in ``greylag ... | head``."""
     code = (
-        "import sys; import greylag.lucene; from greylag.cli import main\n"
-        "greylag.lucene.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
+        "import sys; import greylag.lucene.doctor; from greylag.cli import main\n"
+        "greylag.lucene.doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
         "sys.argv = ['greylag', 'doctor']; main()"
     )
     with subprocess.Popen(

@@ -21,21 +21,12 @@ from greylag import (
     write_run,
 )
 from greylag.cli.rerank import check_topics
-from greylag.diversity import (
-    CSSVM,
-    MMR,
-    Candidates,
-    Coverage,
-    CoverageGain,
-    DiversityModel,
-    EssentialPages,
-    RandomOrder,
-    SVMDiv,
-    word_coverage,
-)
+from greylag.diversity import CSSVM, MMR, Candidates, Coverage, DiversityModel, EssentialPages, RandomOrder, SVMDiv
+from greylag.diversity.coverage import CoverageGain
+from greylag.diversity.coverage_model import word_coverage
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic
-from greylag.features import parse_feature
+from greylag.features.spelling import parse_feature
 from greylag.pipeline import run_step
 from greylag.ranking import FloatArray
 from greylag.trec import read_titles

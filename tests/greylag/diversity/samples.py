@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity import PRESETS, Candidates, CoverageFeatures, DiversityModel
+from greylag.diversity import PRESETS, Candidates, DiversityModel
+from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.evaluation import Subtopics
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking

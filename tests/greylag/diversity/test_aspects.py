@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greylag.diversity import aspect_relevance
+from greylag.diversity.aspects import aspect_relevance
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 

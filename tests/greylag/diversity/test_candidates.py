@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from greylag.diversity import PRESETS, CandidateMaker, CoverageFeatures, CoverageModel
+from greylag.diversity import PRESETS, CandidateMaker, CoverageModel
+from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from greylag.diversity import Coverage, CoverageGain, unweighted_coverage
+from greylag.diversity import Coverage, unweighted_coverage
+from greylag.diversity.coverage import CoverageGain
 from greylag.errors import ParameterError
 from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples

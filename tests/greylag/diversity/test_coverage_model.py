@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from greylag.diversity import (
-    PRESETS,
-    CandidateMaker,
-    Candidates,
-    CoverageFeatures,
-    CoverageModel,
-    Criterion,
-    word_coverage,
-)
+from greylag.diversity import PRESETS, CandidateMaker, Candidates, CoverageModel
+from greylag.diversity.coverage_model import CoverageFeatures, Criterion, word_coverage
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation import Subtopics
 from greylag.structured import TrainingSet

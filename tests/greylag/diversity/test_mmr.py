@@ -11,7 +11,8 @@ from greylag.diversity import MMR
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, unit_range
-from greylag.vectors import ArrayVectors, unit_rows
+from greylag.vectors import ArrayVectors
+from greylag.vectors.protocol import unit_rows
 
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 

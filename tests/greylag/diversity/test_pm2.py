@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.diversity import PM2, PM2Gain
+from greylag.diversity import PM2
+from greylag.diversity.pm2 import PM2Gain
 from greylag.errors import ParameterError
 from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples

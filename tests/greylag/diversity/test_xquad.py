@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.diversity import XQuAD, XQuADGain
+from greylag.diversity import XQuAD
+from greylag.diversity.xquad import XQuADGain
 from greylag.errors import ParameterError
 from greylag.greedy import greedy_picks
 from tests.greylag.diversity import samples

@@ -13,13 +13,13 @@ from greylag.evaluation import (
     Significance,
     compare,
     parse_measure,
-    per_query,
     pick_best,
     pick_best_runs,
     table,
     to_dict,
     wins_table,
 )
+from greylag.evaluation.report import query_table
 
 AP, P5 = parse_measure("AP"), parse_measure("P@5")
 
@@ -75,7 +75,7 @@ def test_table_says_when_the_test_is_one_sided():
 
 
 def test_per_query():
-    assert per_query(RUNS).splitlines() == [
+    assert query_table(RUNS).splitlines() == [
         "run\tqid\tAP\tP@5",
         "bm25.run\t1\t0.2500\t0.4000",
         "bm25.run\t2\t0.5000\t0.6000",
@@ -133,7 +133,7 @@ def test_pick_best_reports():
     assert found["pick_best"]["runs"]["best of 2"]["per_query"]["1"] == {"AP": 0.25, "P@5": 1.0}
 
 
-@pytest.mark.parametrize("report", [table, per_query])
+@pytest.mark.parametrize("report", [table, query_table])
 def test_scores_that_cannot_share_a_table(report):
     with pytest.raises(ParameterError, match="no scores"):
         report({})

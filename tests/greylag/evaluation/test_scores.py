@@ -8,8 +8,8 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, expected_reciprocal_rank, parse_measure
-from greylag.evaluation.measures import FAMILIES
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure
+from greylag.evaluation.measures import FAMILIES, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
 from tests.greylag.evaluation import samples

@@ -10,7 +10,8 @@ from typing import Any
 
 import greylag
 from greylag import ParameterError, Ranking, Run
-from greylag.experiments import Context, Experiment, Finished, Outcome, Section, Study, load, run_study
+from greylag.experiments import Context, Experiment, Outcome, Section, Study, load
+from greylag.experiments.runner import Finished, run_study
 from greylag.tables import Table
 
 DEMO = Path(greylag.__file__).parent / "demo"

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from greylag import CollectionError, FormatError, ParameterError, Query, Source
+from greylag import FormatError, ParameterError, Query, Source
+from greylag.errors import CollectionError
 from greylag.experiments import CollectionSettings, Context, open_collection, open_index
 from greylag.experiments.collection import FirstStage, Queries
-from greylag.index import QueryForm, RM3Search
+from greylag.index import RM3Search
+from greylag.index.analysis import QueryForm
 from greylag.lucene import LuceneIndex, build_index
 from greylag.lucene.lucene_index import SearchModel
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
-from greylag.features import parse_feature
-from greylag.ltr import CliqueShare, Explanation, FeatureShare
+from greylag.features.spelling import parse_feature
+from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
 
 
 def clique(name: str, tf: int, contribution: float, times: float = 1.0) -> CliqueShare:

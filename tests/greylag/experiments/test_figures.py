@@ -10,9 +10,10 @@ from typing import Any
 import matplotlib
 import pytest
 
-from greylag import DependencyError
-from greylag.experiments import Figure, Panel, Section, draw_figure, line_figure, plain_text, write_report
+from greylag.errors import DependencyError
+from greylag.experiments import Figure, Panel, Section, draw_figure, line_figure, plain_text
 from greylag.experiments.figures import check_dependencies
+from greylag.experiments.report import write_report
 from tests.greylag.experiments.samples import Page
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag.experiments import QueryChanges, Section, draw_figure, write_report
+from greylag.experiments import QueryChanges, Section, draw_figure
 from greylag.experiments.queries import Place, QueryChange
+from greylag.experiments.report import write_report
 from greylag.tables import Table
 from tests.greylag.experiments.samples import Page
 from tests.greylag.experiments.test_figures import draw

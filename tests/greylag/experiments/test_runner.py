@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from greylag import DependencyError, ParameterError
-from greylag.experiments import Context, Finished, run_study, runner
-from greylag.features import parse_feature
+from greylag import ParameterError
+from greylag.errors import DependencyError
+from greylag.experiments import Context, runner
+from greylag.experiments.runner import Finished, run_study
+from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
 from greylag.trec import read_run
 from tests.greylag.experiments import samples

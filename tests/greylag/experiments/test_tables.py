@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.experiments import comparison_table, means, means_table, merge_scores
+from greylag.experiments import comparison_table, means, means_table
+from greylag.experiments.tables import merge_scores
 from greylag.tables import as_text
 
 

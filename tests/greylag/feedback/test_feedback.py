@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
 from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
-from greylag.feedback import Feedback, RelevanceModelRanker, Rocchio, feedback_session, residual_qrels, residual_run
-from greylag.feedback.sessions import MakeStage
-from greylag.feedback.stages import judged_documents
+from greylag.feedback import RelevanceModelRanker, Rocchio, feedback_session
+from greylag.feedback.sessions import MakeStage, residual_qrels, residual_run
+from greylag.feedback.stages import Feedback, judged_documents
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking, Run
 

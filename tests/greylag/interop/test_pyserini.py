@@ -11,13 +11,13 @@ from hypothesis import given, settings
 
 from greylag.errors import ParameterError
 from greylag.interop import (
-    Hit,
     PyseriniSource,
     qrels_from_pyserini,
     run_from_pyserini,
     run_to_pyserini,
     topics_from_pyserini,
 )
+from greylag.interop.pyserini import Hit
 from greylag.ranking import Query, Ranking, Run
 from tests.greylag.interop.samples import runs
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import CollectionError, DependencyError
-from greylag.lucene import LuceneIndex, bulk_calls, open_index, prebuilt_index
+from greylag.lucene import LuceneIndex, bulk_calls, open_index
 from greylag.lucene.doctor import diagnose
-from greylag.lucene.prebuilt import pyserini_module
+from greylag.lucene.prebuilt import prebuilt_index, pyserini_module
 from greylag.ranking import Query
 from tests.greylag.lucene.samples import java_home
 

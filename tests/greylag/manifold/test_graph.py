@@ -13,7 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 from threadpoolctl import threadpool_limits
 
-from greylag.manifold import InnerProductGraph, affinity_graph, manifold_ranking
+from greylag.manifold import affinity_graph, manifold_ranking
+from greylag.manifold.graph import InnerProductGraph
 from greylag.manifold.products import condensed_distances, condensed_products, nearest, pair_terms
 from tests.greylag.manifold.points import GRAPHS, dense, distances_of, joined_pairs, random_points
 

@@ -17,7 +17,8 @@ from greylag.index.positional import PositionalIndex
 from greylag.manifold import affinity_graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
-from greylag.vectors import ArrayVectors, TfidfVectors, unit_rows
+from greylag.vectors import ArrayVectors, TfidfVectors
+from greylag.vectors.protocol import unit_rows
 
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 

@@ -11,8 +11,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from greylag.errors import ParameterError
-from greylag.structured import Assignment, Coulomb, CuttingPlane, Repulsion, TrainingSet, Update, riesz_energy
-from greylag.structured.electrostatics import displacements
+from greylag.structured import Assignment, Coulomb, CuttingPlane, TrainingSet, Update
+from greylag.structured.coulomb_solvers import Repulsion
+from greylag.structured.electrostatics import displacements, riesz_energy
 from tests.greylag.structured.models import Table, optimum_around, random_tables
 
 UPDATES: tuple[Update, ...] = ("exact", "subgradient")

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from greylag.ranking import FloatArray
-from greylag.structured import Coulomb, Ensemble, TrainingSet, riesz_energy
+from greylag.structured import Coulomb, Ensemble, TrainingSet
 from greylag.structured.coulomb_solvers import (
     SETTLED,
     CoulombProblem,
@@ -23,7 +23,7 @@ from greylag.structured.coulomb_solvers import (
     sampling_shares,
     walk,
 )
-from greylag.structured.electrostatics import displacements, energy_descent
+from greylag.structured.electrostatics import displacements, energy_descent, riesz_energy
 from greylag.structured.model import task_losses
 from tests.greylag.structured.models import Table, optimum_around, random_tables
 

@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray
-from greylag.structured import Coulomb, CuttingPlane, Repulsion, TrainingSet
+from greylag.structured import Coulomb, CuttingPlane, TrainingSet
+from greylag.structured.coulomb_solvers import Repulsion
 from tests.greylag.structured.models import Table, optimum_around, random_tables
 
 Examples = list[tuple[FloatArray, FloatArray]]

@@ -16,8 +16,8 @@ from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation import evaluate
 from greylag.ranking import Query, Ranking, Run
 from greylag.runtime import files
-from greylag.trec import RunFile, open_run, read_run, write_members, write_rankings, write_run
-from greylag.trec.runs import FLOAT32_MAX, strictly_decreasing
+from greylag.trec import open_run, read_run, write_rankings, write_run
+from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing, write_members
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
 

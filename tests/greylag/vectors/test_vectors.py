@@ -12,7 +12,8 @@ from greylag.diversity import MMR
 from greylag.errors import FormatError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.manifold import ManifoldRanker
-from greylag.vectors import ArrayVectors, FunctionVectors, TfidfVectors, Vectors, read_vectors, unit_rows, vectors_of
+from greylag.vectors import ArrayVectors, FunctionVectors, TfidfVectors, Vectors, read_vectors
+from greylag.vectors.protocol import unit_rows, vectors_of
 
 ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
 IDS = ["d0", "d1", "d2", "d3"]

@@ -10,7 +10,9 @@ import pytest
 
 from greylag import Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.feedback import Feedback, MakeStage, feedback_session, residual_qrels
+from greylag.feedback import feedback_session
+from greylag.feedback.sessions import MakeStage, residual_qrels
+from greylag.feedback.stages import Feedback
 from greylag_papers.beyond import relevance_feedback
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import DEMO, Page

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag import ParameterError, reciprocal_rank_fusion
+from greylag import ParameterError
 from greylag.features import FeatureParameters
+from greylag.fusion import reciprocal_rank_fusion
 from greylag.ltr import GreedySelection, MRFRanker
 from greylag.ltr.stack import StackCandidates, TunedRM3
 from greylag_papers.beyond.stack_systems import Collected, ablations, fitted, learn, mean_measure, ranked

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import Measure, Scores, compare, parse_measure
-from greylag.features import FeatureParameters, parse_feature
+from greylag.features import FeatureParameters
+from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
 from greylag.ltr.stack import TunedRM3
 from greylag_papers.beyond.stack import choice_table, diversity_table, feature_table, names, part_table, system_tables

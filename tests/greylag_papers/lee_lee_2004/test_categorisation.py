@@ -17,7 +17,8 @@ from sklearn.preprocessing import Binarizer
 
 import greylag
 from greylag import CollectionError, FormatError, ParameterError
-from greylag.experiments import Context, load, run_study
+from greylag.experiments import Context, load
+from greylag.experiments.runner import run_study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag_papers.lee_lee_2004.accuracies import MMR
 from greylag_papers.lee_lee_2004.categorisation import STUDY, count_words, measure, split_documents

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from greylag.experiments import Finished, OpenCollection
+from greylag.experiments import OpenCollection
+from greylag.experiments.runner import Finished
 from greylag.ltr import LinearModel
 from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.experiments.samples import DEMO

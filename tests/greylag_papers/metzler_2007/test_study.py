@@ -13,8 +13,9 @@ import yaml
 from greylag import ParameterError
 from greylag.cli import main
 from greylag.evaluation import evaluate
-from greylag.experiments import load, run_study
+from greylag.experiments import load
 from greylag.experiments.collection import FirstStage
+from greylag.experiments.runner import run_study
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene.lucene_index import SearchModel
 from greylag.trec import read_run

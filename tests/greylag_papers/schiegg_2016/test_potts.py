@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from greylag import FloatArray, IntArray, ModelError, ParameterError
+from greylag import ParameterError
+from greylag.errors import ModelError
+from greylag.ranking import FloatArray, IntArray
 from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.potts import (
     N_FEATURES,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from greylag import CollectionError
-from greylag.experiments import run_study
+from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, degrees, manifold_ranking
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import greylag
-from greylag.experiments import deviations, load, run_study
+from greylag.experiments import deviations, load
+from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph
 from greylag_papers.zhou_2003.two_moons import path_lengths, separates
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from greylag import FormatError
-from greylag.experiments import Context, run_study
+from greylag.experiments import Context
+from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
 from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, leave_one_query_out, read_images
 from tests.greylag_papers.zhou_2003.oracles import roc_area
