@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as student
 
-from greylag import FloatArray, IntArray
 from greylag.evaluation import holm
 from greylag.experiments import Figure, Section, Table, draw_figure
+from greylag.ranking import FloatArray, IntArray
 from greylag_papers.texts import read_texts
 
 if TYPE_CHECKING:

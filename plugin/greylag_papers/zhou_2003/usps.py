@@ -15,9 +15,11 @@ import numpy as np
 from pydantic import Field
 from scipy.spatial.distance import cdist
 
-from greylag import FloatArray, FormatError, IntArray, parallel_map
+from greylag import FormatError
 from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
 from greylag.manifold import Graph, affinity_graph, degrees, rank
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime import parallel_map
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,

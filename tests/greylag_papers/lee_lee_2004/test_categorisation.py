@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 
 import greylag
-from greylag import CollectionError, FormatError, ParameterError
+from greylag import FormatError, ParameterError
+from greylag.errors import CollectionError
 from greylag.experiments import Context, load
 from greylag.experiments.runner import run_study
 from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection

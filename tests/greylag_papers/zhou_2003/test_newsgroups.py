@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from greylag import CollectionError
+from greylag.errors import CollectionError
 from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, degrees, manifold_ranking
 from greylag_papers.zhou_2003.by_example import draw_queries
