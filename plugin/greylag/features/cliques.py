@@ -1,4 +1,13 @@
-"""The cliques of a query's Markov random field."""
+"""The cliques of a query's Markov random field, and the terms of a relevance model, its clique set `expansion`.
+
+A model with the features FI/term/LM and FI/expansion/LM (or BM25 instead of LM) is RM3: its two weights interpolate
+the query and the relevance model.
+
+References
+----------
+Lavrenko & Croft, Relevance-based language models, SIGIR 2001 (RM1).
+Metzler & Croft, Latent concept expansion using Markov random fields, SIGIR 2007.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.features.expansion import relevance_model
 from greylag.features.feature import Feature
 from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
@@ -25,8 +33,49 @@ NARROWEST = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
 _SHORT = 6  # terms of a query whose cliques are kept
 _log = logging.getLogger("greylag")
+COMMON = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out, too
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
+
+
+def relevance_model(
+    index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters
+) -> tuple[IntArray, FloatArray]:
+    """The `fb_terms` most probable terms of RM1 over the top `fb_docs` documents.
+
+    P(w|R) = sum over D of P(w|D) P(Q|D) / sum over D of P(Q|D), where P(w|D) = tf / |D|, and P(Q|D) is the geometric
+    mean over the query terms of (tf + mu cf/|C|) / (|D| + mu). The geometric mean, which Indri also uses, keeps a long
+    query from giving all weight to one document. The probabilities of the selected terms are normalised to sum to 1.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    ranking : Ranking
+        Documents outside the index are ignored.
+    parameters : FeatureParameters
+        `fb_docs`, `fb_terms` and `mu` are used.
+
+    Returns
+    -------
+    terms : int array, shape (t,)
+        Ascending term numbers; the lowest numbers win ties. Empty if none of the documents is in the index.
+    probabilities : float array, shape (t,)
+    """
+    documents = index.documents(ranking.docids)
+    documents = documents[documents >= 0][: parameters.fb_docs]
+    frequencies = index.term_frequencies(documents)
+    terms, places = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
+    query, lengths = index.query_terms(ranking.query), np.maximum(index.document_lengths[documents], 1)
+    query = query[query >= 0]
+    background = parameters.mu * index.collection_frequencies[query] / index.n_tokens
+    smoothed = (frequencies[:, query].toarray() + background) / (lengths[:, None] + parameters.mu)
+    likelihoods = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(query)))
+    weights = frequencies.data * np.repeat(likelihoods / lengths, np.diff(frequencies.indptr))
+    probabilities = np.bincount(places, weights=weights, minlength=len(terms))
+    rare = index.document_frequencies[terms] <= COMMON * index.n_documents
+    terms, probabilities = terms[rare], probabilities[rare]
+    best = np.sort(np.argsort(-probabilities, kind="stable")[: parameters.fb_terms])
+    return terms[best], probabilities[best] / probabilities[best].sum()
 
 
 class QueryTerms(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,27 +44,13 @@ class GroupCounts:
 
 @dataclass(frozen=True, eq=False)
 class FeatureCounts:
-    """The counts of q rankings of n documents, m of which are known (see `FeatureExtractor.knows`).
+    """The counts of q rankings of n documents, m of which are known (see `FeatureExtractor.knows`)."""
 
-    Parameters
-    ----------
-    offsets : int array, shape (q + 1,)
-        The documents of ranking i are ``offsets[i], ..., offsets[i + 1] - 1``.
-    known : bool array, shape (n,)
-        Which documents are known. These are the m rows of what follows.
-    lengths : int array, shape (m,)
-        In tokens; 0 if no feature needs the index.
-    fixed : float array, shape (m, number of other features)
-        The features that are not sums over cliques, not normalised; NaN where a document has none.
-    groups : tuple of GroupCounts
-        One for each group of features whose cliques are matched together.
-    """
-
-    offsets: IntArray
-    known: BoolArray
-    lengths: IntArray
-    fixed: FloatArray
-    groups: tuple[GroupCounts, ...]
+    offsets: IntArray  # (q + 1,): the documents of ranking i are offsets[i], ..., offsets[i + 1] - 1
+    known: BoolArray  # (n,): the known documents are the m rows of what follows
+    lengths: IntArray  # (m,): in tokens; 0 if no feature needs the index
+    fixed: FloatArray  # (m, other features): what is no sum over cliques, not normalised; NaN where there is no value
+    groups: tuple[GroupCounts, ...]  # one for each group of features whose cliques are matched together
 
     @property
     def known_offsets(self) -> IntArray:
@@ -122,21 +108,12 @@ class _Group:
         self.sources = np.array([self.sets.index((s.dependence, s.cliques)) for s in specs]), np.array(pairs)
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What feature values were computed with.
-
-    Parameters
-    ----------
-    parameters : FeatureParameters
-    collection : CollectionStatistics
-    fingerprint : str
-        Identifies the collection.
-    """
+class Origin(NamedTuple):
+    """What feature values were computed with."""
 
     parameters: FeatureParameters
     collection: CollectionStatistics
-    fingerprint: str
+    fingerprint: str  # of the collection
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,7 @@ class Evidence(Feature, ABC):
 
     @abstractmethod
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """Open what the feature needs, and return the function that computes its values.
-
-        Parameters
-        ----------
-        index : PositionalIndex
-        shared : dict
-            What the features of one extractor may share, by its spelling.
-        """
+        """Open what the feature needs, but for what features of one extractor have `shared`; its function of values."""
 
 
 @dataclass(frozen=True)

@@ -27,18 +27,12 @@ _WINDOW = re.compile(r"(?P<order>[OU])-(?P<width>[1-9][0-9]{0,5}|unlimited)")
 class Window(NamedTuple):
     """A proximity constraint on the terms of a clique.
 
-    Parameters
-    ----------
-    order : "O" or "U"
-        "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one.
-        "U" is ``#uw``: the terms in any order, within ``width * |clique|`` tokens, or within `width` tokens if
-        `FeatureParameters.profile` is "inquery".
-    width : int
-        In tokens, from 1 to 999,999, or `UNLIMITED` for anywhere in the document.
+    "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one. "U" is
+    ``#uw``: in any order, within ``width * |clique|`` tokens, or `width` if `FeatureParameters.profile` is "inquery".
     """
 
     order: Order
-    width: int
+    width: int  # in tokens, from 1 to 999,999, or `UNLIMITED` for anywhere in the document
 
     def __str__(self) -> str:
         return f"{self.order}-{self.width or 'unlimited'}"
@@ -73,7 +67,7 @@ class FeatureSpec(Feature):
     cliques : "term", "ordered", "unordered" or "expansion"
         "term": the query terms. "ordered": contiguous sub-sequences of two or more query terms that are cliques of the
         graph. "unordered": all subsets of two or more that are. "expansion": the terms of a relevance model of the top
-        documents, each weighted by its probability (see `greylag.features.expansion`).
+        documents, each weighted by its probability (see `greylag.features.cliques`).
     weighting : str
         "LM" or "BM25". Clique sets of several terms need a window after it: "-O-M" for ``#M``, or "-U-N" for
         ``#uw``, where N is a number or "unlimited" (see `Window`).

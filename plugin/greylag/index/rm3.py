@@ -38,7 +38,7 @@ class RM3Search(Source):
       documents. This is Anserini's ``Rm3Reranker``, in single precision.
     - `greylag.RM3`, a stage, reranks what a first stage found. P(t|R) is RM1 of all terms in at most a tenth of the
       documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
-      (`greylag.features.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
+      (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
     - `greylag.feedback.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.
 
     Parameters

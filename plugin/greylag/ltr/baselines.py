@@ -1,7 +1,7 @@
 """Baselines, which learned models have to beat: fixed features, with parameters tuned over a grid.
 
 Sources: Metzler & Croft, A Markov random field model for term dependencies, SIGIR 2005 (SDM and MRF-LM); Metzler 2007,
-section 5 (MRF-LM and MRF-BM25); `greylag.features.expansion` (RM3).
+section 5 (MRF-LM and MRF-BM25); `greylag.features.cliques` (RM3).
 """
 
 from __future__ import annotations

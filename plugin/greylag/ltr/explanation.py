@@ -81,15 +81,7 @@ class Explanation:
     features: tuple[FeatureShare, ...]
 
     def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
-        """The features by which the score differs most from an average one, in one line.
-
-        Parameters
-        ----------
-        average : sequence of float
-            The average contribution of each feature.
-        features, cliques : int, default 3
-            The number of features, and of the document's cliques that contribute most to each.
-        """
+        """The features by which the score differs most from one of `average` contributions, with their top cliques."""
         differences = [share.contribution - mean for share, mean in zip(self.features, average, strict=True)]
         order = sorted(range(len(differences)), key=lambda place: -abs(differences[place]))
         parts = []

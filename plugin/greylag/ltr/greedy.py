@@ -250,14 +250,11 @@ class GreedyCommittee:
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
             weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
         if self.prior:
-            weights[self._column(data)] += self.folds / (columns[self._column(data)].std() or 1.0)
+            if self.prior not in data.names:
+                raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+            column = data.names.index(self.prior)
+            weights[column] += self.folds / (columns[column].std() or 1.0)
         ordered = np.argsort(-np.abs(weights) * columns.std(axis=1), kind="stable")
         chosen = [int(column) for column in ordered if weights[column]]
         value = float(measure.evaluate(data, linear_scores(data, chosen, weights[chosen])).mean())
         return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
-
-    def _column(self, data: RankingData) -> int:
-        """The column of the prior."""
-        if self.prior not in data.names:
-            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
-        return data.names.index(self.prior)

@@ -54,17 +54,7 @@ class Recipe(ABC):
     def fit(
         self, rankings: Rankings, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> LinearModel:
-        """Make a model from all queries that have a relevant document.
-
-        Parameters
-        ----------
-        rankings : Run or iterable of Ranking
-            The first stage, which the model reranks.
-        qrels : mapping of qid to docid to grade
-        index : PositionalIndex
-        n_jobs : int, optional
-            Number of workers; the model does not depend on it.
-        """
+        """Make a model from all queries that have a relevant document, as `train` does without folds."""
         return train(self, rankings, qrels, index, n_jobs=n_jobs).model
 
 

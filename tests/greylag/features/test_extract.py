@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.features.cliques import cliques
+from greylag.features.cliques import cliques, relevance_model
 from greylag.features.evidence import Prior
-from greylag.features.expansion import relevance_model
 from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from greylag.errors import ModelError, ParameterError
-from greylag.features.expansion import relevance_model
+from greylag.features.cliques import relevance_model
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.features.spelling import parse_feature, parse_features
