@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -139,31 +138,20 @@ def cross_validate(
     n_jobs: int | None = None,
 ) -> Mapping[str, Ranking]:
     """Each query diversified by a model that neither trained nor chose C on its fold."""
-    work = partial(_diversified, make=make, folds=folds, subtopics=subtopics, option=option, k=k)
-    found = parallel_map(work, [*enumerate(ranked)], what="folds of SVM-div", n_jobs=n_jobs)
-    return {ranking.qid: ranking for rankings in found for ranking in rankings}
 
+    def diversify(number: int) -> list[Ranking]:
+        after = (number + 1) % len(folds)
+        training = [qid for other, fold in enumerate(folds) if other not in (number, after) for qid in fold]
+        known, held_out = (
+            training_examples([ranked[number][qid] for qid in qids], subtopics, make, depth=option.depth)
+            for qids in (training, folds[after])
+        )
+        model = train(known, make, CuttingPlane(), k=k, validation=held_out)
+        stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
+        return [stage(ranked[number][qid]) for qid in folds[number]]
 
-def _diversified(
-    fold: tuple[int, Run],
-    *,
-    make: CandidateMaker,
-    folds: Sequence[Sequence[str]],
-    subtopics: SubtopicQrels,
-    option: pipeline.Diversify,
-    k: int,
-) -> list[Ranking]:
-    """The queries of a fold, which is given by its number and the rankings of all queries by its MRF model."""
-    number, ranked = fold
-    after = (number + 1) % len(folds)
-    training = [qid for other, own in enumerate(folds) if other not in (number, after) for qid in own]
-    known, held_out = (
-        training_examples([ranked[qid] for qid in qids], subtopics, make, depth=option.depth)
-        for qids in (training, folds[after])
-    )
-    model = train(known, make, CuttingPlane(), k=k, validation=held_out)
-    stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
-    return [stage(ranked[qid]) for qid in folds[number]]
+    by_fold = parallel_map(diversify, range(len(folds)), what="folds of SVM-div", n_jobs=n_jobs)
+    return {ranking.qid: ranking for rankings in by_fold for ranking in rankings}
 
 
 STUDY = Study(Settings, open_pipeline, run)

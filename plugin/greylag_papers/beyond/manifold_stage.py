@@ -131,8 +131,10 @@ def baseline_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[
     """The stage after `baseline`, compared with it."""
     reranked = [found.run.tag for found in tuned if found.baseline == baseline]
     significance = compare({name: scores[name] for name in (baseline, *reranked)}, baseline)
-    own = scores[baseline]
-    caption = f"{baseline} has AP {own.means[0]:.4f} over {len(own.qids)} queries; differences of the stage after it"
+    before = scores[baseline]
+    caption = (
+        f"{baseline} has AP {before.means[0]:.4f} over {len(before.qids)} queries; differences of the stage after it"
+    )
     return comparison_table(caption, significance)
 
 

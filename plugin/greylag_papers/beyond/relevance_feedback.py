@@ -113,17 +113,21 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         context.progress(f"{name}: {', '.join(f'{value:g}' for value in chosen[name].parameters)} by fold")
     rounds = [residual_scores(chosen, qrels, number, settings.measures) for number in range(1, settings.rounds + 1)]
     recall = [f"R@{settings.per_round * number}" for number in range(1, settings.rounds + 1)]
-    found = {name: evaluate(own.interactive.shown_run(first, name), qrels, recall) for name, own in chosen.items()}
+    found = {
+        name: evaluate(method.interactive.shown_run(first, name), qrels, recall) for name, method in chosen.items()
+    }
     scores = merge_scores([*(_by_round(part, number) for number, part in enumerate(rounds, 1)), means(found)])
     given = [comparison_table(f"After round {number}", *significances(part)) for number, part in enumerate(rounds, 1)]
-    last = {name: evaluate(own.interactive.shown_run(first, name), qrels, recall[-1:]) for name, own in chosen.items()}
+    last = {
+        name: evaluate(method.interactive.shown_run(first, name), qrels, recall[-1:]) for name, method in chosen.items()
+    }
     interactive = comparison_table(f"After {settings.rounds} rounds", *significances(last))
     parameters = parameter_table(chosen)
     totals = [residual_table(rounds, settings.measures), found_table(found)]
     return Outcome(
         scores=scores,
         results={
-            "parameters": {name: own.parameters for name, own in chosen.items()},
+            "parameters": {name: method.parameters for name, method in chosen.items()},
             "rounds": [to_dict(part) for part in rounds],
             "found": to_dict(found),
         },
@@ -142,7 +146,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
             ),
             Section("Parameters", "Chosen on the other folds, by AP over all rounds of the first kind.", [parameters]),
         ],
-        runs={_file_name(name): own.given.residuals[-1] for name, own in chosen.items()},
+        runs={_file_name(name): method.given.residuals[-1] for name, method in chosen.items()},
         seconds=context.seconds,
         provenance={"fingerprint": opened.index.fingerprint},
     )
@@ -214,18 +218,18 @@ def residual_scores(
 ) -> dict[str, Scores]:
     """The scores of all methods on the residual collection after a round of the first kind."""
     rest = residual_qrels(qrels, next(iter(chosen.values())).given.seen(number))
-    return {name: evaluate(own.given.residuals[number - 1], rest, measures) for name, own in chosen.items()}
+    return {name: evaluate(method.given.residuals[number - 1], rest, measures) for name, method in chosen.items()}
 
 
 def significances(scores: Mapping[str, Scores]) -> tuple[Significance, Significance]:
     """All methods against the ranking without feedback, and the other methods against Rocchio's."""
-    return compare(scores, NONE), compare({name: own for name, own in scores.items() if name != NONE}, ROCCHIO)
+    return compare(scores, NONE), compare({name: values for name, values in scores.items() if name != NONE}, ROCCHIO)
 
 
 def _by_round(scores: Mapping[str, Scores], number: int) -> dict[str, dict[str, float]]:
     return {
-        name: {f"{measure}, round {number}": value for measure, value in own.by_measure.items()}
-        for name, own in scores.items()
+        name: {f"{measure}, round {number}": value for measure, value in values.by_measure.items()}
+        for name, values in scores.items()
     }
 
 
@@ -245,14 +249,14 @@ def found_table(found: Mapping[str, Scores]) -> Table:
     return Table(
         "Relevant documents found, each method showing its own",
         header,
-        [(name, *own.by_measure.values()) for name, own in found.items()],
+        [(name, *values.by_measure.values()) for name, values in found.items()],
     )
 
 
 def parameter_table(chosen: Mapping[str, Chosen]) -> Table:
     """The parameter of each method in each fold."""
     n_folds = len(next(iter(chosen.values())).parameters)
-    rows = [(name, *(f"{value:g}" for value in own.parameters)) for name, own in chosen.items() if name != NONE]
+    rows = [(name, *(f"{value:g}" for value in method.parameters)) for name, method in chosen.items() if name != NONE]
     return Table("Parameter by fold", ("", *(f"fold {fold}" for fold in range(1, n_folds + 1))), rows)
 
 

@@ -61,9 +61,9 @@ def names(fold: Fold) -> list[str]:
 def system_tables(scores: Mapping[str, Scores]) -> list[Table]:
     """The scores of all systems, and tests of all that are learned or fused against the stack."""
     parts = [system for system in scores if system.startswith((WITHOUT, WITH, DIVERSIFIED))]
-    main = {system: own for system, own in scores.items() if system not in parts}
+    main = {system: values for system, values in scores.items() if system not in parts}
     objective = main[STACK].measures[0]
-    tests = compare({system: _objective(own) for system, own in main.items()}, STACK)
+    tests = compare({system: _objective(values) for system, values in main.items()}, STACK)
     return [
         means_table(f"All systems over {len(main[STACK].qids)} queries", means(main)),
         comparison_table(f"{objective} of others less that of the stack", tests),
@@ -72,20 +72,21 @@ def system_tables(scores: Mapping[str, Scores]) -> list[Table]:
 
 def part_table(scores: Mapping[str, Scores]) -> Table:
     """What each part adds to tuned RM3, and what the stack loses without it, by the objective."""
-    own = {system: _objective(found) for system, found in scores.items()}
-    objective = own[STACK].measures[0]
-    base, stack = (float(own[system].means[0]) for system in (RM3, STACK))
-    added = {system.removeprefix(WITH): float(own[system].means[0]) for system in own if system.startswith(WITH)}
-    left = {part: float(own[f"{WITHOUT}{part}"].means[0]) for part in added}
-    gains = {c.run: c for c in compare({s: own[s] for s in (RM3, *(f"{WITH}{p}" for p in added))}, RM3).comparisons}
-    losses = {
-        c.run: c for c in compare({s: own[s] for s in (STACK, *(f"{WITHOUT}{p}" for p in added))}, STACK).comparisons
-    }
+    values = {system: _objective(both) for system, both in scores.items()}
+    mean = {system: float(of_system.means[0]) for system, of_system in values.items()}
+    parts = [system.removeprefix(WITH) for system in values if system.startswith(WITH)]
+
+    def changes(base: str, prefix: str) -> list[tuple[float, str, float]]:
+        systems = [f"{prefix}{part}" for part in parts]
+        tests = compare({system: values[system] for system in (base, *systems)}, base).comparisons
+        p = {test.run: test.corrected_p for test in tests}
+        return [(mean[system], f"{mean[system] - mean[base]:+.4f}", p[system]) for system in systems]
+
     rows = [
-        (part, added[part], f"{added[part] - base:+.4f}", gains[f"{WITH}{part}"].corrected_p,
-         left[part], f"{left[part] - stack:+.4f}", losses[f"{WITHOUT}{part}"].corrected_p)
-        for part in added
-    ]  # fmt: skip
+        (part, *added, *left)
+        for part, added, left in zip(parts, changes(RM3, WITH), changes(STACK, WITHOUT), strict=True)
+    ]
+    objective, base, stack = values[STACK].measures[0], mean[RM3], mean[STACK]
     caption = f"{objective} of learning from RM3 ({base:.4f}) and one part, and of the stack ({stack:.4f}) without it"
     return Table(caption, ("part", "RM3 and it", "change", "corrected p", "without it", "change", "corrected p"), rows)
 
@@ -176,12 +177,12 @@ class Settings(CollectionSettings):
     @property
     def recipe(self) -> StackRecipe:
         """The recipe of the stack."""
-        own = self.training
-        placed = [parse_feature(text).place_files(lambda file: str(self.path(file))) for text in own.features]
+        option = self.training
+        placed = [parse_feature(text).place_files(lambda file: str(self.path(file))) for text in option.features]
         return StackRecipe(
-            own.objective, pool=own.pool, more=tuple(placed), depth=own.depth,
-            grid=dict([*GRID.items(), *own.grid.items()]), max_features=own.max_features,
-            inner_folds=own.inner_folds, seed=own.seed,
+            option.objective, pool=option.pool, more=tuple(placed), depth=option.depth,
+            grid=dict([*GRID.items(), *option.grid.items()]), max_features=option.max_features,
+            inner_folds=option.inner_folds, seed=option.seed,
         )  # fmt: skip
 
 
@@ -277,7 +278,7 @@ def learn_fold(test: Sequence[str], shared: Collected, *, diversifiers: Diversif
     fold = learn(shared, training)
     if diversifiers is not None:
         diversifiers.add(fold, training)
-    tested = {system: {qid: own[qid] for qid in test} for system, own in fold.rankings.items()}
+    tested = {system: {qid: by_query[qid] for qid in test} for system, by_query in fold.rankings.items()}
     return replace(fold, rankings=tested)
 
 

@@ -106,7 +106,7 @@ def ablations(groups: Mapping[str, Sequence[str]], tuned: TunedRM3) -> dict[str,
     """
     rm3, found = f"stage:{tuned.rm3}", {}
     for name, part in groups.items():
-        others = [feature for other, own in groups.items() if other != name for feature in own]
+        others = [feature for other, features in groups.items() if other != name for feature in features]
         found[f"{WITHOUT}{name}"] = [f for f in others if name != "expansion" or tuned.rm3 not in f]
         found[f"{WITH}{name}"] = list(dict.fromkeys((rm3, *part)))
     return found

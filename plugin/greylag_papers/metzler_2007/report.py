@@ -166,8 +166,8 @@ def _paired(without: NDArray[np.float64], retrained: NDArray[np.float64]) -> tup
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
-    training = np.mean([np.array(curve.training)[own] for curve, own in zip(curves, last, strict=True)], axis=0)
-    test = np.concatenate([curve.test[own] for curve, own in zip(curves, last, strict=True)], axis=1)
+    training = np.mean([np.array(curve.training)[kept] for curve, kept in zip(curves, last, strict=True)], axis=0)
+    test = np.concatenate([curve.test[kept] for curve, kept in zip(curves, last, strict=True)], axis=1)
     after_fifth = None
     if rounds > FIVE:
         lost = test[FIVE - 1] - test[-1]

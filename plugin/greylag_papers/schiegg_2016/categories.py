@@ -16,15 +16,8 @@ from pydantic import Field
 from greylag import ParameterError
 from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Section, Study, Table, comparison_table, means_table
+from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.images import MODEL, UNIT, ImageSettings, named_examples, open_images
-from greylag_papers.schiegg_2016.report import (
-    compare_methods,
-    control_tables,
-    error_bar_figure,
-    matched_trials,
-    member_tables,
-    size_table,
-)
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage
 from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, QUANTITIES, SSVM, Task, TrialTable, run_trials
 from greylag_papers.texts import read_texts
@@ -67,23 +60,23 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     tasks = fold_tasks(categories, settings.fold_seed)
     context.progress(f"{FOLDS} folds, {len(tasks[0].training)} images to train on in the first")
     table = TrialTable(tuple(run_trials(MODEL, tasks, settings, n_jobs=context.n_jobs)))
-    matched, M = matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs), max(settings.sizes)
-    tests = {quantity: compare_methods(table, BASELINES, METHODS[1:], quantity) for quantity in QUANTITIES}
+    matched, M = report.matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs), max(settings.sizes)
+    tests = {quantity: report.compare_methods(table, BASELINES, METHODS[1:], quantity) for quantity in QUANTITIES}
     sections = [
         Section(
             "Pick-best",
             _TEXTS["categories: loss"],
             [
-                error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
-                size_table(table, METHODS, "Pick-best loss by M"),
+                report.error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
+                report.size_table(table, METHODS, "Pick-best loss by M"),
                 deviation_table(table, M),
             ],
         ),
         Section(
             "Members",
             parts=[
-                *member_tables(table, METHODS, "all categories"),
-                *control_tables(table, matched, COULOMB, "all categories"),
+                *report.member_tables(table, METHODS, "all categories"),
+                *report.control_tables(table, matched, COULOMB, "all categories"),
             ],
         ),
         Section(

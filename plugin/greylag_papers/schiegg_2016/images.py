@@ -16,17 +16,8 @@ from greylag import ParameterError
 from greylag.evaluation import Scores, compare, to_dict
 from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
 from greylag.ranking import FloatArray
+from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
-from greylag_papers.schiegg_2016.report import (
-    LOSS,
-    control_tables,
-    draw_gallery,
-    histogram_figure,
-    matched_trials,
-    member_tables,
-    size_figure,
-    size_table,
-)
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
 from greylag_papers.schiegg_2016.trials import (
     QUANTITIES,
@@ -87,12 +78,12 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         f"category {number}": image_tasks(f"{number}.", images, settings.n_validation)[: settings.n_trained]
         for number, images in enumerate(categories, 1)
     }
-    every = [task for own in tasks.values() for task in own]
+    every = [task for part in tasks.values() for task in part]
     context.progress(f"images: {len(every)} in {len(tasks)} categories, each trained on alone")
     table = TrialTable(tuple(run_trials(MODEL, every, settings, methods=METHODS, n_jobs=context.n_jobs)))
-    tables = {name: table.restrict([task.name for task in own]) for name, own in tasks.items()} | {TOGETHER: table}
-    matched = matched_trials(MODEL, every, table, (CSSVM, GRADIENT), n_jobs=context.n_jobs)
-    controls = control_tables(table, matched, (CSSVM, GRADIENT), TOGETHER, "task")
+    tables = {name: table.restrict([task.name for task in part]) for name, part in tasks.items()} | {TOGETHER: table}
+    matched = report.matched_trials(MODEL, every, table, (CSSVM, GRADIENT), n_jobs=context.n_jobs)
+    controls = report.control_tables(table, matched, (CSSVM, GRADIENT), TOGETHER, "task")
     scores = {method: table.scores(method) for method in METHODS}
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
@@ -154,8 +145,8 @@ def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
         for method in METHODS
     }
     return [
-        size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
-        size_table(tables[TOGETHER], METHODS, "Pick-best loss by M, all categories"),
+        report.size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
+        report.size_table(tables[TOGETHER], METHODS, "Pick-best loss by M, all categories"),
         means_table("Pick-best loss at the largest M, by category", by_category),
     ]
 
@@ -165,8 +156,8 @@ def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
     M = histogram_size(tables[TOGETHER])
     caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
     return [
-        *member_tables(tables[TOGETHER], METHODS, TOGETHER),
-        histogram_figure(_panels(tables), ENSEMBLES, M, caption, UNIT),
+        *report.member_tables(tables[TOGETHER], METHODS, TOGETHER),
+        report.histogram_figure(_panels(tables), ENSEMBLES, M, caption, UNIT),
     ]
 
 
@@ -182,7 +173,9 @@ def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
 
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
     """The mean test loss of each method at its largest M by training image, which takes the place of a query."""
-    return {method: Scores.single(LOSS, table.by_task(method, table.largest(method), quantity)) for method in METHODS}
+    return {
+        method: Scores.single(report.LOSS, table.by_task(method, table.largest(method), quantity)) for method in METHODS
+    }
 
 
 def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
@@ -192,7 +185,7 @@ def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
     for method in METHODS:
         (trial,) = alone.chosen(method, table.largest(method))
         ensembles[method] = cast(FloatArray, trial.weights)
-    return draw_gallery(_TEXTS["images: gallery"], image.colours, image.labels, ensembles)
+    return report.draw_gallery(_TEXTS["images: gallery"], image.colours, image.labels, ensembles)
 
 
 STUDY = Study(Settings, open_images, run)

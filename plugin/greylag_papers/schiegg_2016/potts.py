@@ -266,8 +266,8 @@ class PottsModel:
         """Psi(x, y), shape ((K - 1) f + 2,)."""
         first, second = neighbours(x.shape)
         cut = (y[first] != y[second]).astype(np.float64)
-        own = np.einsum("pk,pf->kf", self._indicators(y)[:, 1:], x.features)
-        return np.append(own.ravel(), (-cut.sum(), -inner(x.affinities, cut))) / len(y)
+        sums = np.einsum("pk,pf->kf", self._indicators(y)[:, 1:], x.features)
+        return np.append(sums.ravel(), (-cut.sum(), -inner(x.affinities, cut))) / len(y)
 
     def loss(self, truth: IntArray, y: IntArray) -> float:
         """The share of wrong labels, weighted by class if the classes have weights."""

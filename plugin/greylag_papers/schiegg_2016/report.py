@@ -92,8 +92,8 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
             values = trial.mean_angle, trial.training, losses.min(axis=0).mean(), losses.mean()
             by_parameters.setdefault(key, []).append(values)
     rows = [
-        (method, f"{C:g}", f"{alpha:g}", *np.mean(own, axis=0).tolist())
-        for (method, C, alpha), own in by_parameters.items()
+        (method, f"{C:g}", f"{alpha:g}", *np.mean(values, axis=0).tolist())
+        for (method, C, alpha), values in by_parameters.items()
     ]
     return Table(caption, ("", "C", "alpha", "mean angle", "training", "pick-best", "mean"), rows)
 

@@ -7,7 +7,7 @@ inverse frequency of labels in the training scenes, and results are Jaccard indi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, cast
 
@@ -127,24 +127,22 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     """
     from sklearn.svm import LinearSVC
 
-    parts = {"validation": scenes.validation, "test": scenes.test}
-    found = {
-        UNARIES: {
-            name: jaccard([(t, x.features[:, :-1].argmax(axis=1)) for x, t in part], n_labels)
+    def indices(predict: Callable[[FloatArray], IntArray]) -> dict[str, FloatArray]:
+        parts = {"validation": scenes.validation, "test": scenes.test}
+        return {
+            name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in part], n_labels)
             for name, part in parts.items()
         }
-    }
+
+    found = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
     features = np.concatenate([x.features[:, :-1] for x, _ in scenes.training])
     labels = np.concatenate([truth for _, truth in scenes.training])
     best = -1.0
     for C in costs:
         svm = LinearSVC(C=C, class_weight="balanced", random_state=0, max_iter=20000).fit(features, labels)
-        own = {
-            name: jaccard([(t, svm.predict(x.features[:, :-1])) for x, t in part], n_labels)
-            for name, part in parts.items()
-        }
-        if (average := float(np.nanmean(own["validation"]))) > best:
-            best, found[LINEAR] = average, own
+        linear = indices(svm.predict)
+        if (average := float(np.nanmean(linear["validation"]))) > best:
+            best, found[LINEAR] = average, linear
     return found
 
 
@@ -185,7 +183,7 @@ def run(settings: Settings, scenes: Scenes, context: Context) -> Outcome:
         results={
             "scores": scores,
             "jaccard": {
-                method: {name: [*map(_finite, own.tolist())] for name, own in found.items()}
+                method: {name: [*map(_finite, index.tolist())] for name, index in found.items()}
                 for method, found in indices.items()
             },
             "chosen": {method: str(table.chosen(method, table.largest(method))[0].learner) for method in METHODS},

@@ -18,16 +18,7 @@ from greylag.evaluation import to_dict
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table
 from greylag.greedy import greedy_picks
 from greylag.structured import Coulomb
-from greylag_papers.schiegg_2016.report import (
-    angle_table,
-    compare_methods,
-    control_tables,
-    matched_trials,
-    member_tables,
-    size_figure,
-    size_table,
-    spread_figure,
-)
+from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,
     METHODS,
@@ -88,21 +79,21 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
     """Compare ensembles that pick sets of documents."""
     tables, M = trial_tables(opened.splits, settings, context), max(settings.sizes)
     matched = {
-        name: matched_trials(CoverageModel(settings.k), wanted, tables[name], COULOMB, n_jobs=context.n_jobs)
+        name: report.matched_trials(CoverageModel(settings.k), wanted, tables[name], COULOMB, n_jobs=context.n_jobs)
         for name, wanted in tasks(opened.splits, settings).items()
     }
-    curve = angle_table(
+    curve = report.angle_table(
         by_alpha(opened.splits, settings, context.n_jobs), M, f"Mean angle in degrees and losses by alpha, M = {M}"
     )
     main = {name: main_tables(table, M, f"trained on {name}") for name, table in tables.items()}
     more = {
         name: [
-            *member_tables(table, SHOWN, f"trained on {name}"),
-            *control_tables(table, matched[name], COULOMB, f"trained on {name}"),
+            *report.member_tables(table, SHOWN, f"trained on {name}"),
+            *report.control_tables(table, matched[name], COULOMB, f"trained on {name}"),
         ]
         for name, table in tables.items()
     }
-    spread = spread_figure(tables, SHOWN, f"Losses of all members on all test queries, M = {M}", LOSS)
+    spread = report.spread_figure(tables, SHOWN, f"Losses of all members on all test queries, M = {M}", LOSS)
     return Outcome(
         scores=scores(tables),
         results={name: results(table) for name, table in tables.items()} | {"alpha": [curve.header, *curve.rows]},
@@ -112,7 +103,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
             Section(
                 "Pick-best loss by M",
                 _TEXTS["subsets: methods"],
-                [size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)],
+                [report.size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)],
             ),
             *(Section(f"Trained on {name}", _TEXTS["subsets: tables"], [*main[name], *more[name]]) for name in tables),
             Section("Distribution of losses", parts=[spread]),
@@ -179,9 +170,9 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
 
 def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
     """Pick-best loss by M, and the comparisons of both quantities."""
-    tests = {quantity: compare_methods(table, BASELINES, ENSEMBLES, quantity) for quantity in QUANTITIES}
+    tests = {quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity) for quantity in QUANTITIES}
     return [
-        size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
+        report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
         *(comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *found) for name, found in tests.items()),
     ]
 
@@ -189,7 +180,9 @@ def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
 def results(table: TrialTable) -> dict[str, Any]:
     """The comparisons, and the chosen candidates with their losses by test query, JSON-serialisable."""
     tests = {
-        quantity: [to_dict({}, test)["significance"] for test in compare_methods(table, BASELINES, ENSEMBLES, quantity)]
+        quantity: [
+            to_dict({}, test)["significance"] for test in report.compare_methods(table, BASELINES, ENSEMBLES, quantity)
+        ]
         for quantity in QUANTITIES
     }
     methods = {

@@ -70,20 +70,20 @@ class SyntheticImages:
         return [self._draw_category(rng) for _ in range(self.n_categories)]
 
     def _draw_category(self, rng: np.random.Generator) -> list[LabelledImage]:
-        own = rng.uniform(0.2, 0.8, (self.n_classes, 3))
+        objects = rng.uniform(0.2, 0.8, (self.n_classes, 3))
         palette: list[FloatArray] = []
         while len(palette) < self.n_palette:
             colour = rng.uniform(0.0, 1.0, 3)
-            if np.linalg.norm(colour - own, axis=1).min() >= self.distance:
+            if np.linalg.norm(colour - objects, axis=1).min() >= self.distance:
                 palette.append(colour)
-        return [self._draw_image(rng, own, np.array(palette)) for _ in range(self.n_images)]
+        return [self._draw_image(rng, objects, np.array(palette)) for _ in range(self.n_images)]
 
-    def _draw_image(self, rng: np.random.Generator, own: FloatArray, palette: FloatArray) -> LabelledImage:
+    def _draw_image(self, rng: np.random.Generator, objects: FloatArray, palette: FloatArray) -> LabelledImage:
         places = np.indices(self.shape).reshape(2, -1).T.astype(np.float64)
         labels = self._draw_objects(rng, places)
         points = rng.uniform(0.0, self.shape, (self.n_patches, 2))
         patch = ((places[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
-        plain = np.vstack([palette[rng.integers(self.n_palette, size=self.n_patches)], own])
+        plain = np.vstack([palette[rng.integers(self.n_palette, size=self.n_patches)], objects])
         varied = plain + self.variation * rng.standard_normal(plain.shape)
         colours = varied[np.where(labels > 0, self.n_patches + labels - 1, patch)]
         lit = colours * np.exp(self.lighting * rng.standard_normal(3))

@@ -54,7 +54,7 @@ class SyntheticSubtopics:
 
     def _draw_set(self, rng: np.random.Generator, cumulative: FloatArray) -> tuple[csr_matrix, Subtopics]:
         n, n_subtopics = self.n_documents, int(rng.integers(2, self.n_subtopics + 1))
-        own = rng.choice(self.n_subtopics, n_subtopics, replace=False)
+        drawn = rng.choice(self.n_subtopics, n_subtopics, replace=False)
         covered = np.zeros((n, n_subtopics))
         sources = np.empty((n, self.n_words), dtype=np.int64)
         for document in range(n):
@@ -65,7 +65,7 @@ class SyntheticSubtopics:
         points, words = rng.random(sources.shape), np.empty(sources.shape, dtype=np.int64)
         for subtopic in range(n_subtopics):
             at = sources == subtopic
-            words[at] = np.searchsorted(cumulative[own[subtopic], :-1], points[at], side="right")
+            words[at] = np.searchsorted(cumulative[drawn[subtopic], :-1], points[at], side="right")
         rows = np.repeat(np.arange(n), self.n_words)
         frequencies = csr_matrix((np.ones(words.size), (rows, words.ravel())), shape=(n, self.n_vocabulary))
         counts = covered.sum(axis=0)

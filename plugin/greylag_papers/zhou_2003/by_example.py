@@ -34,10 +34,10 @@ def query_columns(n: int, queries: IntArray) -> FloatArray:
 def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int | IntArray]) -> FloatArray:
     """ROC areas of rankings; queries themselves are not ranked."""
     areas = np.empty(len(queries))
-    for i, (column, own) in enumerate(zip(scores.T, queries, strict=True)):
+    for i, (column, points) in enumerate(zip(scores.T, queries, strict=True)):
         others = np.ones(len(classes), dtype=bool)
-        others[own] = False
-        areas[i] = roc_auc_score(classes[others] == classes[np.ravel(own)[0]], column[others])
+        others[points] = False
+        areas[i] = roc_auc_score(classes[others] == classes[np.ravel(points)[0]], column[others])
     return areas
 
 
@@ -70,7 +70,10 @@ def areas_by_step(
 def steps_figure(caption: str, curves: Mapping[str, Mapping[int, FloatArray]], classes: Sequence[str]) -> Figure:
     """Mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
     panels: dict[str, Panel] = {
-        name: ({own: {t: float(area[i].mean()) for t, area in by_step.items()} for i, own in enumerate(classes)}, {})
+        name: (
+            {label: {t: float(area[i].mean()) for t, area in by_step.items()} for i, label in enumerate(classes)},
+            {},
+        )
         for name, by_step in curves.items()
     }
     return line_figure(caption, "t", "ROC area", panels, log=True)

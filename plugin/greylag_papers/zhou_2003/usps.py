@@ -207,7 +207,7 @@ def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
     """Queries, shape (digits, trials, queries)."""
     rng = np.random.default_rng(settings.seed)
     trials = range(settings.trials)
-    return np.array([[draw_queries(rng, digits, own, settings.queries) for _ in trials] for own in settings.digits])
+    return np.array([[draw_queries(rng, digits, digit, settings.queries) for _ in trials] for digit in settings.digits])
 
 
 def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from greylag import FormatError
+from greylag.experiments import load
+from greylag.experiments.runner import dependencies
 from greylag_papers.metzler_2007 import learning, study
-from tests.greylag_papers.metzler_2007.samples import Done
+from greylag_papers.metzler_2007.learning import Settings
+from tests.greylag.experiments.samples import DEMO
+from tests.greylag_papers.metzler_2007.samples import Done, write_config
 
 
 def test_nothing_is_learned_from_test_queries(done: Done) -> None:
@@ -42,3 +50,38 @@ def test_the_papers_rule_adds_five_features_at_most(done: Done) -> None:
         assert len(selected.features) <= 5
         assert (selected.provenance["max_features"], selected.provenance["epsilon"]) == (5, 0)
         assert retrained.features[0] == selected.features[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"training": {"inner_folds": 1}}, "training.inner_folds"),
+        ({"grid": {"mu": []}}, "grid.mu"),
+        ({"features": {"priors": ["pagerank.tsv"]}}, "features.priors.0: .*prior:FILE"),
+        ({"split": {"train": ["1"]}}, "split.test: field required"),
+    ],
+)
+def test_fields_out_of_their_domain(tmp_path: Path, options: dict[str, object], reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        load(write_config(tmp_path, **options))
+
+
+def test_topics_of_a_split_may_be_numbers(tmp_path: Path) -> None:
+    _, settings = load(write_config(tmp_path, split={"train": ["1..3"], "test": [21]}))
+    assert isinstance(settings, Settings)
+    assert settings.split is not None
+    assert settings.split.test == ("21",)
+
+
+def test_priors_are_input_files(tmp_path: Path) -> None:
+    prior = tmp_path / "prior.tsv"
+    _, settings = load(write_config(tmp_path, features={"priors": ["prior:spam.tsv:log", f"prior:{prior}"]}))
+    assert isinstance(settings, Settings)
+    assert [(found.file, found.scale) for found in settings.priors] == [
+        (str(DEMO / "spam.tsv"), "log"),
+        (str(prior), "raw"),
+    ]
+    assert prior in settings.paths()
+    before = dependencies(settings)
+    prior.write_text("a 1\n")
+    assert dependencies(settings) != before

@@ -6,7 +6,15 @@ import pytest
 from greylag import ParameterError
 from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.report import angle_table
-from greylag_papers.schiegg_2016.trials import EnsembleSettings, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import (
+    METHODS,
+    EnsembleSettings,
+    Perturbed,
+    Task,
+    TrialTable,
+    candidates,
+    run_trials,
+)
 from tests.greylag.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 
@@ -70,3 +78,26 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
         assert row[4] == pytest.approx(np.mean([found.training for found in part]))
         assert row[5] == pytest.approx(np.mean([found.losses.min(axis=0).mean() for found in part]))
         assert row[6] == pytest.approx(np.mean([found.losses.mean() for found in part]))
+
+
+def test_perturbed_members_have_the_given_distance_from_the_svm() -> None:
+    training = TrainingSet(Table(), random_tables(0, 4, 5, 20))
+    optimum = np.linspace(-1.0, 2.0, 20)
+    np.testing.assert_array_equal(Perturbed(1, 10.0, 0.0).solve(training, optimum).weights, [optimum])
+    members = Perturbed(6, 10.0, 0.5, seed=1).solve(training, optimum).weights
+    distances = np.linalg.norm(members - optimum, axis=1)
+    np.testing.assert_allclose(distances, 0.5 * np.linalg.norm(optimum))
+    assert len(np.unique(members.round(6), axis=0)) == 6
+    signed = TrainingSet(Table(nonnegative=(0,)), random_tables(0, 4, 5, 20))
+    free = np.where(np.arange(20) == 0, np.maximum(members, 0.0), members)
+    np.testing.assert_array_equal(Perturbed(6, 10.0, 0.5, seed=1).solve(signed, optimum).weights, free)
+
+
+def test_all_methods_have_the_same_number_of_candidates() -> None:
+    found = candidates(EnsembleSettings(name="s", **GRID), 3)
+    assert tuple(found) == METHODS
+    assert {len(learners) for learners in found.values()} == {2}
+    assert len({str(learner) for learners in found.values() for learner in learners}) == 2 * len(METHODS)
+    more = EnsembleSettings(name="s", **GRID | {"alphas": (0.01, 0.1, 1.0)})
+    with pytest.raises(ParameterError, match=r"the same number of candidates, .* divmcl 2, cssvm-all 3, cssvm-best 3"):
+        candidates(more, 3)

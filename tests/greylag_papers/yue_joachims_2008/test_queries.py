@@ -1,12 +1,30 @@
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+import greylag
+from greylag import ParameterError, Run
 from greylag.diversity import PRESETS
+from greylag.experiments import Context
 from greylag.features import FeatureExtractor, FeatureSpec
-from greylag_papers.yue_joachims_2008.queries import index_queries, synthetic_queries
+from greylag.trec import write_run
+from greylag_papers.yue_joachims_2008.queries import (
+    CandidateSettings,
+    Split,
+    first_split,
+    folds,
+    index_queries,
+    open_candidates,
+    rotations,
+    synthetic_queries,
+)
+from greylag_papers.yue_joachims_2008.synthetic_subtopics import falling
 from tests.greylag.diversity import samples
-from tests.greylag_papers.yue_joachims_2008.samples import SETS
+from tests.greylag_papers.yue_joachims_2008.samples import SETS, queries
 
 
 def test_irrelevant_documents_are_candidates_on_request_only() -> None:
@@ -49,3 +67,130 @@ def test_weights_count_the_candidates_alone() -> None:
     (query,) = index_queries(index, [ranking], qrels, relevant_only=False)
     counts = query.truth.coverage.toarray().sum(axis=0)
     np.testing.assert_allclose(query.truth.weights, counts / counts.sum())
+
+
+def qids(split: Split) -> list[list[str]]:
+    return [[query.qid for query in part] for part in split]
+
+
+def test_first_split_tests_the_rest() -> None:
+    assert qids(first_split(queries(6), 3, 1)) == [["0", "1", "2"], ["3"], ["4", "5"]]
+
+
+def test_rotations_test_each_query_once() -> None:
+    given = queries(8)
+    splits = rotations(given, n_training=4, n_validation=2)
+    assert [split.test[0].qid for split in splits] == [query.qid for query in given]
+    assert qids(splits[5]) == [["6", "7", "0", "1"], ["2", "3"], ["5"]]
+    for split in splits:
+        assert (len(split.training), len(split.validation), len(split.test)) == (4, 2, 1)
+        assert len({query.qid for part in split for query in part}) == 7
+
+
+def test_rotations_can_test_blocks() -> None:
+    splits = rotations(queries(8), n_training=3, n_validation=2, n_splits=3)
+    assert qids(splits[0]) == [["3", "4", "5"], ["6", "7"], ["0", "1", "2"]]
+    assert qids(splits[1]) == [["6", "7", "0"], ["1", "2"], ["3", "4", "5"]]
+    assert qids(splits[2]) == [["0", "1", "2"], ["3", "4"], ["6", "7"]]
+    with pytest.raises(ParameterError, match="2 splits of 8 queries leave 4, fewer than 5"):
+        rotations(queries(8), n_training=3, n_validation=2, n_splits=2)
+
+
+@pytest.mark.parametrize(("n", "blocks"), [(44, [22, 22]), (25, [9, 8, 8]), (17, [1] * 17), (40, [20, 20])])
+def test_folds_test_each_query_once_on_unseen_queries(n: int, blocks: list[int]) -> None:
+    splits = folds(queries(n), 12, 4)
+    assert [len(split.test) for split in splits] == blocks
+    assert [query.qid for split in splits for query in split.test] == [str(i) for i in range(n)]
+    for split in splits:
+        assert (len(split.training), len(split.validation)) == (12, 4)
+        seen = [query.qid for part in split for query in part]
+        assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("split", [first_split, rotations, folds])
+@pytest.mark.parametrize(("n", "n_training", "n_validation"), [(16, 12, 4), (9, 0, 4), (9, 4, 0)])
+def test_too_few_queries(split, n: int, n_training: int, n_validation: int) -> None:
+    message = f"{n} queries are too few for {n_training} to train on, {n_validation} to validate on and at least 1 to"
+    with pytest.raises(ParameterError, match=message):
+        split(queries(n), n_training, n_validation)
+
+
+DEMO = Path(greylag.__file__).parent / "demo"
+
+
+def test_candidates_come_from_bm25_or_from_a_run(tmp_path: Path) -> None:
+    settings = CandidateSettings(
+        name="demo", docs="docs.jsonl", topics="topics.tsv", subtopic_qrels="qrels.subtopics.txt", depth=20,
+        data_folder=DEMO,
+    )  # fmt: skip
+    found = open_candidates(settings, Context(tmp_path))
+    assert max(len(ranking.docids) for ranking in found.rankings) == 20
+    relevant, every = found.queries(), found.queries(relevant_only=False)
+    assert [query.qid for query in relevant] == [query.qid for query in every]
+    assert sum(len(query.relevance) for query in relevant) < sum(len(query.relevance) for query in every)
+    write_run(Run(tuple(found.rankings), "bm25"), tmp_path / "bm25.run")
+    read = settings.model_copy(update={"run": str(tmp_path / "bm25.run"), "depth": 10})
+    for first, second in zip(found.rankings, open_candidates(read, Context(tmp_path)).rankings, strict=True):
+        assert second.docids == first.docids[:10]
+        np.testing.assert_allclose(second.scores, first.scores[:10], rtol=1e-5)
+
+
+def test_sets_have_the_documented_shape() -> None:
+    data = replace(SETS, n_sets=60, n_subtopics=10)
+    sizes = []
+    for frequencies, truth in data.draw():
+        assert frequencies.shape == (20, 400)
+        assert frequencies.sum(axis=1).ravel().tolist() == [[60.0] * 20]
+        covered = truth.coverage.toarray()
+        assert set(np.unique(covered)) == {0.0, 1.0}
+        assert covered.any(axis=0).all()
+        assert set(covered.sum(axis=1)) <= {1.0, 2.0, 3.0, 4.0}
+        np.testing.assert_allclose(truth.weights, covered.sum(axis=0) / covered.sum())
+        sizes.append(covered.shape[1])
+    assert min(sizes) <= 2
+    assert 8 < max(sizes) <= 10
+
+
+def test_documents_with_a_common_subtopic_share_more_words() -> None:
+    alike, unlike = [], []
+    for frequencies, truth in replace(SETS, n_words=300, per_document=1, concentration=20.0).draw():
+        tf, covered = frequencies.toarray(), truth.coverage.toarray()
+        tf /= np.linalg.norm(tf, axis=1, keepdims=True)
+        cosines, same = tf @ tf.T, covered @ covered.T > 0
+        alike.append(cosines[same & ~np.eye(20, dtype=bool)].mean())
+        unlike.append(cosines[~same].mean())
+    assert np.mean(alike) > 1.5 * np.mean(unlike)
+
+
+def test_sets_depend_on_the_seed_alone() -> None:
+    first, again, other = SETS.draw(), SETS.draw(), replace(SETS, seed=4).draw()
+    assert all((a != b).nnz == 0 for (a, _), (b, _) in zip(first, again, strict=True))
+    assert all((a != b).nnz > 0 for (a, _), (b, _) in zip(first, other, strict=True))
+
+
+def test_exponent_0_makes_subtopics_and_words_uniform() -> None:
+    data = replace(SETS, n_sets=50, n_subtopics=2, per_document=1, n_words=500, concentration=1e6)
+    for exponent, shares in ((0.0, (1 / 2, 1 / 2)), (1.0, (1 / 3, 2 / 3)), (2.0, (1 / 5, 4 / 5))):
+        drawn = replace(data, exponent=exponent).draw()
+        # The less popular subtopic is the second one if both occur.
+        smaller = [truth.coverage.sum(axis=0).tolist()[0][-1] / 20 for _, truth in drawn if len(truth.weights) == 2]
+        assert np.mean(smaller) == pytest.approx(shares[0], abs=0.03)
+        words = sum(frequencies.sum(axis=0) for frequencies, _ in drawn).A1
+        assert words[0] / words.sum() == pytest.approx(falling(400, exponent)[0], rel=0.1)
+    np.testing.assert_allclose(falling(3, 2.0), [36 / 49, 9 / 49, 4 / 49])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_subtopics": 1},
+        {"n_words": 0},
+        {"concentration": 0.0},
+        {"exponent": -1.0},
+        {"exponent": np.inf},
+        {"seed": -1},
+    ],
+)
+def test_size_out_of_range(options: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="size out of range in SyntheticSubtopics"):
+        replace(SETS, **options)  # type: ignore[arg-type]
