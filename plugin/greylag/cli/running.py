@@ -113,7 +113,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
         return None
 
     def digest() -> str:
-        from greylag.experiments.provenance import code, versions
+        from greylag.runtime.software import code, versions
 
         content = [name, shared.field, shared.lenient, values, stamps, code(), versions()]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

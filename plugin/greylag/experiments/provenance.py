@@ -1,17 +1,13 @@
-"""What results depend on: versions, code, and how a run was made (ir_metadata)."""
+"""How a run was made (ir_metadata)."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
-import re
 import shlex
 import sys
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, requires, version
-from importlib.util import find_spec
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +15,7 @@ import yaml
 
 from greylag.evaluation import parse_measure
 from greylag.ranking import Run
-
-
-@cache
-def code() -> str:
-    """A digest of the source of greylag and greylag_papers."""
-    digest = hashlib.sha256()
-    for package in ("greylag", "greylag_papers"):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache  # reading them takes a quarter of a second
-def versions() -> dict[str, str]:
-    """The versions of Python, greylag and each installed package that greylag requires."""
-    installed = {"Python": platform.python_version(), "greylag": version("greylag")}
-    for requirement in sorted(requires("greylag") or ()):
-        name = re.split(r"[^\w.-]", requirement)[0]
-        try:
-            installed[name] = version(name)
-        except PackageNotFoundError:  # an optional package
-            continue
-    return installed
+from greylag.runtime.software import versions
 
 
 def describe(run: Run, description: Mapping[str, Any]) -> str:

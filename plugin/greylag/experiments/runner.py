@@ -30,13 +30,14 @@ from typing import Any
 from greylag.errors import ParameterError
 from greylag.experiments.config import Experiment, check_file_name
 from greylag.experiments.figures import check_dependencies
-from greylag.experiments.provenance import code, describe, versions
+from greylag.experiments.provenance import describe
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.features.named_files import followed
 from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
+from greylag.runtime.software import code, versions
 from greylag.tables import as_text
 from greylag.trec.runs import write_run
 

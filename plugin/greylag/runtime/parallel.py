@@ -10,30 +10,35 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import socket
+import platform
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
-from importlib.metadata import version
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import islice
+from logging.handlers import QueueHandler
+from queue import SimpleQueue
 from typing import Any, Literal, Protocol, TypeVar
 
 from greylag import missing_documents
 from greylag.errors import DependencyError, ParameterError
 from greylag.runtime import progress
+from greylag.runtime.software import numerical
 
 T = TypeVar("T")
-Done = tuple[int, Any, missing_documents.Found]
-"""The number of an item, its result, and the tally of unknown documents."""
+Items = list[tuple[int, Any]]
+Done = tuple[Any, missing_documents.Found]
+"""The result of an item, and the tally of its unknown documents."""
+Numbered = tuple[int, Any, missing_documents.Found]
+Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 
 WINDOW = 256
 """Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
 _MAX_WINDOW = 4096
-_MAX_CHUNK = 8
-_SOFTWARE = ("greylag", "joblib", "numba", "numpy", "scipy")
+_PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
 
 
@@ -49,14 +54,11 @@ class Keeper(Protocol):
 
 @dataclass
 class _Place:
-    """Where in the work of a command a map is: the same command makes the same maps in the same order.
-
-    In a worker, all maps run in the worker's own thread, and nothing is kept.
-    """
+    """Where in the work of a command a map is: the same command makes the same maps in the same order."""
 
     keeper: Keeper | None = None
     path: str = ""
-    in_worker: bool = False
+    in_worker: bool = False  # which has one core, and keeps nothing
     maps: int = 0
 
     def number(self) -> str:
@@ -70,24 +72,15 @@ _place: ContextVar[_Place | None] = ContextVar("place in the work", default=None
 
 @contextmanager
 def keeping(keeper: Keeper) -> Iterator[None]:
-    """Keep the results of all maps in the block, and use those that are kept.
-
-    The keeper answers for what the results depend on: the block must do the same whenever the keeper has something.
-    """
+    """Keep the results of all maps in the block, which must do the same whenever the keeper has something."""
     with _at(_Place(keeper)):
         yield
-
-
-def in_worker() -> bool:
-    """Whether this is a worker of a `parallel_map`, which has one core for itself."""
-    place = _place.get()
-    return place is not None and place.in_worker
 
 
 def thread_count(n_jobs: int | None) -> int | None:
     """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
     _check_jobs(n_jobs)
-    return 1 if in_worker() else n_jobs
+    return 1 if (_place.get() or _Place()).in_worker else n_jobs
 
 
 def rebuilt(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -136,34 +129,24 @@ def parallel_map(
     Raises
     ------
     ParameterError
-        If `n_jobs` is 0, the backend forks, or the function cannot be sent to other processes.
+        If the backend forks, or the function cannot be sent to other processes.
     DependencyError
-        If a worker has other versions of the software, or a cluster has no workers or is lost.
+        If a worker has other software, or a cluster has no workers or is lost.
     """
     _check_jobs(n_jobs)
     place = _place.get() or _Place()
+    path = place.number()
     if total is None and isinstance(items, Sized):
         total = len(items)
-    of_map = _Map(function, shared, what, total, place, place.number())
-    if place.in_worker:
-        return of_map.one_by_one(items)
-    backend, size, n_jobs = _backend(n_jobs, prefer)
-    threads = getattr(backend, "uses_threads", False)
-    if threads and (size == 1 or coarse):
-        return of_map.one_by_one(items)
-    options = {
-        "n_jobs": n_jobs,
-        "prefer": prefer,
-        "batch_size": 1,
-        # Ray's results, for one, come when a window is done.
-        "return_as": "generator_unordered" if backend.supports_return_generator else "list",
-        "mmap_mode": "c",  # scipy sorts the indices of sparse matrices in place
-    }
-    chunk = 1 if coarse or prefer == "processes" else _MAX_CHUNK  # long calls are sent one by one
-    if total is not None:
-        chunk = max(1, min(chunk, -(-total // (8 * size))))
-    call = _Call(function) if threads else _Call.packed(function, moves=type(backend).__name__ == "LokyBackend")
-    return of_map.in_windows(items, call, options, min(WINDOW * size, _MAX_WINDOW), chunk)
+    compute, size = _turns(function, shared, place, path), 1
+    if not place.in_worker:
+        backend, workers, n_jobs = _backend(n_jobs, prefer)
+        threads = getattr(backend, "uses_threads", False)
+        if not threads or (workers > 1 and not coarse):
+            size = min(WINDOW * workers, _MAX_WINDOW)
+            call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
+            compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend.supports_return_generator)
+    return _mapped(compute, items, size, what, total, place.keeper, path)
 
 
 def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
@@ -183,188 +166,145 @@ def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
         raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
 
 
-@dataclass(eq=False)
-class _Map:
-    """One call of `parallel_map`, whose results are kept under its path."""
+def _mapped(
+    compute: Compute, items: Iterable[Any], size: int, what: str, total: int | None, keeper: Keeper | None, path: str
+) -> Iterator[Any]:
+    """The results in order. A window of items is computed, in any order, before its results are taken."""
+    numbered, tally = enumerate(items), missing_documents.Tally()
+    with progress.step(what, total) as step:
+        while window := dict(islice(numbered, size)):
+            first, done = min(window), dict[int, Done]()
+            if keeper is not None:
+                kept = {number: keeper.load_result(f"{path}:{what}:{number}") for number in window}
+                done = {number: result for number, result in kept.items() if result is not None}
+            for number, result, unknown in compute([item for item in window.items() if item[0] not in done], step):
+                done[number] = result, unknown
+                if keeper is not None:
+                    keeper.save_result(f"{path}:{what}:{number}", done[number])
+                step.reach(first + len(done))
+            step.reach(first + len(window))
+            for number in window:
+                result, unknown = done.pop(number)
+                tally.merge(unknown)
+                yield result
+    tally.warn(what)
 
-    function: Callable[..., Any]
-    shared: tuple[Any, ...]
-    what: str
-    total: int | None
-    place: _Place
-    path: str
-    tally: missing_documents.Tally = field(default_factory=missing_documents.Tally)
 
-    def one_by_one(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The results, computed in this thread, where an item's own maps keep theirs, too."""
-        with progress.step(self.what, self.total) as step:
-            for number, item in enumerate(items):
-                done = self._load(number)
-                if done is None:
-                    inner = _Place(self.place.keeper, f"{self.path}.{number}", self.place.in_worker)
-                    with _at(inner), step.inside(), missing_documents.gathered() as tally:
-                        done = number, self.function(item, *self.shared), tally.found
-                    self._save(done)
-                self.tally.merge(done[2])
-                step.reach(number + 1)
-                yield done[1]
-        self.tally.warn(self.what)
+def _turns(function: Callable[..., Any], shared: tuple[Any, ...], place: _Place, path: str) -> Compute:
+    """Computes in this thread, where an item's maps keep their results, too."""
 
-    def in_windows(
-        self, items: Iterable[Any], call: _Call, options: dict[str, Any], size: int, chunk: int
-    ) -> Iterator[Any]:
-        """The results, computed by workers for `size` items at a time, which bounds the memory."""
+    def compute(items: Items, step: progress.Step) -> Iterator[Numbered]:
+        for number, item in items:
+            inner = _Place(place.keeper, f"{path}.{number}", place.in_worker)
+            with _at(inner), step.inside(), missing_documents.gathered() as tally:
+                result = function(item, *shared)
+            yield number, result, tally.found
+
+    return compute
+
+
+def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_generator: bool) -> Compute:
+    """Computes in the workers of joblib's backend."""
+
+    def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         from joblib import Parallel, delayed
 
-        numbered = enumerate(items)
-        with progress.step(self.what, self.total) as step, Parallel(**options) as parallel:
-            while window := list(islice(numbered, size)):
-                results, missing = dict[int, Any](), []
-                for number, item in window:
-                    if (done := self._load(number)) is None:
-                        missing.append((number, item))
-                    else:
-                        self._take(done, results)
-                parts = [missing[at : at + chunk] for at in range(0, len(missing), chunk)]
-                tasks = (delayed(call)(call.content, part, *self.shared) for part in parts)
-                for answers, records in _answers(parallel, tasks):
-                    for record in records:
-                        logging.getLogger(record.name).handle(record)
-                    for done in answers:
-                        self._save(done)
-                        self._take(done, results)
-                    step.reach(window[0][0] + len(results))
-                yield from (results.pop(number) for number, _ in window)
-        self.tally.warn(self.what)
+        parallel = Parallel(
+            **options,
+            return_as="generator_unordered" if has_generator else "list",  # of Ray, for one
+            mmap_mode="c",  # scipy sorts the indices of sparse matrices in place
+        )
+        try:
+            for numbered, records in parallel(delayed(call)(call.content, *item, *shared) for item in items):
+                for record in records:
+                    logging.getLogger(record.name).handle(record)
+                yield numbered
+        except OSError as error:
+            if type(error).__module__.startswith("distributed"):
+                raise DependencyError(f"the cluster is lost ({error}): start it, and run the command again") from None
+            raise
 
-    def _take(self, done: Done, results: dict[int, Any]) -> None:
-        self.tally.merge(done[2])
-        results[done[0]] = done[1]
-
-    def _key(self, number: int) -> str:
-        return f"{self.path}:{self.what}:{number}"
-
-    def _load(self, number: int) -> Done | None:
-        kept = None if self.place.keeper is None else self.place.keeper.load_result(self._key(number))
-        return None if kept is None else (number, *kept)
-
-    def _save(self, done: Done) -> None:
-        if self.place.keeper is not None:
-            self.place.keeper.save_result(self._key(done[0]), done[1:])
-
-
-def _answers(parallel: Any, tasks: Iterable[Any]) -> Iterator[tuple[list[Done], list[logging.LogRecord]]]:
-    try:
-        yield from parallel(tasks)
-    except OSError as error:
-        if type(error).__module__.startswith("distributed"):
-            raise DependencyError(f"the cluster is lost ({error}): start it, and run the command again") from None
-        raise
+    return compute
 
 
 class _Call:
-    """Calls a map's function for some items, in a worker, and checks first that the worker is like this process.
+    """Calls a map's function for an item, in a worker.
 
     For other processes the function is pickled once, as the array `content`: an argument of the calls, which backends
     send to a worker once. A worker unpickles it once a map, as it may have read files that have changed since.
     """
 
-    def __init__(self, function: Callable[..., Any] | None, *, moves: bool = False) -> None:
-        self.function, self.name = function, uuid.uuid4().hex
-        self.content: Any = None
-        self.origin, self.software = (socket.gethostname(), os.getpid()), software()
-        self.folder = os.getcwd() if moves else None
-
-    @classmethod
-    def packed(cls, function: Callable[..., Any], *, moves: bool) -> _Call:
-        """A call for other processes; with `moves`, they outlive a change of this process's folder."""
-        import cloudpickle
-        import numpy as np
-
-        call = cls(None, moves=moves)
-        try:
-            call.content = np.frombuffer(cloudpickle.dumps(function), dtype=np.uint8)
-        except Exception as error:  # whatever an object's way to be pickled raises
-            name = getattr(function, "__name__", type(function).__name__)
-            raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
-        return call
+    def __init__(self, function: Callable[..., Any] | None, content: Any = None, folder: str | None = None) -> None:
+        self.function, self.content, self.folder = function, content, folder
+        self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "content": None}
 
-    def __call__(
-        self, content: Any, part: list[tuple[int, Any]], *shared: Any
-    ) -> tuple[list[Done], list[logging.LogRecord]]:
-        """The results of some items, and the messages that another process has to relay."""
+    def __call__(self, content: Any, number: int, item: Any, *shared: Any) -> tuple[Numbered, list[logging.LogRecord]]:
+        """The result of an item, and the messages that another process has to relay."""
         function = self.function or self._unpacked(content)
-        is_foreign = self.origin != (socket.gethostname(), os.getpid())
-        with _at(_Place(in_worker=True)), progress.hidden(), _recorded(is_foreign) as records:
-            done = []
-            for number, item in part:
-                with missing_documents.gathered() as tally:
-                    done.append((number, function(item, *shared), tally.found))
-        return done, records
+        with (
+            _at(_Place(in_worker=True)),
+            progress.hidden(),
+            _recorded(self.process != _PROCESS) as records,
+            missing_documents.gathered() as tally,
+        ):
+            result = function(item, *shared)
+        return (number, result, tally.found), [records.get() for _ in range(records.qsize())]
 
     def _unpacked(self, content: Any) -> Callable[..., Any]:
-        differing = [
-            f"{name} {there}, not {here}"
-            for (name, here), (_, there) in zip(self.software, software(), strict=True)
-            if there != here
-        ]
-        if differing:
-            where = socket.gethostname()
-            raise DependencyError(f"a worker on {where} has {', '.join(differing)}: install the same versions there")
+        """The function. That the software is the same is checked here, since Dask unpickles calls in its own loop."""
+        here = numerical()
+        if differing := [
+            f"{name} {here[name]}, not {there}" for name, there in self.software.items() if there != here[name]
+        ]:
+            raise DependencyError(
+                f"a worker on {platform.node()} has {', '.join(differing)}: install the same versions there"
+            )
         if self.folder is not None:
             os.chdir(self.folder)
-        held = _held(self.name)
-        if not held:
-            held.append(pickle.loads(content))
-        function: Callable[..., Any] = held[0]
+        functions = _functions(self.name)
+        if not functions:
+            functions.append(pickle.loads(content))
+        function: Callable[..., Any] = functions[0]
         return function
 
 
+def _packed(function: Callable[..., Any], *, moves: bool) -> _Call:
+    """A call for other processes; with `moves`, they outlive a change of this process's folder."""
+    import cloudpickle
+    import numpy as np
+
+    try:
+        content = np.frombuffer(cloudpickle.dumps(function), dtype=np.uint8)
+    except Exception as error:  # whatever an object's way to be pickled raises
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ParameterError(f"{name} cannot be sent to other processes ({error}): use threads") from None
+    return _Call(None, content, os.getcwd() if moves else None)
+
+
 @lru_cache(maxsize=2)  # each may hold large files
-def _held(name: str) -> list[Any]:
+def _functions(name: str) -> list[Any]:
     """A place for the function of a map."""
     return []
 
 
-@cache
-def software() -> tuple[tuple[str, str], ...]:
-    """The packages that results depend on, and their versions."""
-    return tuple((name, version(name)) for name in _SOFTWARE)
-
-
-class _Recorder(logging.Handler):
-    """Keeps the messages of the workers in this process, each in its own list."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message, as text."""
-        if (records := _records.get()) is not None:
-            record.msg, record.args, record.exc_info = record.getMessage(), (), None
-            records.append(record)
-
-
-_recorder = _Recorder()
-_records: ContextVar[list[logging.LogRecord] | None] = ContextVar("records", default=None)
-
-
 @contextmanager
-def _recorded(is_foreign: bool) -> Iterator[list[logging.LogRecord]]:
-    """The messages that greylag logs in this block, if it runs in another process; else they are logged as ever."""
-    records: list[logging.LogRecord] = []
+def _recorded(is_foreign: bool) -> Iterator[SimpleQueue[logging.LogRecord]]:
+    """The messages that this thread logs in the block, in another process; in this one they are logged as ever."""
+    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
     if not is_foreign:
         yield records
         return
-    if _recorder not in _log.handlers:
-        _log.addHandler(_recorder)
-        _log.propagate = False
-        _log.setLevel(logging.INFO)
-    token = _records.set(records)
+    handler, thread = QueueHandler(records), threading.get_ident()
+    handler.addFilter(lambda record: record.thread == thread)
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
     try:
         yield records
     finally:
-        _records.reset(token)
+        _log.removeHandler(handler)
 
 
 @contextmanager

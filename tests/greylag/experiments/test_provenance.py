@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from greylag import Run
-from greylag.experiments.provenance import code, describe, versions
+from greylag.experiments.provenance import describe
+from greylag.runtime.software import code, versions
 
 
 def test_versions_are_those_of_the_required_packages() -> None:

@@ -88,11 +88,11 @@ def test_work_is_in_processes_if_they_are_configured() -> None:
 def test_a_large_function_is_not_sent_with_every_part() -> None:
     values = np.random.default_rng(0).random(20_000).tolist()
     function = partial(pick, values=values)
-    call = parallel._Call.packed(function, moves=False)
+    call = parallel._packed(function, moves=False)
     assert len(pickle.dumps(call)) < 2000 < call.content.nbytes
     again = pickle.loads(pickle.dumps(call))
-    assert [result for _, result, _ in again(call.content, [(0, 3), (1, 5)])[0]] == [values[3], values[5]]
-    assert [result for _, result, _ in again(None, [(0, 3)])[0]] == [values[3]]  # unpickled once
+    assert again(call.content, 0, 5)[0] == (0, values[5], {})
+    assert again(None, 1, 3)[0] == (1, values[3], {})  # unpickled once
     with joblib.parallel_config("loky", n_jobs=2):
         assert list(parallel_map(function, range(700), what="values")) == values[:700]
 
@@ -218,25 +218,25 @@ def test_what_cannot_be_done_is_refused() -> None:
         list(parallel_map(lambda n: lock.locked() or n, [1], what="squares"))
 
 
-def test_a_worker_with_other_versions_is_refused() -> None:
+@pytest.mark.parametrize("name", ["numpy", "the source code"])
+def test_a_worker_with_other_software_is_refused(name: str) -> None:
     """In the call: an error while a message is unpickled would close a worker of Dask."""
-    call = parallel._Call.packed(square, moves=False)
-    call.software = tuple((name, "0.0" if name == "numpy" else number) for name, number in call.software)
+    call = parallel._packed(square, moves=False)
+    call.software = {**call.software, name: "0.0"}
     again = pickle.loads(pickle.dumps(call))
-    with pytest.raises(DependencyError, match=r"a worker on .* has numpy [0-9.]+, not 0\.0: install"):
-        again(call.content, [(0, 1)])
+    with pytest.raises(DependencyError, match=rf"a worker on .* has {name} [0-9a-f.]+, not 0\.0: install"):
+        again(call.content, 0, 1)
 
 
 def test_a_lost_cluster_is_said_in_one_line() -> None:
     class CommClosedError(OSError):
         __module__ = "distributed.comm.core"
 
-    def lost(_: object) -> Iterator[Any]:
+    def lost(_: int) -> None:
         raise CommClosedError("closed")
-        yield
 
     with pytest.raises(DependencyError, match=r"the cluster is lost \(closed\)"):
-        list(parallel._answers(lost, []))
+        list(parallel_map(lost, range(3), what="items", n_jobs=2))
 
 
 @pytest.fixture(scope="module")
