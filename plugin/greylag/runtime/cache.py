@@ -145,9 +145,9 @@ class WorkLog(Cache):
         return is_kept
 
     def summary(self) -> str:
-        """What is kept, in one line."""
+        """What is kept, in one line; "" if nothing is."""
         if not self.path.is_file() or not self._is_begun():
-            return "nothing is kept, as there was less than a second's work"
+            return ""
         steps = ", ".join(f"{what} ({count})" for what, count in self._counts.items() if what and count)
         return f"kept in {self.path}: {steps or 'what was done before'}; the same command goes on from there"
 
@@ -204,14 +204,18 @@ def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
     """Keep what the maps in the block have done in a file, and use what is kept there.
 
     `depends` gives a digest of all that the results of the block depend on. The file is removed at the end of the
-    block, and stays if the block fails.
+    block, and stays if the block fails, with a line that says so.
     """
     log = WorkLog(path, depends)
     try:
         with keeping(log):
             yield
     except KeyboardInterrupt:
-        interruptions.append(log.summary())
+        interruptions.append(log.summary() or "nothing is kept, as there was less than a second's work")
+        raise
+    except Exception:
+        if kept := log.summary():
+            _log.info("%s", kept)
         raise
     log.remove()
 

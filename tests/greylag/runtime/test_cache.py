@@ -301,3 +301,19 @@ def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not asked.is_set()
     assert list(tmp_path.iterdir()) == []
     assert cache.interruptions == ["nothing is kept, as there was less than a second's work"]
+
+
+def test_an_error_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    caplog.set_level("INFO", "greylag")
+
+    def work() -> None:
+        with resuming(tmp_path / "log", lambda: ""):
+            list(parallel_map(int, range(10), what="numbers"))
+            raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        work()
+    assert caplog.messages == [f"kept in {tmp_path / 'log'}: numbers (10); the same command goes on from there"]
