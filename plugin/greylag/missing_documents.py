@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from greylag.ranking import BoolArray, Ranking
 
-Found = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
+Counts = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
 """(kind, consequence) to qid to the numbers of such documents and of all documents, and an example's docid."""
 _log = logging.getLogger("greylag")
 
@@ -29,28 +29,28 @@ _log = logging.getLogger("greylag")
 class Tally:
     """Counts of unknown documents over the queries of a run."""
 
-    found: Found = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     def add(self, what: str, consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
         """Count the unknown ones among the `total` documents of a query."""
-        self.found.setdefault((what, consequence), {})[qid] = len(unknown), total, unknown[0]
+        self.counts.setdefault((what, consequence), {})[qid] = len(unknown), total, unknown[0]
 
-    def merge(self, found: Found) -> None:
+    def merge(self, counts: Counts) -> None:
         """Add the counts of other queries."""
-        for key, queries in found.items():
-            self.found.setdefault(key, {}).update(queries)
+        for key, queries in counts.items():
+            self.counts.setdefault(key, {}).update(queries)
 
     def warn(self, where: str) -> None:
         """Log one line for unknown documents, and one for each other thing that documents are."""
-        for what in dict.fromkeys(what for what, _ in self.found):
-            own = {consequence: queries for (kind, consequence), queries in self.found.items() if kind == what}
-            queries = max(own.values(), key=len)
+        for what in dict.fromkeys(what for what, _ in self.counts):
+            by_consequence = {how: queries for (kind, how), queries in self.counts.items() if kind == what}
+            queries = max(by_consequence.values(), key=len)
             qid = min(queries)
             unknown, total, example = queries[qid]
             _log.warning(
                 "%s: %d of %d documents of %d queries are %s, such as %s (query %s, with %d of %d): %s",
                 where, sum(u for u, _, _ in queries.values()), sum(n for _, n, _ in queries.values()), len(queries),
-                what, example, qid, unknown, total, ", ".join(own),
+                what, example, qid, unknown, total, ", ".join(by_consequence),
             )  # fmt: skip
 
 

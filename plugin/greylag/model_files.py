@@ -30,22 +30,12 @@ class Provenance(TypedDict, total=False):
 
 
 class SavedModel(ABC):
-    """A model that is kept as JSON. Equal models give identical bytes.
-
-    Attributes
-    ----------
-    kind, schema : str, int
-        The kind of model, and the version of its layout.
-    command : str
-        The command that trains one, for messages.
-    layout : type
-        A `TypedDict` of the entries of a file, all of which are checked when it is read.
-    """
+    """A model that is kept as JSON. Equal models give identical bytes."""
 
     kind: ClassVar[str]
-    schema: ClassVar[int]
-    command: ClassVar[str]
-    layout: ClassVar[type]
+    schema: ClassVar[int]  # version of the layout
+    command: ClassVar[str]  # that trains one, for messages
+    layout: ClassVar[type]  # a `TypedDict` of a file's entries, all of which are checked
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
@@ -63,13 +53,7 @@ class SavedModel(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model written by `save`.
-
-        Raises
-        ------
-        ModelError
-            If the file is something else. Always one line, which starts with the path.
-        """
+        """Read a model written by `save`; `ModelError` if the file is something else."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
         content = _read(path)

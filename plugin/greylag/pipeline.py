@@ -56,11 +56,6 @@ class Composable(ABC, Generic[Input_contra]):
             every number and backend.
         tag : str, default "greylag"
             The run's name.
-
-        Raises
-        ------
-        ParameterError
-            If `inputs` are not what this step takes, or `n_jobs` is 0.
         """
         return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
 

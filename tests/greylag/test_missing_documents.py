@@ -22,7 +22,7 @@ def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> Non
             missing_documents.report("they stay", f"q{number}", [f"x{number}"], 3)
             if number == 3:
                 missing_documents.report("they go", "q3", ["x3"], 3)
-        run.merge(tally.found)
+        run.merge(tally.counts)
     assert caplog.messages == []
     run.warn("run a")
     assert caplog.messages == [

@@ -33,17 +33,7 @@ _log = logging.getLogger("greylag")
 
 
 class Faults:
-    """The repairable faults of a file: the first one is raised or, in lenient reading, all are counted and logged.
-
-    A context manager around the reading of the file; on exit it logs one warning for each remedy.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    lenient : bool or None
-        Whether to repair faults instead of raising. None if the format has no lenient reading.
-    """
+    """A file's repairable faults: the first is raised, or all are logged if `lenient` (None: not offered)."""
 
     def __init__(self, path: str | Path, lenient: bool | None) -> None:
         self.path, self.lenient = path, lenient
@@ -51,10 +41,7 @@ class Faults:
         self._count: dict[str, int] = {}
 
     def repair(self, line: int | None, reason: str, remedy: str, count: int = 1) -> None:
-        """Record faults that the caller is about to repair; raises `FormatError` in strict reading.
-
-        Faults with the same remedy, such as "keeps the first", are counted together.
-        """
+        """Record faults that the caller is about to repair, or raise; those with the same remedy are one warning."""
         if not self.lenient:
             hint = "" if self.lenient is None else f"; lenient reading (--lenient) {remedy}"
             raise FormatError(self.path, line, reason + hint)
@@ -255,12 +242,8 @@ def is_file(path: str | Path) -> bool:
 
 
 def file_stamp(path: str | Path) -> Stamp:
-    """The inode, size, time of modification and time of change (ns) of a file, of which any change differs in one.
-
-    A copy, an archive or `os.utime` may restore size and time of modification, but neither the time of change nor, for
-    another file under the same name, the inode. The price is that a file that was moved, or whose permissions changed,
-    counts as changed.
-    """
+    """The inode, size, and times of modification and change (ns) of a file, of which any change differs in one."""
+    # A copy or `os.utime` may restore size and time of modification, but not the time of change or another's inode.
     state = os.stat(path)
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 

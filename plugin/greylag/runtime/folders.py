@@ -99,16 +99,8 @@ def make_folder(
 ) -> None:
     """Make a folder that is complete or absent, in whatever way the process ends; a second process waits.
 
-    Parameters
-    ----------
-    target : Path
-        The folder. If it exists it must be empty or made by this function, and it is replaced.
-    fill : callable
-        Fills the empty folder that it is given.
-    done : callable, optional
-        Called when no other process makes `target`. If it returns true, the folder is left as it is.
-    mark : str, default ""
-        The content of the marker file, which `read_mark` returns.
+    One that exists must be empty or made by this function, and is replaced, unless `done` returns true once no other
+    process makes it. `fill` fills the empty folder that it is given, and `read_mark` returns the `mark`.
     """
     target = target.absolute()
     with alone(target) as (part, old):

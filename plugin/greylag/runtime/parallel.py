@@ -30,9 +30,9 @@ from greylag.runtime.software import numerical
 
 T = TypeVar("T")
 Items = list[tuple[int, Any]]
-Done = tuple[Any, missing_documents.Found]
+Done = tuple[Any, missing_documents.Counts]
 """The result of an item, and the tally of its unknown documents."""
-Numbered = tuple[int, Any, missing_documents.Found]
+Numbered = tuple[int, Any, missing_documents.Counts]
 Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 
 WINDOW = 256
@@ -198,7 +198,7 @@ def _turns(function: Callable[..., Any], shared: tuple[Any, ...], place: _Place,
             inner = _Place(place.keeper, f"{path}.{number}", place.in_worker)
             with _at(inner), step.inside(), missing_documents.gathered() as tally:
                 result = function(item, *shared)
-            yield number, result, tally.found
+            yield number, result, tally.counts
 
     return compute
 
@@ -251,7 +251,7 @@ class _Call:
             missing_documents.gathered() as tally,
         ):
             result = function(item, *shared)
-        return (number, result, tally.found), [records.get() for _ in range(records.qsize())]
+        return (number, result, tally.counts), [records.get() for _ in range(records.qsize())]
 
     def _unpacked(self, content: Any) -> Callable[..., Any]:
         """The function. That the software is the same is checked here, since Dask unpickles calls in its own loop."""

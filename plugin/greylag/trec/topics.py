@@ -43,7 +43,8 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     field : str, default "title"
         "title", "description", "narrative" or the name of another tag. Tables and the CACM format have only a title.
     lenient : bool, default False
-        Repair faults and log them, instead of raising.
+        Repair faults and log them: the first of duplicates is kept, empty topics and lines are skipped, a line without
+        a tab is split at the first white space, and further tabs are spaces.
 
     Returns
     -------
@@ -54,11 +55,7 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     Raises
     ------
     FormatError
-        If a qid is empty or has white space, a topic lacks the field, XML is not well-formed, a qid is duplicated
-        (lenient: the first is kept), a text is empty (skipped), a table line is empty (skipped), has no tab (split at
-        the first white space) or several (joined), there are no topics, or the file cannot be read as text.
-    ParameterError
-        If the format does not have the field.
+        If the file is malformed, or a topic lacks the field.
     """
     topics: dict[str, str] = {}
     with Faults(path, lenient) as faults:
@@ -102,12 +99,12 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
 def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     for line, top in _elements(text, _TOP, "</top>"):
         _, *parts = _TAG.split(top)
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
-            found.setdefault(tag.lower(), _LABEL.sub("", words))
-        number = _pick(found, ("num",), path, line).strip()
+            texts.setdefault(tag.lower(), _LABEL.sub("", words))
+        number = _pick(texts, ("num",), path, line).strip()
         qid = number.lstrip("0") or "0" if number.isdigit() else number
-        yield line, qid, _pick(found, _tags(field), path, line)
+        yield line, qid, _pick(texts, _tags(field), path, line)
 
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
@@ -125,22 +122,22 @@ def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
     except ElementTree.ParseError as error:
         raise FormatError(path, error.position[0], f"the XML is not well-formed: {error}") from None
     for topic in root.iter("topic"):
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for child in topic:
-            found.setdefault(child.tag, "".join(child.itertext()))
-        yield None, topic.get("number", "").strip(), _pick(found, _tags(field), path, None)
+            texts.setdefault(child.tag, "".join(child.itertext()))
+        yield None, topic.get("number", "").strip(), _pick(texts, _tags(field), path, None)
 
 
 def _tags(field: str) -> tuple[str, ...]:
     return FIELDS.get(field, (field,))
 
 
-def _pick(found: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:
-    tag = next((tag for tag in tags if tag in found), None)
+def _pick(texts: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:
+    tag = next((tag for tag in tags if tag in texts), None)
     if tag is None:
-        wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in found if not t.startswith("/"))
+        wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in texts if not t.startswith("/"))
         raise FormatError(path, line, f"a topic has no {wanted}; choose one of its fields: {there or 'it has none'}")
-    return found[tag]
+    return texts[tag]
 
 
 def _only_title(path: str | Path, field: str, form: str) -> None:
