@@ -3,8 +3,6 @@
 With FULL=1 in the environment, at the sizes of large collections, which takes hours.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

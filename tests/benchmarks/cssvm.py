@@ -1,7 +1,5 @@
 """The Coulomb structured SVM: training five members against training one, and minimum cuts against scipy's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import get_args
 

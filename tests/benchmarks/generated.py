@@ -1,7 +1,5 @@
 """A collection of generated text at the size of a newswire test collection, with queries of 2 to 5 terms."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

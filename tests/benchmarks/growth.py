@@ -4,8 +4,6 @@ Each step is a process of its own, so that its memory is known. The resident mem
 which the system may take back. What is compiled on first use is compiled on a small collection before.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

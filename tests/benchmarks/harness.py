@@ -1,7 +1,5 @@
 """What the benchmarks share: a row of the report, timing, and collections."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

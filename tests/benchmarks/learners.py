@@ -4,8 +4,6 @@ The data are those of the line search: with FULL, 250 queries, on which fastrank
 them. Times are CPU seconds of the process, since fastrank may use several threads.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Without FULL, a hundredth of the queries. Reading and selection run in a process
 measured. LightGBM is measured where it is installed, on as many threads and the same data.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import tempfile

@@ -4,8 +4,6 @@ And with as few relevant documents as CACM has, where what is computed for each 
 CPU seconds of one thread, so that other work on the machine changes them less.
 """
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator

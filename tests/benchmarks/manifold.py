@@ -1,7 +1,5 @@
 """Manifold ranking: the stage, the closed form, label spreading on the same graph, and cost against n."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

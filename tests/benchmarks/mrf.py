@@ -3,8 +3,6 @@
 With FULL, also the study on generated text: 100 queries of 10 terms, with 48 relevant documents each.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator, Sequence

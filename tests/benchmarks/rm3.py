@@ -1,7 +1,5 @@
 """BM25 with RM3 against Pyserini's, on an index with document vectors, which only Pyserini's reads."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 All in CPU time of one thread, as ratios are then the same on a busy machine.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Feature selection: MMR on text against the aim, information gain against scikit-learn, preselection against none."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

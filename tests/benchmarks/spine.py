@@ -1,7 +1,5 @@
 """The main pipeline against its peers: Lucene, Anserini's indexing, fastrank, pyversity."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The time of whole commands on a small run, and what it consists of."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """SVM-div: training, the rotated study and prediction against their aims, and how the time grows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a headless browser makes of a page at a width: layout, errors on the console, and what axe finds."""
 
-from __future__ import annotations
-
 import html
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What every file format has in common: compression, encodings, refusals, atomic writing, and round trips."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import os

@@ -1,7 +1,5 @@
 """What every learner of linear rankers must do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
 

@@ -1,7 +1,5 @@
 """The contract of pickles: a step is sent as its parameters, and what is in a folder as its name, in at most 100 kB."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from collections.abc import Callable

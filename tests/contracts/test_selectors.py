@@ -1,7 +1,5 @@
 """The contract of selectors as scikit-learn transformers. To test a new one, add it to `SELECTORS`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The contract of stages. To test a new stage, add it to `STAGES` or `DIVERSIFIERS`."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields

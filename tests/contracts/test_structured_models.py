@@ -1,7 +1,5 @@
 """The contract of structured models and learners. To test a new one, add it to the tables below."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The documentation's code blocks, run: those of the README, of every page and of the notebook."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

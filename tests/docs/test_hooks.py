@@ -1,6 +1,4 @@
-"""The pages that are made from the code."""
-
-from __future__ import annotations
+"""The pages that are made from the code, and those on studies, compared with their sources."""
 
 import importlib.util
 import re
@@ -14,7 +12,7 @@ from pydantic import BaseModel
 from greylag.cli import COMMANDS
 from greylag.experiments.config import file_fields, part_of
 from greylag.experiments.study import find_study, registered_studies
-from tests.docs import DOCS
+from tests.docs import DOCS, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +68,21 @@ def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str
     everywhere = "\n".join(pages.values())
     for path in re.findall(r"\]\[(greylag\.[\w.]+)\]", everywhere):
         assert everywhere.count(f"::: {path}\n") == 1, path
+
+
+METZLER = ROOT / "plugin" / "greylag_papers" / "metzler_2007" / "README.md"
+
+
+def test_the_table_of_scores_has_what_the_configs_expect() -> None:
+    collections = ("cacm", "vaswani", "cranfield")
+    expected = [yaml.safe_load((ROOT / "configs" / f"{name}.mrf.yaml").read_text())["expected"] for name in collections]
+    _, _, section = METZLER.read_text().partition("## Scores")
+    rows = re.findall(r"\|" + r" (\.\d{4}) \|" * 3 + "$", section, re.MULTILINE)
+    assert len(rows) == len(expected[0]) + 2
+    for system, row in zip(expected[0], rows[:-2], strict=True):  # the last two are Anserini's
+        assert tuple(f"{own[system]['AP']:.4f}".lstrip("0") for own in expected) == row
+
+
+def test_all_experiment_files_are_listed() -> None:
+    listed = set(re.findall(r"`([\w.-]+\.yaml)`", (ROOT / "configs" / "README.md").read_text()))
+    assert listed == {path.name for path in (ROOT / "configs").glob("*.yaml")}

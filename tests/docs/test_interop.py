@@ -1,7 +1,5 @@
 """The pages on other packages, each with the real package and without a JVM."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every page's blocks run, in a folder with the demonstration collection, its index and BM25's run."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

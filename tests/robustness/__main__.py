@@ -1,7 +1,5 @@
 """``python -m tests.robustness SECONDS [SEED]``: try malformed files, then faults of the machine, with new seeds."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Two processes at one place: both end well."""
 
-from __future__ import annotations
-
 import shutil
 
 from tests.robustness.kills import finish, prepare, start, strays, words

@@ -1,7 +1,5 @@
 """Damaged files of an export and of the store of window counts: named, and made again or refused."""
 
-from __future__ import annotations
-
 import logging
 import os
 import random

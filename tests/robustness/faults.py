@@ -1,7 +1,5 @@
 """Failing writes: every call that changes the disk fails, is cut short, or is the last one of its process."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

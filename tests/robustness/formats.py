@@ -4,8 +4,6 @@ The oracles read bytes by the documented formats: columns are separated by C's w
 decimal. They accept more than greylag, which may refuse what is ambiguous, but must not read it differently.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

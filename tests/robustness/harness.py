@@ -1,7 +1,5 @@
 """Trials of one file each: refused in one line, accepted as the oracle reads it, or wrong."""
 
-from __future__ import annotations
-
 import logging
 import random
 import resource

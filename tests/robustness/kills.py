@@ -3,8 +3,6 @@
 The output is that of a command that was never killed, to the byte, and no work is done again that was kept.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Mutations of a file's content: what editors, transfers, other programs and attackers make of a valid file."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import re

@@ -1,7 +1,5 @@
 """Places that refuse: a store of counts that may not grow, and an export that belongs to another user."""
 
-from __future__ import annotations
-
 import logging
 import os
 import resource

@@ -1,7 +1,5 @@
 """A stand-in for a Lucene index that needs no JVM, so that a process with it can be forked and killed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

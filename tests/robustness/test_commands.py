@@ -1,7 +1,5 @@
 """Every option of every command with odd values and paths: code 0, or code 2 and one line; never a traceback."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Malformed and odd variants of every format: refused in one line, or read as an independent oracle reads them."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

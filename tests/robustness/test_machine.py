@@ -1,7 +1,5 @@
 """A short run of everything that the machine may do wrong; `python -m tests.robustness.machine` runs on."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever a writer accepts, its reader reads back."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small random collections with subtopics."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import csr_matrix
 

@@ -1,7 +1,5 @@
 """MMR against its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Files of diversity models."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

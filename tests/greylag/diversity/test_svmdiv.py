@@ -1,18 +1,33 @@
-"""SVM-div and its ensembles as stages."""
+"""SVM-div: ranking, and training."""
 
-from __future__ import annotations
-
+import logging
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from greylag.diversity import CSSVM, PRESETS, DiversityModel, RandomOrder, SVMDiv
-from greylag.errors import ModelError
+from greylag.diversity import (
+    C_GRID,
+    CSSVM,
+    PRESETS,
+    CandidateMaker,
+    CoverageModel,
+    DiversityModel,
+    RandomOrder,
+    SVMDiv,
+    choose_cost,
+    mean_loss,
+    train,
+    training_examples,
+)
+from greylag.diversity.training import Example
+from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.pipeline import Pipeline, run_step
 from greylag.ranking import Ranking, Run
+from greylag.structured import Coulomb, CuttingPlane
 from tests.greylag.diversity import samples
 
 N = 15
@@ -99,3 +114,113 @@ def test_an_ensemble_of_one_is_svmdiv(index: PositionalIndex) -> None:
     empty = Ranking("q", "", (), np.empty(0))
     assert CSSVM(samples.ENSEMBLE, index)(empty) == empty
     assert isinstance(RandomOrder(1) >> CSSVM(samples.ENSEMBLE, index), Pipeline)
+
+
+@pytest.fixture(scope="module")
+def collection() -> tuple[PositionalIndex, list[Ranking], dict[str, dict[str, dict[str, int]]]]:
+    """Queries whose documents each cover one of six subtopics, which their words reveal.
+
+    Each subtopic has three words that about half of its documents contain. Every document has rare words, most of them
+    in the largest subtopic, which misleads methods that count words.
+    """
+    rng = np.random.default_rng(1)
+    contents, rankings, qrels = {}, [], {}
+    for q in range(14):
+        judged: dict[str, dict[str, int]] = {f"s{s}": {} for s in range(6)}
+        for i in range(30):
+            s = min(int(rng.geometric(0.35)) - 1, 5)
+            own = [f"q{q}s{s}w{w}" for w in range(3) if rng.random() < 0.6]
+            rare = [f"q{q}d{i}r{r}" for r in range(int(rng.integers(0, 8)) + 6 * (s == 0))]
+            contents[f"q{q}d{i}"] = " ".join([*own * 2, *rare])
+            judged[f"s{s}"][f"q{q}d{i}"] = 1
+        qrels[f"q{q}"] = judged
+        rankings.append(Ranking(f"q{q}", "", tuple(f"q{q}d{i}" for i in range(30)), np.arange(30.0, 0, -1)))
+    return PositionalIndex.from_texts(contents), rankings, qrels
+
+
+@pytest.fixture(scope="module")
+def examples(collection: Any) -> tuple[CandidateMaker, dict[str, Example]]:
+    index, rankings, qrels = collection
+    make = CandidateMaker(index, PRESETS["svmdiv"])
+    return make, training_examples(rankings, qrels, make)
+
+
+def test_learns_which_words_matter(collection: Any, examples: Any) -> None:
+    index, rankings, _ = collection
+    make, known = examples
+    qids = list(known)
+    training, test = ({qid: known[qid] for qid in part} for part in (qids[:8], qids[8:]))
+    model = train(training, make, CuttingPlane(C=10.0), k=4, provenance={"note": "x"})
+    assert model.fingerprint == index.fingerprint
+    assert model.provenance["queries"] == qids[:8]
+    assert model.provenance["C"] == 10.0
+    assert model.provenance["note"] == "x"
+    assert model.provenance["gap"] <= 10.0 * 1e-3 + 1e-9
+    weights = np.array(model.weights[0])
+    learned = mean_loss(CoverageModel(4), test.values(), weights)
+    counting = np.array([1.0 if name == "count>=1 in 0.001" else 0.0 for name in model.features.names])
+    assert learned < 0.5 * mean_loss(CoverageModel(4), test.values(), counting)
+    # The stage picks what the model infers.
+    for ranking in rankings[8:]:
+        x, _ = known[ranking.qid]
+        picked = tuple(ranking.docids[i] for i in CoverageModel(4).infer(x, weights))
+        assert SVMDiv(model, index, k=4)(ranking).docids[:4] == picked
+
+
+def test_validation_chooses_the_cost(examples: Any) -> None:
+    make, known = examples
+    training = dict(list(known.items())[:5])
+    validation = dict(list(known.items())[5:9])
+    model = train(training, make, CuttingPlane(C=123.0), k=4, validation=validation)
+    assert model.provenance["C"] in C_GRID
+    assert model.provenance["validation"] == list(validation)
+    solutions = dict(CuttingPlane().fit_path(CoverageModel(4), list(training.values()), C_GRID))
+    losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
+    assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
+    assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
+
+
+def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
+    _, known = examples
+    members = np.random.default_rng(3).standard_normal((3, PRESETS["svmdiv"].n_features))
+    least = [min(truth.loss(CoverageModel(4).infer(x, w)) for w in members) for x, truth in known.values()]
+    assert mean_loss(CoverageModel(4), known.values(), members) == pytest.approx(np.mean(least))
+    assert np.mean(least) < min(mean_loss(CoverageModel(4), known.values(), w) for w in members)
+
+
+def test_ensembles_are_trained_and_validated(examples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, known = examples
+    training = dict(list(known.items())[:3])
+    validation = dict(list(known.items())[3:9])
+    learner, grid = Coulomb(M=3, alpha=2.0, seed=4), (0.01, 1.0, 100.0)
+    monkeypatch.setattr("greylag.diversity.training.C_GRID", grid)
+    found = {C: replace(learner, C=C).fit(CoverageModel(4), list(training.values())) for C in grid}
+    losses = [mean_loss(CoverageModel(4), validation.values(), found[C].weights) for C in grid]
+    model = train(training, make, learner, k=4, validation=validation)
+    best = grid[int(np.argmin(losses))]
+    assert np.array(model.weights).tobytes() == found[best].weights.tobytes()
+    made = {"M": 3, "alpha": 2.0, "assignment": "all", "seed": 4, "C": best, "mean_angle": found[best].mean_angle}
+    assert {key: model.provenance[key] for key in made} == made
+    assert train(training, make, replace(learner, C=best), k=4).weights == model.weights
+
+
+def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog: pytest.LogCaptureFixture) -> None:
+    index, rankings, qrels = collection
+    make = CandidateMaker(index, PRESETS["svmdiv"])
+    partial = {"q0": qrels["q0"], "q1": {}, "q2": {"s": {"q2d0": 0}}, "q3": {"s": {"q3d29": 1}}}
+    with caplog.at_level(logging.WARNING, "greylag"):
+        examples = training_examples(rankings[:5], partial, make, depth=20)
+    assert list(examples) == ["q0"]
+    assert len(examples["q0"][0]) == 20
+    assert "dropped 4 queries in which no candidate covers a subtopic: q1, q2, q3, q4" in caplog.text
+    with pytest.raises(ParameterError, match="nothing to learn from"):
+        training_examples(rankings[1:], {}, make)
+
+
+def test_fewer_candidates_than_k(collection: Any) -> None:
+    index, rankings, qrels = collection
+    make = CandidateMaker(index, PRESETS["svmdiv"])
+    examples = training_examples(rankings[:3], qrels, make, depth=3)
+    model = train(examples, make, CuttingPlane(), k=5)
+    assert np.isfinite(model.weights).all()
+    assert len(SVMDiv(model, index, k=5)(rankings[4].head(3))) == 3

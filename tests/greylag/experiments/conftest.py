@@ -1,7 +1,5 @@
 """Fixtures of the studies' tests."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 
 import pytest

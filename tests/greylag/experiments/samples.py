@@ -1,7 +1,5 @@
 """A small study without an index, and short ways to run any study."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from html.parser import HTMLParser

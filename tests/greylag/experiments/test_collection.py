@@ -1,7 +1,5 @@
 """Opening a test collection: its index is built once, and again when the documents change."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Experiment files: what is read, what is refused, and where their paths lead."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackagePath
 from pathlib import Path
 from typing import Annotated

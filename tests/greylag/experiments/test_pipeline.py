@@ -1,7 +1,5 @@
 """The main study on the demonstration collection."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,19 +1,106 @@
-"""Reports: parsed as HTML and compared with what they were made from."""
+"""Reports, parsed as HTML and compared with what they were made from: tables, figures, queries before and after."""
 
-from __future__ import annotations
-
+import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import matplotlib
+import numpy as np
 import pytest
 
-from greylag.experiments import QueryChanges, Section, draw_figure
+from greylag import Ranking, Run
+from greylag.errors import DependencyError
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.experiments import (
+    Figure,
+    Panel,
+    QueryChanges,
+    Section,
+    comparison_table,
+    draw_figure,
+    line_figure,
+    means,
+    means_table,
+    plain_text,
+    query_changes,
+)
+from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
+from greylag.experiments.figures import check_dependencies
 from greylag.experiments.queries import Place, QueryChange
 from greylag.experiments.report import write_report
-from greylag.tables import Table
+from greylag.experiments.tables import merge_scores
+from greylag.features.spelling import parse_feature
+from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
+from greylag.tables import Table, as_text
 from tests.greylag.experiments.samples import Page
-from tests.greylag.experiments.test_figures import draw
+
+
+def draw(canvas: Any) -> None:
+    left, right = canvas.subplots(1, 2)
+    left.plot([1, 2, 3], [3, 1, 2], marker="o", label="first & <second>")
+    left.legend()
+    right.scatter([1, 2], [3, 4])
+
+
+def test_the_same_drawing_gives_the_same_bytes_in_any_style() -> None:
+    figure = draw_figure("one", draw)
+    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9}):
+        assert draw_figure("one", draw) == figure
+    assert draw_figure("another", draw).svg != figure.svg
+
+
+def test_drawing_leaves_matplotlib_as_it_was() -> None:
+    before = dict(matplotlib.rcParams)
+    draw_figure("a figure", draw)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_sizes() -> None:
+    parsed = Page(draw_figure("a figure", draw, width=5.0, height=2.0).svg)
+    assert {("svg", "width", "360pt"), ("svg", "height", "144pt")} <= set(parsed.attributes)
+
+
+def test_curves_and_levels_of_every_panel() -> None:
+    panels = {"left": ({"up": {1: 0.1, 2: 0.2, 3: 0.4}}, {"chance": 0.25}), "right": ({"down": {1: 0.4, 3: 0.1}}, {})}
+    parsed = Page(line_figure("caption", "rounds", "AP", panels).svg)
+    texts = [text.strip() for text in parsed.texts["text"]]
+    assert {"left", "right", "up", "down", "chance", "rounds", "AP", "1", "2", "3"} <= set(texts)
+    assert texts.count("rounds") == 2
+    assert "1.5" not in texts  # whole numbers only, as all x are
+    assert sum(tag == "use" for tag, name, _ in parsed.attributes if name == "x") >= 5  # markers
+    continuous = Page(line_figure("caption", "x", "y", {"": ({"a": {0.5: 1.0, 2.0: 2.0}}, {})}).svg)
+    assert "1.0" in [text.strip() for text in continuous.texts["text"]]
+    wide: dict[str, Panel] = {"": ({"a": {1: 1.0, 1000: 2.0}}, {})}
+    assert "400" in Page(line_figure("caption", "x", "y", wide).svg).texts["text"]
+    assert "400" not in Page(line_figure("caption", "x", "y", wide, log=True).svg).texts["text"]
+
+
+def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
+    write_report(tmp_path / "r.html", "t", [Section("s", parts=[Figure("c", "<svg><path d='M 0 0'/></svg>")])], {})
+    assert """<svg role="img" aria-label="c"><path d='M 0 0'/></svg>""" in (tmp_path / "r.html").read_text()
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for attempt in (check_dependencies, lambda: draw_figure("c", draw)):
+        with pytest.raises(DependencyError, match=r"matplotlib.*pip install 'greylag\[report\]'"):
+            attempt()
+
+
+def test_the_module_alone_loads_neither_package() -> None:
+    code = "import sys, greylag.experiments.report; sys.exit(bool({'matplotlib', 'jinja2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_dollar_signs_in_names_are_text() -> None:
+    panels: dict[str, Panel] = {"$a^": ({"q$1": {1: 0.5}, "$x$": {1: 0.2}}, {"$_{": 0.1})}
+    text = Page(line_figure("dollars", "x", "y", panels).svg).text
+    assert all(name in text for name in ("$a^", "q$1", "$x$", "$_{"))
+    assert plain_text("a$b$") == r"a\$b\$"
 
 
 def sections() -> list[Section]:
@@ -111,3 +198,180 @@ def test_queries_with_both_rankings(tmp_path: Path) -> None:
 
 def test_only_pages_with_queries_have_a_script(page: str) -> None:
     assert "<script" not in page
+
+
+def run(tag: str, **rankings: str) -> Run:
+    made = (Ranking(qid, f"text of {qid}", tuple(ids), np.arange(len(ids), 0.0, -1.0)) for qid, ids in rankings.items())
+    return Run(tuple(made), tag)
+
+
+def scores(*values: float) -> Scores:
+    return Scores((parse_measure("AP"),), ("q1", "q2", "q3")[: len(values)], np.array(values)[:, None], (), ())
+
+
+def test_documents_with_their_moves_and_reasons() -> None:
+    before, after = run("old", q1="abcd", q2="ab", unjudged="ab"), run("new", q1="caxb", q2="ab", unjudged="ba")
+    qrels = {"q1": {"c": 2, "a": 0}, "q2": {"b": 1}, "q3": {"z": 1}}
+    seen: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+
+    def why(qid, old, new):  # type: ignore[no-untyped-def]
+        seen.append((qid, tuple(old), tuple(new)))
+        return [f"{qid} {docid}" for docid in new]
+
+    by_tag = {"old": scores(0.25, 0.5, 0.0), "new": scores(1.0, 0.5, 0.0)}
+    found = query_changes("caption", before, after, by_tag, qrels, top=3, why=why)
+    assert (found.caption, found.measure, found.names) == ("caption", "AP", ("old", "new"))
+    first, second = found.queries
+    assert (first.qid, first.text, first.before, first.after, first.change) == ("q1", "text of q1", 0.25, 1.0, 0.75)
+    assert first.left == (Place(1, "a", 0, "down to 2"), Place(2, "b", None, "down to 4"), Place(3, "c", 2, "up to 1"))
+    assert first.right == (
+        Place(1, "c", 2, "up from 3", "q1 c"),
+        Place(2, "a", 0, "down from 1", "q1 a"),
+        Place(3, "x", None, "was not ranked", "q1 x"),
+    )
+    assert [place.moved for place in second.left + second.right] == [""] * 4
+    assert seen == [("q1", ("a", "b", "c"), ("c", "a", "x")), ("q2", ("a", "b"), ("a", "b"))]
+
+
+def test_a_query_that_retrieves_nothing() -> None:
+    def why(qid, old, new):  # type: ignore[no-untyped-def]
+        raise AssertionError("nothing to explain")
+
+    by_tag = {"old": scores(0.0), "new": scores(0.0)}
+    found = query_changes("c", run("old", q1=""), run("new", q1=""), by_tag, {"q1": {"a": 1}}, why=why)
+    assert (found.queries[0].left, found.queries[0].right) == ((), ())
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_a_document_that_is_dropped(top: int) -> None:
+    found = query_changes(
+        "c", run("old", q1="ab"), run("new", q1="b"), {"old": scores(0.5), "new": scores(1.0)}, {"q1": {}}, top=top
+    )
+    assert found.queries[0].left[0] == Place(1, "a", None, "not ranked any more")
+    assert found.queries[0].right == (Place(1, "b", None, "up from 2"),)
+
+
+def tables_scores(*values: tuple[float, float]) -> Scores:
+    qids = tuple(str(qid) for qid in range(len(values)))
+    return Scores((parse_measure("AP"), parse_measure("P@10")), qids, np.array(values), (), ())
+
+
+def test_means_and_their_table() -> None:
+    found = means({"a": tables_scores((0.2, 0.5), (0.4, 0.7)), "b": tables_scores((1.0, 0.0), (0.0, 0.0))})
+    assert found == {"a": {"AP": pytest.approx(0.3), "P@10": pytest.approx(0.6)}, "b": {"AP": 0.5, "P@10": 0.0}}
+    merged = merge_scores([found, {"b": {"S-recall@10": 0.9}, "c": {"AP": 0.1}}])
+    assert merged["b"] == {"AP": 0.5, "P@10": 0.0, "S-recall@10": 0.9}
+    assert list(merged) == ["a", "b", "c"]
+    assert "S-recall@10" not in found["b"]
+    table = means_table("Means", merged, decimals=1)
+    assert as_text(table).splitlines() == [
+        "Means",
+        "    AP  P@10  S-recall@10",
+        "a  0.3   0.6",
+        "b  0.5   0.0          0.9",
+        "c  0.1",
+    ]
+
+
+def test_a_row_for_each_comparison() -> None:
+    runs = {
+        "a": tables_scores((0.2, 0.5), (0.4, 0.5)),
+        "b": tables_scores((0.5, 0.5), (0.4, 0.4)),
+        "c": tables_scores((0.1, 0.6), (0.3, 0.6)),
+    }
+    tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
+    table = comparison_table("Differences", *tests)
+    assert [(*row[:3], *row[5:8]) for row in table.rows] == [
+        ("b", "a", "AP", 1, 1, 0),
+        ("b", "a", "P@10", 0, 1, 1),
+        ("c", "a", "AP", 0, 0, 2),
+        ("c", "a", "P@10", 2, 0, 0),
+        ("b", "c", "AP", 2, 0, 0),
+        ("b", "c", "P@10", 0, 0, 2),
+    ]
+    found = [c for test in tests for c in test.comparisons]
+    assert [(row[4], row[8]) for row in table.rows] == [(c.corrected_p, c.p) for c in found]
+    differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
+    stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
+    assert "*" in stars
+    assert [row[3] for row in table.rows] == [f"{text}{star}" for text, star in zip(differences, stars, strict=True)]
+    assert len(table.header) == len(table.rows[0])
+
+
+def clique(name: str, tf: int, contribution: float, times: float = 1.0) -> CliqueShare:
+    return CliqueShare(tuple(name.split()), times, tf, 9, 5, contribution / 2, contribution)
+
+
+def feature(name: str, *cliques: CliqueShare) -> FeatureShare:
+    total = sum(c.contribution for c in cliques)
+    return FeatureShare(parse_feature(name), 2.0, total / 2, total, cliques)
+
+
+def explanation(docid: str, *features: FeatureShare) -> Explanation:
+    return Explanation("q", docid, sum(share.contribution for share in features), features)
+
+
+ONE = explanation(
+    "a",
+    feature("FI/term/LM", clique("new", 1, -3.0), clique("york", 0, -5.0), clique("city", 0, -1.0, 2.0)),
+    feature("FI/term/BM25", clique("new", 1, 4.0)),
+    feature("SD/ordered/BM25-O-1", clique("new york", 2, 1.0, 0.25)),
+)
+OTHER = explanation(
+    "b",
+    feature("FI/term/LM", clique("new", 3, -2.0), clique("york", 0, -5.0), clique("city", 0, -1.0, 2.0)),
+    feature("FI/term/BM25", clique("new", 3, 9.0)),
+    feature("SD/ordered/BM25-O-1", clique("new york", 0, 0.0, 0.25)),
+)
+
+
+def test_everything() -> None:
+    table = explanation_table(ONE)
+    assert [row[0] for row in table.rows] == [
+        *("FI/term/LM", "  york", "  new", "  city (2 times)"),
+        *("FI/term/BM25", "  new", "SD/ordered/BM25-O-1", "  new york (probability 0.25)", "score"),
+    ]
+    assert table.rows[2] == ("  new", -3.0, 2.0, -1.5, 1, 9, 5)
+    assert table.rows[3][2] == 4.0  # feature weight x multiplicity
+    assert table.rows[-1][1] == -4.0
+
+
+def test_the_largest_with_what_is_absent_in_one_row() -> None:
+    rows = explanation_table(ONE, top=1).rows
+    assert [row[:2] for row in rows] == [
+        ("FI/term/LM", -9.0),
+        ("  new", -3.0),
+        ("  2 cliques without occurrences", -6.0),
+        ("2 more features", 5.0),
+        ("score", -4.0),
+    ]
+
+
+def test_differences_of_two_documents() -> None:
+    table = comparison_of_documents(ONE, OTHER)
+    assert [row[:4] for row in table.rows] == [
+        ("FI/term/BM25", -5.0, 4.0, 9.0),
+        ("  new", -5.0, 4.0, 9.0),
+        ("FI/term/LM", -1.0, -9.0, -8.0),
+        ("  new", -1.0, -3.0, -2.0),
+        ("SD/ordered/BM25-O-1", 1.0, 1.0, 0.0),
+        ("  new york (probability 0.25)", 1.0, 1.0, 0.0),
+        ("score", -5.0, -4.0, 1.0),
+    ]
+    assert table.rows[1][4:] == (1, 3)
+    short = comparison_of_documents(ONE, OTHER, top=1).rows
+    assert [row[:2] for row in short] == [
+        ("FI/term/BM25", -5.0),
+        ("  new", -5.0),
+        ("2 more features", pytest.approx(0.0)),
+        ("score", -5.0),
+    ]
+
+
+def test_figures_for_json() -> None:
+    content = json.loads(json.dumps(explanation_dict(ONE)))
+    assert content["features"][0]["feature"] == "FI/term/LM"
+    assert content["features"][0]["cliques"][1] == {
+        **{"terms": ["york"], "multiplicity": 1.0, "tf": 0, "cf": 9, "df": 5},
+        **{"value": -2.5, "contribution": -5.0},
+    }

@@ -1,26 +1,30 @@
-"""The runner: the files of an outcome, reuse of a finished study, and failures that leave everything as it was."""
-
-from __future__ import annotations
+"""The runner, studies and their registry, and what results depend on."""
 
 import json
 import os
+import platform
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import EntryPoint, version
 from pathlib import Path
 
 import pytest
 import yaml
 
-from greylag import ParameterError
+from greylag import FormatError, ParameterError, Run
 from greylag.errors import DependencyError
-from greylag.experiments import Context, runner
+from greylag.experiments import Context, Experiment, Study, deviations, load, runner
+from greylag.experiments.provenance import describe
 from greylag.experiments.runner import Finished, run_study
+from greylag.experiments.study import registered_studies
 from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
+from greylag.runtime.software import code, versions
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import STUDY, Number, Settings
+from tests.greylag.experiments.samples import CONFIGS, DEMO, STUDY, Number, Settings
 
 FILES = {"results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"}
 
@@ -239,3 +243,105 @@ def test_a_missing_package_for_figures_is_an_error_before_any_work(
     finished = run_study(replace(STUDY, run=without_report, figures=False), settings, tmp_path / "out")
     assert finished == Finished({"all": {"sum": 6.0}}, TABLES)
     assert set(files(tmp_path / "out")) == FILES - {"report.html"}
+
+
+@pytest.mark.parametrize("entry", registered_studies().values(), ids=lambda entry: entry.name)
+def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
+    study = entry.load()
+    assert isinstance(study, Study)
+    assert issubclass(study.settings, Experiment)
+    assert study.settings.__doc__
+
+
+@pytest.mark.parametrize("path", [DEMO / "demo.yaml", *sorted(CONFIGS.glob("*.yaml"))], ids=lambda path: path.stem)
+def test_every_experiment_file_loads(path: Path) -> None:
+    study, settings = load(path)
+    assert isinstance(settings, study.settings)
+    assert settings.name == path.stem
+    assert settings.expected or "# No scores are expected yet: " in path.read_text()
+    assert all(score >= 0 for scores in settings.expected.values() for score in scores.values())
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_the_study_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n.txt\n")
+    study, settings = load(tmp_path / "x.yaml")
+    assert study is samples.STUDY
+    assert settings.path("n.txt") == tmp_path / "n.txt"
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: some\n")
+    with pytest.raises(FormatError, match=r"x.yaml: unknown study 'some': use one of .*pipeline.* sum"):
+        load(tmp_path / "x.yaml")
+
+
+def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
+    lines: list[str] = []
+    context = Context(tmp_path, progress=lines.append)
+    for _ in range(2):
+        with context.timed("waiting"):
+            time.sleep(0.06)
+    with pytest.raises(ParameterError), context.timed("failing"):
+        raise ParameterError("no")
+    assert context.seconds.keys() == {"waiting"}
+    assert context.seconds["waiting"] >= 0.12
+    assert len(lines) == 2
+    assert all(line.startswith("waiting: ") and line.endswith(" s") for line in lines)
+
+
+def test_deviations_are_at_four_decimals() -> None:
+    scores = {"a": {"AP": 0.12344, "P@10": 0.5}, "b": {"AP": 0.3}}
+    assert deviations(scores, {"a": {"AP": 0.1234}, "b": {"AP": 0.30004}}) == []
+    assert deviations(scores, {"a": {"AP": 0.1235, "P@10": 0.5}, "b": {"AP": 0.4}}) == [
+        "a AP: expected 0.1235, got 0.1234",
+        "b AP: expected 0.4000, got 0.3000",
+    ]
+    for expected in ({"a": {"RR": 1.0}}, {"c": {"RR": 1.0}}):
+        with pytest.raises(ParameterError, match=r"the study does not compute RR of '[ac]', which its file expects"):
+            deviations(scores, expected)
+
+
+def test_versions_are_those_of_the_required_packages() -> None:
+    found = versions()
+    assert list(found)[:2] == ["Python", "greylag"]
+    assert found["Python"] == platform.python_version()
+    assert {name: found[name] for name in ("numpy", "scipy", "numba", "joblib", "pyserini")} == {
+        name: version(name) for name in ("numpy", "scipy", "numba", "joblib", "pyserini")
+    }
+    assert all(found.values())
+
+
+def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code()
+    package = tmp_path / "greylag_papers"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "greylag_papers", raising=False)
+    code.cache_clear()
+    assert code() != before
+    code.cache_clear()
+
+
+def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
+    step = {"name": "search", "method": "BM25Similarity", "k1": 0.9}
+    content = yaml.safe_load(
+        describe(
+            Run((), "tag"),
+            {
+                "retrieval": [step],
+                "measures": ["AP", "nDCG@10"],
+                "baselines": ("bm25",),
+                "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
+            },
+        )
+    )
+    assert list(content) == ["tag", "platform", "research goal", "implementation", "method", "data"]
+    assert content["tag"] == "tag"
+    evaluation = content["research goal"]["evaluation"]
+    assert evaluation["reported measures"] == ["map", "ndcg_cut_10"]
+    assert evaluation["baseline"] == ["bm25"]
+    assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
+    assert content["method"]["retrieval"] == [step]
+    assert content["data"]["test collection"] == {"name": "cacm", "topics": "t", "qrels": "q"}
+    libraries = content["platform"]["software"]["libraries"]["python"]
+    assert {f"numpy=={version('numpy')}", f"python=={platform.python_version()}"} <= set(libraries)

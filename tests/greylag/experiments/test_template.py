@@ -1,7 +1,5 @@
 """Files to start from and schemas: for every study, checked against its settings and the files in configs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

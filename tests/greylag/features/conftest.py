@@ -1,7 +1,5 @@
 """CACM, which features are compared with Lucene on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Windows matched by a direct implementation of their definition."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from greylag.features.spec import UNLIMITED

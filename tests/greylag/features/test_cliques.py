@@ -1,7 +1,5 @@
 """Cliques of queries, and features that are redundant by their cliques."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import comb, log
 

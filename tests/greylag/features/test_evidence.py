@@ -1,7 +1,5 @@
 """Features that are not counted in the index: priors, the incoming ranking, other runs, and vectors."""
 
-from __future__ import annotations
-
 import json
 from math import log
 from pathlib import Path

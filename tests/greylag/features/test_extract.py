@@ -1,7 +1,5 @@
 """Feature values, and those of relevance models, compared with the formulas one clique and document at a time."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from functools import partial

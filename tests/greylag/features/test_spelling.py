@@ -1,7 +1,5 @@
 """Features: spelling, the pool, the files they name, Python functions, the operator ``**``, and normalisation."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import product

@@ -1,7 +1,5 @@
 """Features that are the scores of a stage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

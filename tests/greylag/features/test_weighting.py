@@ -1,7 +1,5 @@
 """Weightings and collection counts of windows, against formulas, loops and Lucene; parameters."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path

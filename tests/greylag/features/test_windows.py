@@ -1,7 +1,5 @@
 """Window counts, compared with a direct implementation of their definition."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Relevance feedback: stages by the formulas, and sessions."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping

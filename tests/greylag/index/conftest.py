@@ -1,7 +1,5 @@
 """The index of the sample collection."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

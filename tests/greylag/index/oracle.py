@@ -1,7 +1,5 @@
 """The slow and obvious decoder of a shard's streams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

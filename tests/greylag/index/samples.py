@@ -1,7 +1,5 @@
 """Small collections, their Lucene index, and their index in shards without Lucene."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

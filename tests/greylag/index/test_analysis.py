@@ -1,7 +1,5 @@
 """Analysis in Python, compared with Lucene's."""
 
-from __future__ import annotations
-
 import doctest
 import gzip
 import itertools

@@ -1,7 +1,5 @@
 """Exports of Lucene indexes and folders of arrays: content, location, and failures."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A collection in shards is the collection of all documents."""
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle

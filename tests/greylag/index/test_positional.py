@@ -1,7 +1,5 @@
 """PositionalIndex from texts, compared with counting."""
 
-from __future__ import annotations
-
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

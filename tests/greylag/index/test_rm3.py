@@ -1,7 +1,5 @@
 """The expansion of queries compared with Anserini's RM3, and with the formula."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

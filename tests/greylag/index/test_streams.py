@@ -1,7 +1,5 @@
 """The compressed streams, compared with what was written into them and with the slow decoder."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Arrays of an index and of its shards, compared with plain Python."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """A data set of ir_datasets, made from local files by its own classes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs, topics and judgements, random and fixed."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from greylag.ranking import Ranking, Run

@@ -1,7 +1,5 @@
 """Identifiers, grades, scores and texts that adapters accept, and frames of pandas and polars."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings

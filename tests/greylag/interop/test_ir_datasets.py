@@ -1,7 +1,5 @@
 """Names and data sets of ir_datasets and Pyserini; nothing is downloaded."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The document compressor, in LangChain's own classes."""
 
-from __future__ import annotations
-
 import pytest
 
 from greylag.errors import ParameterError

@@ -1,7 +1,5 @@
 """The node postprocessor, in LlamaIndex's own classes."""
 
-from __future__ import annotations
-
 import pytest
 
 from greylag.errors import ParameterError

@@ -1,7 +1,5 @@
 """Passages without an index."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Pyserini's dictionaries and searchers, in the shapes that its functions return."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Transformers of PyTerrier, in its own pipelines, inspection and experiments; no JVM is needed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ranx's runs and judgements, to and fro, and its fusion as a first stage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

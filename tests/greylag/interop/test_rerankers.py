@@ -1,7 +1,5 @@
 """The results of rerankers."""
 
-from __future__ import annotations
-
 import pytest
 
 from greylag.errors import ParameterError

@@ -1,7 +1,5 @@
 """A collection with a model, and random training data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from greylag.features.extract import FeatureExtractor

@@ -1,7 +1,5 @@
 """Training data, its extraction, preselection of features, and objectives."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

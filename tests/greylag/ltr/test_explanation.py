@@ -1,7 +1,5 @@
 """Explanations: contributions that add up to the score, and counts by definition."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Greedy selection and its committees, and coordinate ascent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature files: lossless round trips, and the format of the LETOR collections."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The compiled line search: compared with dense scans, with every interval, and with sums written out."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

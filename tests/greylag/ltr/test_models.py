@@ -1,7 +1,5 @@
 """Linear models, their files and explanations, and rerankers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

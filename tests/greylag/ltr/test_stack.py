@@ -1,7 +1,5 @@
 """The stack of RM3, MRF features and manifold ranking."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training by recipes: baselines, stacks, and cross-validation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fixtures: an index of random texts, and one of CACM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

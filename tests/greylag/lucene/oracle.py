@@ -1,7 +1,5 @@
 """Answers from Lucene and Anserini themselves, independent of greylag's own loops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Small collections, their indexes, postings in a form that tests can compare, and Java runtimes."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """Building indexes: accepted forms, refused input, and cleanup after a refusal."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

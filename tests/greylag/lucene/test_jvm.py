@@ -1,7 +1,5 @@
 """Starting Java, which needs a new process each time, and calling it through method handles."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """LuceneIndex compared with Anserini's published figures, Lucene's own answers and brute force."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import math

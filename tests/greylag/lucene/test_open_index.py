@@ -1,7 +1,5 @@
 """Indexes that are damaged, absent, changed or prebuilt, and the checks of ``greylag doctor``."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Random points and direct implementations for the tests of manifold ranking."""
 
-from __future__ import annotations
-
 import numpy as np
 
 GRAPHS = ("connecting", "knn", "mutual_knn", "full")

@@ -1,7 +1,5 @@
 """The graph of documents and its compiled products."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

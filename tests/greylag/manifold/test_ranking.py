@@ -1,7 +1,5 @@
 """Manifold ranking, compared with closed forms and scikit-learn."""
 
-from __future__ import annotations
-
 import doctest
 import tracemalloc
 from itertools import islice

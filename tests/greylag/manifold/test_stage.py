@@ -1,7 +1,5 @@
 """The manifold stage, compared with the closed form over TF-IDF vectors computed by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Random and real words with class labels, and the formula of information gain."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

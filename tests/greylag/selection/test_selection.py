@@ -1,7 +1,5 @@
 """Selectors of features, against the papers' formulas, published values and other implementations."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Structured models small enough to enumerate all outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The Coulomb structured SVM: its limit cases, for each update, repulsion and assignment."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Multiple choice learning: against a plain implementation, members specialise, and diversity separates outputs."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from itertools import combinations

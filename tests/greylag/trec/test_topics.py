@@ -1,7 +1,5 @@
 """Topics in all formats, titles of documents, and aspects of queries."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """FAISS indexes as Pyserini writes them, made by FAISS itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors of documents and queries: given, of files, of FAISS indexes, and TF-IDF."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,0 +1,242 @@
+"""The stages that diversify, but for MMR and SVM-div, against their definitions."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from greylag.diversity import (
+    PM2,
+    Coverage,
+    EssentialPages,
+    EssentialPagesGain,
+    GreedyStage,
+    RandomOrder,
+    SubtopicOracle,
+    XQuAD,
+    random_gain,
+    subtopic_gain,
+    unweighted_coverage,
+)
+from greylag.diversity.aspects import aspect_relevance
+from greylag.diversity.coverage import CoverageGain
+from greylag.diversity.pm2 import PM2Gain
+from greylag.diversity.xquad import XQuADGain
+from greylag.errors import ParameterError
+from greylag.evaluation import Subtopics
+from greylag.greedy import ModularGain, greedy_picks
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Ranking
+from tests.greylag.diversity import samples
+
+
+@dataclass(frozen=True)
+class Backwards(GreedyStage):
+    """Prefers the last candidate."""
+
+    def gain(self, candidates: Ranking) -> ModularGain:
+        return ModularGain(np.arange(len(candidates), dtype=np.float64))
+
+
+RANKING = Ranking("q", "tea", tuple("abcdef"), np.array([9.0, 8.0, 7.0, 7.0, 7.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("depth", "k", "expected"), [(1, 1, "abcdef"), (4, 2, "dcabef"), (4, 9, "dcbaef"), (100, 3, "fedabc")]
+)
+def test_picks_come_first_and_the_rest_keeps_its_order(depth: int, k: int, expected: str) -> None:
+    result = Backwards(depth=depth, k=k)(RANKING)
+    assert (result.qid, result.query, "".join(result.docids)) == ("q", "tea", expected)
+    assert result.scores.tolist() == [6, 5, 4, 3, 2, 1]
+
+
+def test_20_of_100_candidates_are_picked_by_default() -> None:
+    ranking = Ranking("q", "", tuple(map(str, range(120))), np.arange(120.0, 0.0, -1.0))
+    rows = [int(docid) for docid in Backwards()(ranking).docids]
+    assert rows == [*range(99, 79, -1), *range(80), *range(100, 120)]
+
+
+@pytest.mark.parametrize("options", [{"k": 0}, {"depth": 0}])
+def test_bad_sizes(options: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match="depth and k must be at least 1"):
+        Backwards(**options)
+
+
+def distinct_words(tf: np.ndarray, picked: list[int]) -> float:
+    return float((tf[picked] > 0).any(axis=0).sum())
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_gains_are_rises_of_the_value(seed: int) -> None:
+    tf = samples.frequencies(seed)
+    gain, dense, picked = unweighted_coverage(tf), tf.toarray(), []  # type: ignore[var-annotated]
+    for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
+        rises = [distinct_words(dense, [*picked, i]) - distinct_words(dense, picked) for i in range(8)]
+        np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
+        gain.add(candidate)
+        picked.append(candidate)
+
+
+def test_values_and_base() -> None:
+    values = np.array([2.0, 5.0])
+    gain = CoverageGain(csr_matrix(np.array([[1.0, 0.0], [1.0, 1.0]])), values, np.array([0.5, 0.0]))
+    assert gain.gains().tolist() == [2.5, 7.0]
+    gain.add(0)
+    assert gain.gains().tolist() == [0.5, 5.0]
+    assert values.tolist() == [2.0, 5.0]
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
+def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) -> None:
+    """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""
+    rng = np.random.default_rng(seed)
+    covered = csr_matrix((rng.random((n, columns)) < rng.random()).astype(float))
+    values, base = rng.normal(size=columns) * (rng.random(columns) < 0.8), rng.normal(size=n)
+    gain, before = CoverageGain(covered, values, base), covered.toarray()
+    for pick in rng.permutation(n):
+        np.testing.assert_array_equal(gain.gains(), covered @ values + base)
+        gain.add(pick)
+        values = np.where(covered[[pick]].toarray()[0] > 0, 0.0, values)
+    np.testing.assert_array_equal(covered.toarray(), before)
+
+
+def test_entries_other_than_1_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"an entry 0\.5"):
+        CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2))
+
+
+def test_stage_is_the_greedy_choice() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    tf = index.term_frequencies(index.documents(ranking.docids))
+    picked = greedy_picks(unweighted_coverage(tf), 4)
+    assert Coverage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
+
+
+def value(tf: np.ndarray, picked: list[int]) -> float:
+    """The sum over words of the best C(v, d) of the picked documents."""
+    df = (tf > 0).mean(axis=0)
+    benefits = tf * np.log(1 / np.where(df > 0, df, 1.0))
+    return float(benefits[picked].max(axis=0, initial=0.0).sum())
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_gains_are_rises_of_the_value_of_essential_pages(seed: int) -> None:
+    tf = samples.frequencies(seed)
+    gain, dense, picked = EssentialPagesGain(tf), tf.toarray(), []  # type: ignore[var-annotated]
+    for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
+        rises = [value(dense, [*picked, i]) - value(dense, picked) for i in range(8)]
+        np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
+        gain.add(candidate)
+        picked.append(candidate)
+
+
+def test_stage_is_the_greedy_choice_of_essential_pages() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    tf = index.term_frequencies(index.documents(ranking.docids))
+    picked = greedy_picks(EssentialPagesGain(tf), 4)
+    assert EssentialPages(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
+
+
+def test_relevance_is_bm25_by_the_highest() -> None:
+    index = PositionalIndex.from_texts({"a": "cat cat dog", "b": "cat cow pig", "c": "cow"})
+    ranking = Ranking("q", "x", ("a", "b", "c"), [3.0, 2.0, 1.0])
+    found = aspect_relevance(index, ranking, ["cat", "horse"])
+    assert found[0, 0] == 1.0
+    assert 0 < found[1, 0] < 1
+    assert found[2, 0] == 0
+    assert found[:, 1].tolist() == [0.0] * 3
+    assert aspect_relevance(index, ranking, []).shape == (3, 0)
+
+
+def test_by_hand() -> None:
+    relevance = np.array([[1.0, 0.0], [0.9, 0.0], [0.2, 0.6], [0.0, 0.5]])
+    gain = PM2Gain(relevance, 0.75)
+    assert gain.gains().tolist() == pytest.approx([0.75, 0.675, 0.75 * 0.2 + 0.25 * 0.6, 0.125])
+    gain.add(0)  # the first aspect has a seat: its quotient is 1/3, and the second aspect is next
+    first = 0.25 / 3
+    assert gain.gains()[1:].tolist() == pytest.approx([first * 0.9, first * 0.2 + 0.75 * 0.6, 0.75 * 0.5])
+    gain.add(2)  # its seat is divided 1 : 3
+    quotients = 1 / (2 * 1.25 + 1), 1 / (2 * 0.75 + 1)
+    assert gain.gains()[[1, 3]].tolist() == pytest.approx([0.25 * quotients[0] * 0.9, 0.75 * quotients[1] * 0.5])
+
+
+def test_seats_are_proportional() -> None:
+    """With one aspect a document and equal weights, aspects take turns."""
+    relevance = np.repeat(np.eye(3), 4, axis=0)
+    picked = greedy_picks(PM2Gain(relevance, 1.0), 9)
+    assert [int(pick) // 4 for pick in picked] == [0, 1, 2] * 3
+
+
+def test_documents_of_no_aspect_follow_in_order() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    assert PM2(index, {})(ranking).docids == ranking.docids
+    assert PM2(index, {ranking.qid: ["nowhere"]})(ranking).docids == ranking.docids
+    with pytest.raises(ParameterError, match=r"aspect_weight must be in \[0, 1\], not -1"):
+        PM2(index, {}, aspect_weight=-1)
+
+
+def test_by_hand_of_xquad() -> None:
+    relevance = np.array([[0.8, 0.0], [0.6, 0.0], [0.0, 0.5]])
+    gain = XQuADGain(np.array([1.0, 0.5, 0.0]), relevance, 0.5)
+    assert gain.gains().tolist() == pytest.approx([0.5 + 0.25 * 0.8, 0.25 + 0.25 * 0.6, 0.25 * 0.5])
+    gain.add(0)  # the first aspect is covered to 0.8
+    assert gain.gains()[1:].tolist() == pytest.approx([0.25 + 0.25 * 0.2 * 0.6, 0.25 * 0.5])
+    assert greedy_picks(XQuADGain(np.array([1.0, 0.5, 0.0]), relevance, 0.0), 3).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gains_are_the_formula(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, relevance, weight = rng.random(7), rng.random((7, 3)), rng.random()
+    gain, picked = XQuADGain(scores, relevance, weight), []  # type: ignore[var-annotated]
+    for candidate in rng.permutation(7)[:5].tolist():
+        expected = [
+            weight * scores[d]
+            + (1 - weight) * sum(relevance[d, a] * np.prod(1 - relevance[picked, a]) / 3 for a in range(3))
+            for d in range(7)
+        ]
+        assert gain.gains().tolist() == pytest.approx(expected)
+        gain.add(candidate)
+        picked.append(candidate)
+
+
+def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
+    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
+    aspects = {ranking.qid: ["w1x", "w2x"]}
+    assert XQuAD(index, aspects, relevance_weight=1.0)(ranking).docids == ranking.docids
+    assert XQuAD(index, {})(ranking).docids == ranking.docids
+    assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
+    with pytest.raises(ParameterError, match=r"relevance_weight must be in \[0, 1\], not 1.5"):
+        XQuAD(index, aspects, relevance_weight=1.5)
+
+
+def test_picks_the_heaviest_subtopics_first() -> None:
+    judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
+    ranking = Ranking("q", "", ("d0", "d1", "d2", "d3"), np.arange(4.0, 0.0, -1.0))
+    assert SubtopicOracle({"q": judged}, k=2)(ranking).docids == ("d2", "d1", "d0", "d3")
+
+
+def test_without_subtopics_the_order_is_kept() -> None:
+    nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
+    assert greedy_picks(subtopic_gain(nothing), 2).tolist() == [0, 1]
+    ranking = Ranking("q", "", ("d1", "d0"), np.array([2.0, 1.0]))
+    assert SubtopicOracle({})(ranking) == ranking
+
+
+def test_orders_are_equally_likely() -> None:
+    rng = np.random.default_rng(0)
+    orders = [tuple(greedy_picks(random_gain(3, rng), 3)) for _ in range(6000)]
+    counts = [orders.count(order) for order in set(orders)]
+    assert len(counts) == 6
+    assert np.abs(np.array(counts) - 1000).max() < 5 * np.sqrt(1000)
+
+
+def test_order_depends_on_seed_and_query() -> None:
+    ranking = samples.ranking(0, 15)
+    orders = {RandomOrder(seed)(replace(ranking, qid=qid)).docids for seed in (0, 1) for qid in ("a", "b")}
+    assert len(orders) == 4
+    with pytest.raises(ParameterError, match="seed must be at least 0, not -1"):
+        RandomOrder(-1)
