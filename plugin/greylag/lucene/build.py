@@ -21,6 +21,7 @@ from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK, make_folder, read_mark
 from greylag.runtime.progress import step
 
+_UNFINISHED = "Anserini did not finish writing the index: is the disk full?"
 _log = logging.getLogger("greylag")
 
 
@@ -134,24 +135,6 @@ def _indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
     return java_class("io.anserini.index.IndexCollection")(arguments)
 
 
-@contextmanager
-def _silent_log4j() -> Iterator[None]:
-    """Switch log4j's root logger off during the block."""
-
-    @calls_java
-    def exchange(level: Any) -> Any:
-        context = java_class("org.apache.logging.log4j.core.LoggerContext").getContext(False)
-        previous = context.getConfiguration().getRootLogger().getLevel()
-        java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(level)
-        return previous
-
-    previous = exchange(calls_java(lambda: java_class("org.apache.logging.log4j.Level").OFF)())
-    try:
-        yield
-    finally:
-        exchange(previous)
-
-
 @calls_java
 def _counters(indexer: Any) -> dict[str, int]:
     """The counters of Anserini's indexer: numbers of documents, except that errors are files."""
@@ -172,18 +155,32 @@ def _index(docs: Path, files: Path, index: Path, collection: str, threads: int) 
         raise CollectionError(f"{docs} has {count} documents, but Anserini read {indexed + empty}: check their markup")
     if empty:
         _log.warning("%s: %d documents without text are not indexed", docs, empty)
-    with LuceneIndex(index) as built:
+    try:
+        built = LuceneIndex(index)
+    except CollectionError:
+        raise CollectionError(f"{docs}: {_UNFINISHED}") from None
+    with built:
         try:
             built.statistics()
         except CollectionError:  # Lucene has no field without words
             raise CollectionError(f"{docs}: no document has a word that is indexed: all are stop words") from None
-        _check(built, docs, indexed)
+        written, wrong = 0, list[str]()
+        try:
+            for docids, _ in built.docid_blocks():
+                written += len(docids)
+                wrong += [docid for docid in map(bytes.decode, docids) if not is_name(docid)][:1]
+        except CollectionError as error:
+            raise CollectionError(str(error).replace(str(index), str(docs))) from error
+    if written != indexed:
+        raise CollectionError(f"{docs}: {_UNFINISHED}")
+    if wrong:
+        raise CollectionError(f"{docs}: docid {wrong[0]!r} is empty or has white space or NUL: rename it")
     return indexed
 
 
 def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads: int) -> dict[str, int]:
     """Run Anserini's indexer; return its counters."""
-    with _silent_log4j(), _printed_errors() as printed:
+    with _quiet() as printed:
         try:
             indexer = _indexer(files, index, collection, threads)
             work = method("io.anserini.index.IndexCollection", "run", "void")
@@ -221,7 +218,7 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
             while not finished.wait(0.1):
                 current.reach(done())
     except KeyboardInterrupt:
-        _interrupt(java_threads)
+        calls_java(lambda: [java_thread.interrupt() for java_thread in java_threads])()
         thread.join(5)
         raise
     thread.join()
@@ -229,40 +226,26 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
         raise failures[0]
 
 
-@calls_java
-def _interrupt(java_threads: list[Any]) -> None:
-    for java_thread in java_threads:
-        java_thread.interrupt()
-
-
 @contextmanager
-def _printed_errors() -> Iterator[Callable[[], str]]:
-    """Capture what Java prints to its standard error stream; yields a function that returns it."""
-    system = java_class("java.lang.System")
+def _quiet() -> Iterator[Callable[[], str]]:
+    """Switch log4j off, and capture what Java prints to its standard error; yields a function that returns that."""
 
     @calls_java
-    def collect() -> tuple[Any, Any]:
-        buffer, stream = java_class("java.io.ByteArrayOutputStream")(), system.err
-        system.setErr(java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer)))
-        return buffer, stream
+    def exchange(level: Any, stream: Any) -> tuple[Any, Any]:
+        system, context = java_class("java.lang.System"), java_class("org.apache.logging.log4j.core.LoggerContext")
+        before = context.getContext(False).getConfiguration().getRootLogger().getLevel(), system.err
+        java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(level)
+        system.setErr(stream)
+        return before
 
-    buffer, stream = collect()
+    @calls_java
+    def begin() -> tuple[Any, tuple[Any, Any]]:
+        buffer = java_class("java.io.ByteArrayOutputStream")()
+        stream = java_class("java.io.PrintStream")(pyjnius().cast("java.io.OutputStream", buffer))
+        return buffer, exchange(java_class("org.apache.logging.log4j.Level").OFF, stream)
+
+    buffer, before = begin()
     try:
         yield calls_java(lambda: str(buffer.toString()))
     finally:
-        calls_java(lambda: system.setErr(stream))()
-
-
-def _check(index: LuceneIndex, docs: Path, indexed: int) -> None:
-    """Check that the index is complete, and that its docids are unique and valid in TREC files."""
-    try:
-        written, wrong = 0, list[str]()
-        for docids, _ in index.docid_blocks():
-            written += len(docids)
-            wrong += [docid for docid in map(bytes.decode, docids) if not is_name(docid)][:1]
-    except CollectionError as error:
-        raise CollectionError(str(error).replace(str(index.path), str(docs))) from error
-    if written != indexed:
-        raise CollectionError(f"{docs}: Anserini did not finish writing the index: is the disk full?")
-    if wrong:
-        raise CollectionError(f"{docs}: docid {wrong[0]!r} is empty or has white space or NUL: rename it")
+        exchange(*before)

@@ -28,7 +28,6 @@ from greylag.lucene.open_index import (
     check_docids,
     check_integrity,
     commit_fingerprint,
-    docid_blocks,
     folders,
     open_reader,
 )
@@ -181,13 +180,24 @@ class LuceneIndex:
             If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
         """
         calls_java(self._refuse_deletions)()
-        reader, terms = calls_java(lambda: (self._reader(), self._terms("id")))()
-        yield from docid_blocks(self.name, reader, terms)
+        counts = np.zeros(calls_java(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document
+        for block in self._blocks("id"):
+            if (block.df != 1).any():
+                at = int(np.argmax(block.df))
+                raise CollectionError(f"{self.name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
+            np.add.at(counts, block.docs, 1)
+            yield block.terms, block.docs
+        if (counts != 1).any():
+            raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
         self.check_exportable()
-        blocks = bulk_calls.postings_blocks(calls_java(self._terms)("contents"))
+        yield from self._blocks("contents")
+
+    def _blocks(self, field: str) -> Iterator[bulk_calls.PostingsBlock]:
+        """The postings of a field; other threads call Java between the blocks."""
+        blocks = bulk_calls.postings_blocks(calls_java(self._terms)(field))
         while (block := calls_java(next)(blocks, None)) is not None:
             yield block
 

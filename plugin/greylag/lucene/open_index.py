@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from greylag.errors import CollectionError, ParameterError
-from greylag.lucene.bulk_calls import directory, postings_blocks, repeated_term
+from greylag.lucene.bulk_calls import directory, repeated_term
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.lucene.prebuilt import prebuilt_index
 
@@ -115,20 +112,6 @@ def check_docids(paths: Sequence[Path], reader: Any) -> bool:
 
 def _count(reader: Any, docid: str) -> int:
     return int(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
-
-
-def docid_blocks(name: str, reader: Any, terms: Any) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
-    """The docids of an open index and their documents; see `LuceneIndex.docid_blocks`."""
-    counts = np.zeros(calls_java(reader.maxDoc)(), dtype=np.int32)  # docids of each document
-    blocks = postings_blocks(terms)
-    while (block := calls_java(next)(blocks, None)) is not None:
-        if (block.df != 1).any():
-            at = int(np.argmax(block.df))
-            raise CollectionError(f"{name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
-        np.add.at(counts, block.docs, 1)
-        yield block.terms, block.docs
-    if (counts != 1).any():
-        raise CollectionError(f"{name}: a document has no id, or several: {BUILD}")
 
 
 @calls_java

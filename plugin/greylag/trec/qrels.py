@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from greylag.errors import FormatError
 from greylag.runtime.files import Faults, check_names, parse_number, read_rows, write_text
@@ -47,9 +46,12 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:
-        for judgement in _judgements(path, faults):
-            where = f"query {judgement.qid!r} (are these judgements by subtopic?)"
-            _record(judgement, qrels.setdefault(judgement.qid, {}), where, faults)
+        for line, qid, _, docid, grade in _judgements(path, faults):
+            grades = qrels.setdefault(qid, {})
+            if docid in grades:
+                where = f"query {qid!r} (are these judgements by subtopic?)"
+                faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
+            grades.setdefault(docid, grade)
     return qrels
 
 
@@ -77,14 +79,17 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     """
     qrels: SubtopicQrels = {}
     with Faults(path, lenient) as faults:
-        for judgement in _judgements(path, faults):
-            subtopics = qrels.setdefault(judgement.qid, {})
-            if judgement.second not in NO_SUBTOPIC:
-                where = f"query {judgement.qid!r} and subtopic {judgement.second!r}"
-                _record(judgement, subtopics.setdefault(judgement.second, {}), where, faults)
-            elif judgement.grade > 0:
-                reason = f"document {judgement.docid!r} is relevant to subtopic 0, which means no subtopic"
-                faults.repair(judgement.line, reason, "counts it as not relevant")
+        for line, qid, subtopic, docid, grade in _judgements(path, faults):
+            subtopics = qrels.setdefault(qid, {})
+            if subtopic not in NO_SUBTOPIC:
+                grades = subtopics.setdefault(subtopic, {})
+                if docid in grades:
+                    where = f"query {qid!r} and subtopic {subtopic!r}"
+                    faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
+                grades.setdefault(docid, grade)
+            elif grade > 0:
+                reason = f"document {docid!r} is relevant to subtopic 0, which means no subtopic"
+                faults.repair(line, reason, "counts it as not relevant")
     return qrels
 
 
@@ -110,25 +115,17 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> Non
     write_text(path, "".join(lines))
 
 
-class _Judgement(NamedTuple):
-    line: int
-    qid: str
-    second: str
-    docid: str
-    grade: int
-
-
-def _judgements(path: str | Path, faults: Faults) -> Iterator[_Judgement]:
+def _judgements(path: str | Path, faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:
+    """The number of each line, qid, second column, docid and grade."""
     judged = False
     for line, (qid, second, docid, text) in read_rows(path, COLUMNS, faults):
         grade = _grade(text, line, faults)
         if grade is not None:
             judged = True
-            yield _Judgement(line, qid.decode(), second.decode(), docid.decode(), grade)
+            yield line, qid.decode(), second.decode(), docid.decode(), grade
     if not judged:
-        raise FormatError(
-            path, None, "no line has a grade in its fourth column; is this a file of relevance judgements?"
-        )
+        reason = "no line has a grade in its fourth column; is this a file of relevance judgements?"
+        raise FormatError(path, None, reason)
 
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:
@@ -140,10 +137,3 @@ def _grade(text: bytes, line: int, faults: Faults) -> int | None:
     reason = f"grade {text.decode()!r} is not an integer from -{GRADE_LIMIT} to {GRADE_LIMIT}"
     faults.repair(line, reason, "truncates it, as trec_eval does" if usable else "skips the judgement")
     return grade if usable else None
-
-
-def _record(judgement: _Judgement, grades: dict[str, int], where: str, faults: Faults) -> None:
-    if judgement.docid in grades:
-        faults.repair(judgement.line, f"document {judgement.docid!r} is judged twice for {where}", "keeps the first")
-    else:
-        grades[judgement.docid] = judgement.grade

@@ -11,7 +11,7 @@ the first of these tags decides:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -30,7 +30,6 @@ _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 _MORE = re.compile(r"</?DOC", re.IGNORECASE)
 
 Topic = tuple[int | None, str, str]  # line, qid, text
-Reader = Callable[[str | Path, str, str, Faults], Iterator[Topic]]
 
 
 def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
@@ -60,7 +59,9 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     topics: dict[str, str] = {}
     with Faults(path, lenient) as faults:
         text = read_text(path, faults).decode()
-        for line, qid, words in _reader(text)(path, text, field, faults):
+        tag = _FORM.search(text) if text.lstrip().startswith("<") else None
+        read = {"top": _trec, "doc": _cacm, "topic": _xml}[tag[1].lower()] if tag else _table
+        for line, qid, words in read(path, text, field, faults):
             query = " ".join(words.split())
             if qid.split() != [qid]:
                 raise FormatError(path, line, f"topic identifier {qid!r} is empty or has white space; rename it")
@@ -73,11 +74,6 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     if not topics:
         raise FormatError(path, None, "has no topics; is this the right file?")
     return topics
-
-
-def _reader(text: str) -> Reader:
-    tag = _FORM.search(text) if text.lstrip().startswith("<") else None
-    return {"top": _trec, "doc": _cacm, "topic": _xml}[tag[1].lower()] if tag else _table
 
 
 def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
@@ -99,12 +95,12 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
 def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     for line, top in _elements(text, _TOP, "</top>"):
         _, *parts = _TAG.split(top)
-        texts: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
-            texts.setdefault(tag.lower(), _LABEL.sub("", words))
-        number = _pick(texts, ("num",), path, line).strip()
+            fields.setdefault(tag.lower(), _LABEL.sub("", words))
+        number = _pick(fields, ("num",), path, line).strip()
         qid = number.lstrip("0") or "0" if number.isdigit() else number
-        yield line, qid, _pick(texts, _tags(field), path, line)
+        yield line, qid, _pick(fields, FIELDS.get(field, (field,)), path, line)
 
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
@@ -122,22 +118,18 @@ def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
     except ElementTree.ParseError as error:
         raise FormatError(path, error.position[0], f"the XML is not well-formed: {error}") from None
     for topic in root.iter("topic"):
-        texts: dict[str, str] = {}
+        fields: dict[str, str] = {}
         for child in topic:
-            texts.setdefault(child.tag, "".join(child.itertext()))
-        yield None, topic.get("number", "").strip(), _pick(texts, _tags(field), path, None)
+            fields.setdefault(child.tag, "".join(child.itertext()))
+        yield None, topic.get("number", "").strip(), _pick(fields, FIELDS.get(field, (field,)), path, None)
 
 
-def _tags(field: str) -> tuple[str, ...]:
-    return FIELDS.get(field, (field,))
-
-
-def _pick(texts: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:
-    tag = next((tag for tag in tags if tag in texts), None)
+def _pick(fields: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:
+    tag = next((tag for tag in tags if tag in fields), None)
     if tag is None:
-        wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in texts if not t.startswith("/"))
+        wanted, there = " or ".join(f"<{tag}>" for tag in tags), ", ".join(t for t in fields if not t.startswith("/"))
         raise FormatError(path, line, f"a topic has no {wanted}; choose one of its fields: {there or 'it has none'}")
-    return texts[tag]
+    return fields[tag]
 
 
 def _only_title(path: str | Path, field: str, form: str) -> None:

@@ -106,21 +106,18 @@ class FunctionVectors:
 
     def _ask(self, docids: Sequence[str]) -> Dense:
         """The rows of documents; those of a thread's last call are not asked for again, as `knows` comes first."""
-        last: dict[str, Any] = getattr(self._last, "rows", {})
-        if not docids or any(docid not in last for docid in docids):
-            last = self._last.rows = dict(zip(docids, self._call(docids), strict=True))
-        return np.array([last[docid] for docid in docids]) if docids else np.zeros((0, 1))
-
-    def _call(self, docids: Sequence[str]) -> Dense:
         if not docids:
             return np.zeros((0, 1))
-        rows = np.asarray(self.function(list(docids)))
-        if rows.ndim != 2 or len(rows) != len(docids) or rows.dtype.kind not in "fiu":
-            raise ParameterError(
-                f"the function of vectors gave an array of shape {rows.shape} and type {rows.dtype} for {len(docids)} "
-                "documents: it must give one row of numbers for each"
-            )
-        return rows
+        last: dict[str, Any] = getattr(self._last, "rows", {})
+        if any(docid not in last for docid in docids):
+            rows = np.asarray(self.function(list(docids)))
+            if rows.ndim != 2 or len(rows) != len(docids) or rows.dtype.kind not in "fiu":
+                raise ParameterError(
+                    f"the function of vectors gave an array of shape {rows.shape} and type {rows.dtype} for "
+                    f"{len(docids)} documents: it must give one row of numbers for each"
+                )
+            last = self._last.rows = dict(zip(docids, rows, strict=True))
+        return np.array([last[docid] for docid in docids])
 
 
 def checked(rows: Any, shape: tuple[int, ...], what: str) -> Dense:

@@ -95,7 +95,7 @@ def test_a_document_without_an_id_or_with_several(
         docs = block.docs.copy()
         docs[moved] = docs[moved + 1]
         more = replace(block, docs=docs)
-    monkeypatch.setattr(open_index, "postings_blocks", lambda _: iter([more]))
+    monkeypatch.setattr(bulk_calls, "postings_blocks", lambda _: iter([more]))
     with pytest.raises(CollectionError, match="a document has no id, or several: build it"):
         small.docids()
 
