@@ -72,8 +72,8 @@ scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mm
 p: list[float] = [comparison.p for comparison in compare(scores, "mmr", test="randomization").comparisons]
 
 learners: list[CuttingPlane | Coulomb] = [CuttingPlane(C=10.0), Coulomb(M=3, alpha=0.1, C=100.0, assignment="best")]
-make = CandidateMaker(index, PRESETS["svmdiv2"])
-examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.txt"), make, depth=50)
+make = CandidateMaker(index, PRESETS["svmdiv2"], depth=50)
+examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.txt"), make)
 diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10)
 stages = [SVMDiv(diversity, index, k=10), CSSVM(diversity, index, titles={"d1": "Geese"})]
 fused: Run = stages[0].run(run)

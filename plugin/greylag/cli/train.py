@@ -15,7 +15,7 @@ from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.diversity import training as diversity
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage_model import PRESETS
+from greylag.diversity.coverage_model import PRESETS, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
 from greylag.evaluation import compare, table
@@ -242,17 +242,17 @@ def train_diversity(
     learner, settings = kind(**of_learner), DiversitySettings(**values)
     if settings.validate and "C" in of_learner:
         raise ParameterError("C and validate=true cannot be combined: validate chooses C")
-    if min(settings.depth, settings.k) < 1:
-        raise ParameterError(f"depth and k must be at least 1, not {settings.depth} and {settings.k}")
+    CoverageModel(settings.k)  # checks it before the examples are made
     named = () if features is None else tuple(map(str, parse_features(features)))
     make = CandidateMaker(
         PositionalIndex.from_lucene(index),
         replace(PRESETS[settings.preset], document_features=named),
         titles=None if titles is None else read_titles(titles, lenient=shared.lenient),
+        depth=settings.depth,
     )
     rankings = shared.run(run, topics).rankings
     judgements = read_subtopic_qrels(qrels, lenient=shared.lenient)
-    examples = diversity.training_examples(rankings, judgements, make, depth=settings.depth, n_jobs=shared.jobs)
+    examples = diversity.training_examples(rankings, judgements, make, n_jobs=shared.jobs)
     held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if settings.validate else set()
     if settings.validate and not held_out:
         raise ParameterError(f"validate needs at least {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
@@ -262,7 +262,7 @@ def train_diversity(
         learner,
         k=settings.k,
         validation={qid: examples[qid] for qid in examples if qid in held_out},
-        provenance={"method": name, "depth": settings.depth},
+        provenance={"method": name},
         n_jobs=shared.jobs,
     )
     model.save(out)

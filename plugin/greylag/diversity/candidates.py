@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
+from greylag.errors import ParameterError
 from greylag.features.evidence import ReciprocalRank
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature
@@ -36,6 +37,8 @@ class CandidateMaker:
         Titles by docid, analysed like the index. A document without a title meets no criterion on titles.
     parameters : FeatureParameters
         The parameters of the features.
+    depth : int >= 1, default 100
+        How many documents of a ranking, the top ones, models are trained on and diversify.
     """
 
     index: PositionalIndex
@@ -43,9 +46,12 @@ class CandidateMaker:
     _: KW_ONLY
     titles: Mapping[str, str] | None = None
     parameters: FeatureParameters = FeatureParameters()
+    depth: int = 100
     _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise ParameterError(f"depth must be at least 1, not {self.depth}")
         specs = tuple(map(parse_feature, self.features.document_features))
         extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
         object.__setattr__(self, "_extract", extract)

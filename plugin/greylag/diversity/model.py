@@ -24,6 +24,7 @@ class _Layout(TypedDict):
     levels: str
     document_features: list[str]
     k: int
+    depth: int
     titles: bool
     weights: dict[str, list[float]]
     parameters: dict[str, Any]
@@ -43,6 +44,8 @@ class DiversityModel(SavedModel):
         The weight vectors, each in the order of ``features.names``.
     k : int >= 1
         The size of the sets that the model was trained to pick.
+    depth : int >= 1, default 100
+        The number of documents of a ranking that it was trained to pick from, the top ones.
     titles : bool, default False
         Whether the model was trained with titles.
     parameters : FeatureParameters
@@ -54,13 +57,14 @@ class DiversityModel(SavedModel):
     """
 
     kind = "greylag diversity model"
-    schema = 3
+    schema = 4
     command = "greylag train --model svmdiv"
     layout = _Layout
 
     features: CoverageFeatures
     weights: tuple[tuple[float, ...], ...]
     k: int
+    depth: int = 100
     titles: bool = False
     parameters: FeatureParameters = FeatureParameters()
     fingerprint: str = ""
@@ -85,7 +89,7 @@ class DiversityModel(SavedModel):
     def _outline(self) -> str:
         members = len(self.weights)
         name = "DiversityModel" if members == 1 else f"DiversityModel, an ensemble of {members} members,"
-        return f"{name} of {self.features.n_features} features, to pick {self.k} documents"
+        return f"{name} of {self.features.n_features} features, to pick {self.k} of {self.depth} documents"
 
     def summary(self, largest: int = 5) -> str:
         """What was learned, from what, and the largest weights of the first member, in a few lines."""
@@ -127,7 +131,8 @@ class DiversityModel(SavedModel):
         check_collection(self.fingerprint, index, transfer=transfer)
         if self.titles and titles is None:
             raise ModelError("the model was trained with titles: pass the titles of the documents")
-        return CandidateMaker(index, self.features, titles=titles if self.titles else None, parameters=self.parameters)
+        kept = titles if self.titles else None
+        return CandidateMaker(index, self.features, titles=kept, parameters=self.parameters, depth=self.depth)
 
     def as_dict(self) -> dict[str, Any]:
         """The entries of the model's file."""
@@ -138,6 +143,7 @@ class DiversityModel(SavedModel):
             "levels": self.features.levels,
             "document_features": list(self.features.document_features),
             "k": self.k,
+            "depth": self.depth,
             "titles": self.titles,
             "weights": dict(zip(self.features.names, zip(*self.weights, strict=True), strict=True)),
             "parameters": self.parameters.as_dict(),
@@ -162,6 +168,7 @@ class DiversityModel(SavedModel):
             features=features,
             weights=tuple(tuple(map(float, vector)) for vector in zip(*content["weights"].values(), strict=True)),
             k=content["k"],
+            depth=content["depth"],
             titles=content["titles"],
             parameters=FeatureParameters(**content["parameters"]),
             fingerprint=content["fingerprint"],

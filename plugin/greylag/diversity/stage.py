@@ -45,6 +45,10 @@ class DiversityStage(Stage, ABC):
         """Which documents the stage can compare with others, shape (len(docids),); all unless a subclass says so."""
         return np.ones(len(docids), dtype=bool)
 
+    def candidates(self, ranking: Ranking) -> Ranking:
+        """The documents to pick from, best first."""
+        return ranking.head(self.depth)
+
     @abstractmethod
     def diversify(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query, all of which are known."""
@@ -73,11 +77,11 @@ class GreedyStage(DiversityStage):
 
     def diversify(self, ranking: Ranking) -> Ranking:
         """Pick `k` of the top `depth` documents."""
-        return self.move_picks(ranking, self.gain(ranking.head(self.depth)))
+        return self.move_picks(ranking, self.gain(self.candidates(ranking)))
 
     def marginal_gains(self, ranking: Ranking) -> FloatArray:
         """The gain that each of the top `depth` documents is picked with, whatever `k`; NaN for others. Shape (n,)."""
-        picked, gains = greedy_path(self.gain(ranking.head(self.depth)), len(ranking))
+        picked, gains = greedy_path(self.gain(self.candidates(ranking)), len(ranking))
         out = np.full(len(ranking), np.nan)
         out[picked] = gains
         return out

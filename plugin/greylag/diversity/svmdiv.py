@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
@@ -21,6 +22,8 @@ from greylag.ranking import BoolArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.trec import read_titles
 
+_log = logging.getLogger("greylag")
+
 
 @dataclass(frozen=True)
 class _LearnedStage(DiversityStage):
@@ -33,9 +36,15 @@ class _LearnedStage(DiversityStage):
     _: KW_ONLY
     titles: Mapping[str, str] | None = None
     transfer: bool = False
+    depth: int | None = None  # type: ignore[assignment]  # an int from __post_init__ on
     _make: CandidateMaker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        trained = self.model.depth
+        if self.depth is None:
+            object.__setattr__(self, "depth", trained)
+        elif self.depth != trained:
+            _log.warning("the model was trained on the top %d documents, and is to diversify %d", trained, self.depth)
         super().__post_init__()
         object.__setattr__(self, "_make", self.model.maker(self.index, self.titles, transfer=self.transfer))
 
@@ -61,8 +70,10 @@ class SVMDiv(_LearnedStage, GreedyStage):
         Titles by docid. Required if the model was trained with titles, ignored if not.
     transfer : bool, default False
         Whether to allow a model that was trained on another collection.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
+    depth : int >= 1, optional
+        The candidates are the top `depth` documents; by default as many as in training. A warning tells of others.
+    k : int >= 1, default 20
+        Number of candidates to pick.
     """
 
     def __post_init__(self) -> None:
@@ -120,5 +131,5 @@ class CSSVM(_LearnedStage):
         return ranking.rescore([scores[docid] for docid in ranking.docids])
 
     def _members(self, ranking: Ranking) -> tuple[Ranking, ...]:
-        x = self._make(ranking.head(self.depth))
+        x = self._make(self.candidates(ranking))
         return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)

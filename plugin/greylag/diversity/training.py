@@ -35,7 +35,6 @@ def training_examples(
     qrels: SubtopicQrels,
     make: CandidateMaker,
     *,
-    depth: int = 100,
     n_jobs: int | None = None,
 ) -> dict[str, Example]:
     """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
@@ -50,9 +49,7 @@ def training_examples(
     qrels : mapping
         Grades by qid, subtopic and docid.
     make : CandidateMaker
-        Makes the candidates.
-    depth : int >= 1, default 100
-        The candidates are the top `depth` documents.
+        Makes the candidates from the top documents, as many as its depth.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
 
@@ -63,7 +60,7 @@ def training_examples(
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
-    found = parallel_map(partial(_example, make=make, depth=depth), pairs, what="candidates", n_jobs=n_jobs)
+    found = parallel_map(partial(_example, make=make), pairs, what="candidates", n_jobs=n_jobs)
     by_qid = {ranking.qid: example for ranking, example in zip(used, found, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
     without = [qid for qid, example in by_qid.items() if example is None]
@@ -77,12 +74,10 @@ def training_examples(
     return examples
 
 
-def _example(
-    item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker, depth: int
-) -> Example | None:
+def _example(item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker) -> Example | None:
     """The example of a query with its judgements; None if no candidate covers a subtopic."""
     ranking, judged = item
-    candidates = ranking.select(make.index.knows(ranking.docids)).head(depth)
+    candidates = ranking.select(make.index.knows(ranking.docids)).head(make.depth)
     truth = Subtopics.from_qrels(candidates.docids, judged, candidates_only=True)
     return (make(candidates), truth) if truth.coverage.nnz else None
 
@@ -176,6 +171,7 @@ def train(
         features=make.features,
         weights=tuple(tuple(vector) for vector in np.atleast_2d(solution.weights).tolist()),
         k=k,
+        depth=make.depth,
         titles=make.titles is not None,
         parameters=make.parameters,
         fingerprint=make.index.fingerprint,

@@ -97,7 +97,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     runs |= {name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in stages.items()}
     ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
     for name in settings.systems:
-        make = CandidateMaker(index, parse_system(name), titles=opened.titles)
+        make = CandidateMaker(index, parse_system(name), titles=opened.titles, depth=option.depth)
         learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
         runs[name] = Run(tuple(learned[qid] for qid in first), name)
         context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
@@ -143,11 +143,11 @@ def cross_validate(
         after = (number + 1) % len(folds)
         training = [qid for other, fold in enumerate(folds) if other not in (number, after) for qid in fold]
         known, held_out = (
-            training_examples([ranked[number][qid] for qid in qids], subtopics, make, depth=option.depth)
+            training_examples([ranked[number][qid] for qid in qids], subtopics, make)
             for qids in (training, folds[after])
         )
         model = train(known, make, CuttingPlane(), k=k, validation=held_out)
-        stage = SVMDiv(model, make.index, titles=make.titles, depth=option.depth, k=option.k)
+        stage = SVMDiv(model, make.index, titles=make.titles, k=option.k)
         return [stage(ranked[number][qid]) for qid in folds[number]]
 
     by_fold = parallel_map(diversify, range(len(folds)), what="folds of SVM-div", n_jobs=n_jobs)

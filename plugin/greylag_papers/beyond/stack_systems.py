@@ -226,14 +226,14 @@ class Diversifiers:
 
     def learned(self, first: Mapping[str, Ranking], known: SubtopicQrels) -> SVMDiv:
         """SVM-div, trained on rankings of the queries `known`."""
-        option, make = self.option, CandidateMaker(self.index, FEATURES)
+        option, make = self.option, CandidateMaker(self.index, FEATURES, depth=self.option.depth)
         held_out = split_folds(list(known), VALIDATION, self.seed)[0]
         examples = [
-            training_examples([first[qid] for qid in qids], known, make, depth=option.depth)
+            training_examples([first[qid] for qid in qids], known, make)
             for qids in ([qid for qid in known if qid not in held_out], held_out)
         ]
         model = train(examples[0], make, CuttingPlane(), k=option.set_size, validation=examples[1])
-        return SVMDiv(model, self.index, depth=option.depth, k=option.k)
+        return SVMDiv(model, self.index, k=option.k)
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, Scores]:
         """The scores by subtopic of BM25, the stack, and what follows the stack, on the topics that they rank."""

@@ -53,7 +53,7 @@ def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:
     code, out, _ = command("explain", tmp_path / "div.json")
     assert (code, out) == (0, model.summary())
     lines = out.splitlines()
-    assert lines[0] == f"DiversityModel of {features.n_features} features, to pick 5 documents"
+    assert lines[0] == f"DiversityModel of {features.n_features} features, to pick 5 of 100 documents"
     assert lines[1:3] == ["features svmdiv", "learned from 1 queries, C 0.1"]
     assert [line.split(maxsplit=1) for line in lines[4:6]] == [["-2", features.names[3]], ["+1.5", features.names[1]]]
     assert "ensemble of 2 members" in repr(DiversityModel(features, (tuple(weights),) * 2, 5))

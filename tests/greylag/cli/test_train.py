@@ -293,7 +293,7 @@ def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) ->
     [
         ("svmdiv", "C=1 validate=true", "C and validate=true cannot be combined"),
         ("svmdiv", "C=0", "C must be a finite number above 0, not 0.0"),
-        ("svmdiv", "k=0", "depth and k must be at least 1"),
+        ("svmdiv", "k=0", "k must be at least 1"),
         ("svmdiv", "M=3", "svmdiv has no 'M', but C, epsilon"),
         ("svmdiv", "preset=tea", "preset is 'tea': it must be svmdiv, svmdiv2"),
         ("cssvm", "M=0", "M must be at least 1"),

@@ -16,6 +16,7 @@ MODEL = DiversityModel(
     replace(samples.SMALL, document_features=("score", "SD/ordered/LM-O-4")),
     tuple(map(tuple, (np.random.default_rng(0).standard_normal((3, 17)) / 3).tolist())),
     k=7,
+    depth=30,
     titles=True,
     fingerprint="abc",
     provenance={"C": 0.1, "queries": ["1", "2"]},
@@ -47,7 +48,7 @@ def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
     ("change", "message"),
     [
         (lambda content: {**content, "kind": "greylag linear model"}, "not a greylag diversity model"),
-        (lambda content: {**content, "schema": 2}, "schema 2, but this version reads 3: train it again"),
+        (lambda content: {**content, "schema": 3}, "schema 3, but this version reads 4: train it again"),
         (lambda content: _without(content, "thresholds"), "lacks 'thresholds'"),
         (lambda content: {**content, "thresholds": [0.5, 0.1]}, "thresholds must be ascending and in (0, 1]"),
         (

@@ -206,10 +206,10 @@ def test_ensembles_are_trained_and_validated(examples: Any, monkeypatch: pytest.
 
 def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog: pytest.LogCaptureFixture) -> None:
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"])
+    make = CandidateMaker(index, PRESETS["svmdiv"], depth=20)
     partial = {"q0": qrels["q0"], "q1": {}, "q2": {"s": {"q2d0": 0}}, "q3": {"s": {"q3d29": 1}}}
     with caplog.at_level(logging.WARNING, "greylag"):
-        examples = training_examples(rankings[:5], partial, make, depth=20)
+        examples = training_examples(rankings[:5], partial, make)
     assert list(examples) == ["q0"]
     assert len(examples["q0"][0]) == 20
     assert "dropped 4 queries in which no candidate covers a subtopic: q1, q2, q3, q4" in caplog.text
@@ -219,8 +219,29 @@ def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog:
 
 def test_fewer_candidates_than_k(collection: Any) -> None:
     index, rankings, qrels = collection
-    make = CandidateMaker(index, PRESETS["svmdiv"])
-    examples = training_examples(rankings[:3], qrels, make, depth=3)
+    make = CandidateMaker(index, PRESETS["svmdiv"], depth=3)
+    examples = training_examples(rankings[:3], qrels, make)
     model = train(examples, make, CuttingPlane(), k=5)
     assert np.isfinite(model.weights).all()
     assert len(SVMDiv(model, index, k=5)(rankings[4].head(3))) == 3
+
+
+@pytest.mark.parametrize("kind", [SVMDiv, CSSVM])
+def test_as_many_documents_are_diversified_as_were_trained_on(
+    collection: Any, kind: type[SVMDiv | CSSVM], caplog: pytest.LogCaptureFixture
+) -> None:
+    index, rankings, qrels = collection
+    make = CandidateMaker(index, PRESETS["svmdiv"], depth=8)
+    model = train(training_examples(rankings[:3], qrels, make), make, CuttingPlane(), k=3)
+    stage = kind(model, index)
+    assert (model.depth, stage.depth) == (8, 8)
+    assert stage(rankings[4]).docids[8:] == rankings[4].docids[8:]
+    assert stage(rankings[4]) == kind(model, index, depth=8)(rankings[4])
+    assert not caplog.records
+    deeper = kind(model, index, depth=20)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the model was trained on the top 8 documents, and is to diversify 20"
+    ]
+    assert deeper(rankings[4]).docids[8:] != rankings[4].docids[8:]
+    with pytest.raises(ParameterError, match="depth must be at least 1"):
+        replace(make, depth=0)
