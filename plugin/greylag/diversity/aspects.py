@@ -21,15 +21,7 @@ Aspects = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class AspectStage(GreedyStage):
-    """A greedy stage that diversifies by the given aspects of a query.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-        The collection. A document that it lacks keeps its rank.
-    aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
-    """
+    """A greedy stage that diversifies by the given aspects of a query."""
 
     readers: ClassVar = {"aspects": read_aspects}
 

@@ -129,9 +129,9 @@ def _steps(features: CoverageFeatures, reached: IntArray) -> IntArray:
     """`Candidates.steps` of all pairs, from the number of thresholds that each word reaches at each level, (L, V)."""
     n_thresholds, steps, curve = len(features.thresholds), [], 0
     for counted in features.counted:
-        own = reached[list(counted)]
+        highest = reached[list(counted)]
         first = np.arange(curve, curve + len(counted))[:, None] * n_thresholds
-        steps.append(np.where(own > 0, first + own - 1, -1).T)
+        steps.append(np.where(highest > 0, first + highest - 1, -1).T)
         curve += len(counted)
     return np.concatenate(steps) if steps else np.empty((0, 1), dtype=np.int64)
 

@@ -41,16 +41,9 @@ class Coverage(GreedyStage):
 
 
 class CoverageGain:
-    """The total value of newly covered columns, each of which counts once.
+    """The total value of newly covered columns, each of which counts once, plus `base` for each candidate.
 
-    Parameters
-    ----------
-    coverage : csr_matrix, shape (n, M)
-        1 where a candidate covers a column; other entries are refused.
-    values : array, shape (M,)
-        The value of each column.
-    base : array of shape (n,), or float, default 0
-        Added to the gain of each candidate.
+    The coverage, shape (n, M), is 1 where a candidate covers a column; other entries are refused.
     """
 
     def __init__(self, coverage: csr_matrix, values: FloatArray, base: FloatArray | float = 0.0) -> None:

@@ -84,7 +84,7 @@ class CoverageFeatures:
         object.__setattr__(self, "document_features", tuple(self.document_features))
         for criterion in self.criteria:
             if criterion.kind not in get_args(Kind) or not 0 < criterion.bound < np.inf:
-                raise ParameterError(f"invalid criterion {tuple(criterion)}: see greylag.diversity.Criterion")
+                raise ParameterError(f"invalid criterion {tuple(criterion)}: see coverage_model.Criterion")
         if self.levels not in get_args(Levels):
             raise ParameterError(f"levels must be own or all, not {self.levels!r}")
         for name, values in (("criteria", self.criteria), ("document_features", self.document_features)):
@@ -117,10 +117,9 @@ class CoverageFeatures:
         ``count>=2 in 0.4`` is the number of words covered at level l (count>=2) with |D_l(v)| / n >= 0.4, and
         ``count>=2, title>=1 in 0.4`` of those with |D_m(v)| / n >= 0.4 at level m (title>=1).
         """
-        own, names = self.levels == "own", [str(criterion) for criterion in self.criteria]
-        curves = [
-            name if own else f"{name}, {names[m]}" for name, ms in zip(names, self.counted, strict=True) for m in ms
-        ]
+        names = [str(criterion) for criterion in self.criteria]
+        pairs = [(name, names[m]) for name, ms in zip(names, self.counted, strict=True) for m in ms]
+        curves = names if self.levels == "own" else [f"{name}, {counted}" for name, counted in pairs]
         words = (f"{curve} in {threshold:.15g}" for curve in curves for threshold in self.thresholds)
         return (*words, *self.document_features)
 
@@ -264,17 +263,7 @@ class CoverageModel:
 
 
 def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float = 0.0) -> CoverageGain:
-    """The gain in w' Psi, plus a bonus for each document.
-
-    Parameters
-    ----------
-    x : Candidates
-        The n candidates.
-    weights : array, shape (d,)
-        w.
-    bonus : array of shape (n,), or float, default 0
-        Added to the gain of each document.
-    """
+    """The gain in w' Psi with weights w of shape (d,), plus a bonus for each document."""
     if len(weights) != x.features.n_features:
         raise ModelError(
             f"{len(weights)} weights do not match {x.features.n_features} features: the model uses another preset"

@@ -55,15 +55,7 @@ class PM2(AspectStage):
 
 
 class PM2Gain:
-    """The gain of PM-2 over n candidates.
-
-    Parameters
-    ----------
-    relevance : array, shape (n, aspects)
-        P(d|a), in [0, 1].
-    aspect_weight : float in [0, 1]
-        See `PM2`.
-    """
+    """The gain of PM-2 over n candidates, with P(d|a) of shape (n, aspects)."""
 
     def __init__(self, relevance: FloatArray, aspect_weight: float) -> None:
         self._relevance = relevance
@@ -81,6 +73,6 @@ class PM2Gain:
 
     def add(self, candidate: int) -> None:
         """Divide a seat among the aspects of the pick."""
-        own = self._relevance[candidate]
-        if own.sum() > 0:
-            self._seats = self._seats + own / own.sum()
+        relevance = self._relevance[candidate]
+        if relevance.sum() > 0:
+            self._seats = self._seats + relevance / relevance.sum()

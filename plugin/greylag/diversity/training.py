@@ -60,8 +60,8 @@ def training_examples(
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
-    found = parallel_map(partial(_example, make=make), pairs, what="candidates", n_jobs=n_jobs)
-    by_qid = {ranking.qid: example for ranking, example in zip(used, found, strict=True)}
+    made = parallel_map(partial(_example, make=make), pairs, what="candidates", n_jobs=n_jobs)
+    by_qid = {ranking.qid: example for ranking, example in zip(used, made, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
     without = [qid for qid, example in by_qid.items() if example is None]
     if not examples:

@@ -53,17 +53,7 @@ class XQuAD(AspectStage):
 
 
 class XQuADGain:
-    """The gain of xQuAD over n candidates.
-
-    Parameters
-    ----------
-    scores : array, shape (n,)
-        P(d|q).
-    relevance : array, shape (n, aspects)
-        P(d|a), in [0, 1].
-    relevance_weight : float in [0, 1]
-        See `XQuAD`.
-    """
+    """The gain of xQuAD over n candidates, with P(d|q) of shape (n,) and P(d|a) of shape (n, aspects)."""
 
     def __init__(self, scores: FloatArray, relevance: FloatArray, relevance_weight: float) -> None:
         self._scores = relevance_weight * scores

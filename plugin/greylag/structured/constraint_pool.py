@@ -23,13 +23,6 @@ class ConstraintPool:
     The problems are solved by their duals: weights alpha_mp >= 0, which sum to C_mi over the constraints of example i,
     with w_m = c_m + sum_p alpha_mp a_p. Each example starts with the constraint of its target: a = 0, b = its loss. The
     sign constraints follow: a = a unit vector, b = 0, with any alpha_mp >= 0.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        The model and its n examples.
-    members : int >= 1
-        M.
     """
 
     def __init__(self, training: TrainingSet[Any, Any, Any], members: int) -> None:
@@ -76,14 +69,8 @@ class ConstraintPool:
     def solve(self, centres: FloatArray, costs: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
         """The optimal weights, shape (M, d), and lower bounds of the members' optima from their duals, shape (M,).
 
-        Parameters
-        ----------
-        centres : array, shape (M, d)
-            c.
-        costs : array, shape (M, n)
-            C.
-        tolerance : float
-            Stop when the violations of any two constraints that could exchange weight differ by at most this.
+        Centres c have shape (M, d), costs C shape (M, n). The solver stops when the violations of any two constraints
+        that could exchange weight differ by at most `tolerance`.
         """
         from greylag.structured.dual_steps import climb
 

@@ -32,13 +32,6 @@ def riesz_energy(weights: FloatArray, s: float = 1.0) -> float:
     """E_s, the sum over pairs m < k of 1 / ||u_m - u_k||^s (eq. 3, 5), infinite if two directions coincide.
 
     Eq. 3 counts each pair twice, eq. 4 once; the strength of the repulsion absorbs the factor.
-
-    Parameters
-    ----------
-    weights : array, shape (M, d)
-        Weights of any length.
-    s : float > 0, default 1.0
-        The exponent; 1 gives the Coulomb energy.
     """
     _, distances = _pairs(weights)
     with np.errstate(divide="ignore"):

@@ -77,8 +77,8 @@ def task_losses(
     model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]], weights: FloatArray
 ) -> FloatArray:
     """Delta(t_i, y), shape (M, n), of the prediction y for each of n examples by each row of weights, shape (M, d)."""
-    found = [[model.loss(truth, model.infer(x, member)) for x, truth in examples] for member in weights]
-    return np.array(found).reshape(len(weights), len(examples))
+    losses = [[model.loss(truth, model.infer(x, member)) for x, truth in examples] for member in weights]
+    return np.array(losses).reshape(len(weights), len(examples))
 
 
 def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
@@ -162,9 +162,10 @@ class TrainingSet(Generic[Input, Truth, Output]):
         """The most violated constraint that inference finds, or that of the target if it is violated more."""
         x, truth = self.examples[example]
         y = self.model.infer_augmented(x, truth, weights)
-        found = Constraint(self.target_features[example] - self.model.joint_feature(x, y), self.model.loss(truth, y))
-        target = Constraint(np.zeros_like(found.normal), float(self.target_losses[example]))
-        return found if found.violation(weights) >= target.loss else target
+        normal = self.target_features[example] - self.model.joint_feature(x, y)
+        constraint = Constraint(normal, self.model.loss(truth, y))
+        target = Constraint(np.zeros_like(constraint.normal), float(self.target_losses[example]))
+        return constraint if constraint.violation(weights) >= target.loss else target
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
         """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
