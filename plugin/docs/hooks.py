@@ -59,8 +59,7 @@ def on_files(files: Any, config: Any) -> Any:
 def pages() -> dict[str, str]:
     """The text of each page by its path below the documentation's folder."""
     return {
-        **{f"{API}/{package}.md": package_page(package) for package in PACKAGES},
-        **{f"{API}/{module}.md": f"# {module}\n\n::: {module}\n" for module in PUBLIC_MODULES},
+        **{f"{API}/{package}.md": package_page(package) for package in (*PACKAGES, *PUBLIC_MODULES)},
         "reference/commands.md": commands_page(),
         f"{EXPERIMENTS}/index.md": experiments_page(),
         **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in registered_studies()},
@@ -73,6 +72,10 @@ def pages() -> dict[str, str]:
 @cache
 def public_names(package: str) -> dict[str, str]:
     """The public names of a package, in alphabetical order, with the modules that define them."""
+    if package in PUBLIC_MODULES:
+        module = ast.parse(PLUGIN.joinpath(*package.split(".")).with_suffix(".py").read_text(encoding="utf-8"))
+        definitions = [node.name for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        return {name: package for name in sorted(definitions, key=str.lower) if name[0] != "_"}
     stub = ast.parse((PLUGIN.joinpath(*package.split(".")) / "__init__.pyi").read_text(encoding="utf-8"))
     found = {}
     for node in stub.body:
