@@ -73,8 +73,8 @@ def pages() -> dict[str, str]:
 def public_names(package: str) -> dict[str, str]:
     """The public names of a package, in alphabetical order, with the modules that define them."""
     if package in PUBLIC_MODULES:
-        module = ast.parse(PLUGIN.joinpath(*package.split(".")).with_suffix(".py").read_text(encoding="utf-8"))
-        definitions = [node.name for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        tree = ast.parse(PLUGIN.joinpath(*package.split(".")).with_suffix(".py").read_text(encoding="utf-8"))
+        definitions = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
         return {name: package for name in sorted(definitions, key=str.lower) if name[0] != "_"}
     stub = ast.parse((PLUGIN.joinpath(*package.split(".")) / "__init__.pyi").read_text(encoding="utf-8"))
     found = {}
