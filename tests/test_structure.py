@@ -108,9 +108,18 @@ def test_imports_between_folders_point_one_way(module: str) -> None:
             assert level(other) < level(module), f"{module} imports {other}"
 
 
-@pytest.mark.parametrize("module", ["greylag.fusion", "greylag.evaluation.scores", "greylag.ltr.greedy"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "greylag.fusion",
+        "greylag.evaluation.scores",
+        "greylag.structured.cutting_plane",
+        "greylag.diversity.mmr",
+        "greylag.ltr.greedy",
+    ],
+)
 def test_reading_one_thing_does_not_mean_reading_all(module: str) -> None:
-    """A fusion method, a measure and a learner each load little of the package."""
+    """A fusion method, a measure, a diversifier and learners each load little of the package."""
     code = f"import {module}, sys; print(*(name for name in sys.modules if name.startswith('greylag')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     lines = {name: len(LIBRARY[name].read_text().splitlines()) for name in LIBRARY}
