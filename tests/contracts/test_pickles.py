@@ -39,7 +39,7 @@ from greylag.pipeline import Composable, Pipeline
 from greylag.ranking import Query, Ranking, Run
 from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
 from tests.greylag.diversity import samples
-from tests.test_structure import PUBLIC, homes
+from tests.test_structure import public_names
 
 SMALL = 100_000  # bytes
 
@@ -93,7 +93,7 @@ FOREIGN = {PyseriniSource, PyTerrierSource, PyTerrierStage}
 
 def steps() -> set[type]:
     """All public classes of sources and stages."""
-    public = [getattr(import_module(package), name) for package in PUBLIC for name in homes(package)]
+    public = [getattr(import_module(module), name) for module, _, name in (n.rpartition(".") for n in public_names())]
     classes = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Composable)}
     return {kind for kind in classes if not inspect.isabstract(kind)}
 

@@ -81,7 +81,9 @@ def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch
 def test_schemas(command: Command, refused: Refused) -> None:
     code, text, _ = command("experiment", "--schema", "pipeline")
     assert code == 0
-    assert json.loads(text)["properties"]["training"]["description"]
+    schema = json.loads(text)
+    assert schema["properties"]["topics"]["description"]
+    assert schema["$defs"]["Training"]["description"]
     assert "a file and --init: give a file, or --init" in refused("experiment", "demo", "--init", "pipeline")
     for option in ("--init", "--schema"):
         assert "unknown study 'nothing': use one of" in refused("experiment", option, "nothing")
