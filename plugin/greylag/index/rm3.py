@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
 from greylag.lucene.lucene_index import BM25, QueryLikelihood
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
 
 _COMMON = np.float32(0.1)
 _WORD = re.compile("[a-z0-9]{2,20}")
@@ -86,6 +88,8 @@ class RM3Search(Source):
 
     @cached_property
     def _positional(self) -> PositionalIndex:
+        from greylag.index.positional import PositionalIndex  # imports Numba, which `greylag search` needs for RM3 only
+
         return PositionalIndex.from_lucene(self.first.index)
 
 
