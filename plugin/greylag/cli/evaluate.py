@@ -44,7 +44,7 @@ def evaluate(
     per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     subtopics: Annotated[
-        bool, typer.Option("--subtopics", help="The judgements are by subtopic: qid subtopic docid grade.")
+        bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
     ] = False,
 ) -> None:
     """Score runs and, with --baseline, test their differences from it.

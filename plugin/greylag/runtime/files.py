@@ -144,12 +144,17 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
 
 
 def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
+    """Number, from 1, and columns of each line; see `split_rows`."""
+    return split_rows(read_text_blocks(path, faults), columns, faults)
+
+
+def split_rows(blocks: Iterable[bytes], columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
     """Number, from 1, and columns of each line; ASCII white space separates columns, as in trec_eval.
 
     `columns` are their names, separated by spaces. A line with another number of columns is a fault.
     """
     width, good = len(columns.split()), 0
-    lines = chain.from_iterable(map(io.BytesIO, read_text_blocks(path, faults)))
+    lines = chain.from_iterable(map(io.BytesIO, blocks))
     for number, line in enumerate(lines, 1):
         row = line.split()
         if len(row) == width:
@@ -158,7 +163,7 @@ def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[
         else:
             faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
-        raise FormatError(path, None, f"no line has the {width} columns {columns}; is this the right file?")
+        raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
 
 
 def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -183,6 +188,11 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
     """
     with Faults(path, lenient) as faults:
         content = read_text(path, faults)
+    yield from split_json_lines(content, path)
+
+
+def split_json_lines(content: bytes, path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of `read_json_lines`, from the content of the file at `path`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:

@@ -1,8 +1,9 @@
 """Relevance judgements, of documents for a query or for the subtopics of a query.
 
 Both kinds have four columns. Ad hoc judgements have ``qid iteration docid grade``, whose second column is ignored;
-judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic. The content does not tell
-which kind a file is (TREC-COVID has the rounds of judging in the second column), so the caller must.
+judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic, or are JSON lines with
+nuggets. The columns do not tell which kind a file is (TREC-COVID has the rounds of judging in the second one), so the
+caller must.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from greylag.errors import FormatError
-from greylag.runtime.files import Faults, check_names, parse_number, read_rows, write_text
+from greylag.runtime.files import (
+    Faults,
+    check_names,
+    parse_number,
+    read_rows,
+    read_text,
+    split_json_lines,
+    split_rows,
+    write_text,
+)
+from greylag.trec.nuggets import nugget_judgements
 
 Qrels = dict[str, dict[str, int]]
 """qid to docid to grade."""
@@ -46,7 +57,7 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     """
     qrels: Qrels = {}
     with Faults(path, lenient) as faults:
-        for line, qid, _, docid, grade in _judgements(path, faults):
+        for line, qid, _, docid, grade in _judgements(read_rows(path, COLUMNS, faults), faults):
             grades = qrels.setdefault(qid, {})
             if docid in grades:
                 where = f"query {qid!r} (are these judgements by subtopic?)"
@@ -56,9 +67,20 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
 
 
 def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:
-    """Read judgements by subtopic, in the format of TREC's diversity tasks: ``qid subtopic docid grade``.
+    """Read judgements by subtopic or nugget: ``qid subtopic docid grade``, as in TREC's diversity tasks, or JSON lines.
 
     A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. It adds only the query.
+
+    A file that begins with ``{`` has one of these objects in each line:
+
+    - a query of FreshStack: ``query_id``, and ``nuggets`` with ``_id``, ``relevant_corpus_ids`` (grade 1) and
+      ``non_relevant_corpus_ids`` (grade 0);
+    - a document to which the nuggetizer of TREC's RAG track assigned nuggets, by ``nuggetizer assign --input-kind
+      retrieval``: ``qid``, ``docid``, and ``nuggets`` with ``text``, the subtopic's name, and ``assignment``: support
+      (grade 2), partial_support (1) or not_support (0);
+    - a document that was rated for CRUX: ``id`` or ``example_id``, ``docid`` or ``pid``, and ``rating``, an integer for
+      each question of the query. Question n is subtopic n. The grade is the rating if that is 3 or more, which is the
+      default threshold of CRUX, else 0.
 
     Parameters
     ----------
@@ -75,14 +97,23 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     Raises
     ------
     FormatError
-        As in `read_qrels`, and if a document is judged relevant to subtopic 0 (lenient: counted as not relevant).
+        As in `read_qrels`, and if a document is judged relevant to subtopic 0 (lenient: counted as not relevant), or an
+        object is none of those above.
     """
     qrels: SubtopicQrels = {}
     with Faults(path, lenient) as faults:
-        for line, qid, subtopic, docid, grade in _judgements(path, faults):
+        content = read_text(path, faults)
+        judgements: Iterator[tuple[int, str, str, str | None, int]]
+        if content.lstrip().startswith(b"{"):
+            judgements = nugget_judgements(split_json_lines(content, path), faults)
+        else:
+            judgements = _judgements(split_rows([content], COLUMNS, faults), faults)
+        for line, qid, subtopic, docid, grade in judgements:
             subtopics = qrels.setdefault(qid, {})
             if subtopic not in NO_SUBTOPIC:
                 grades = subtopics.setdefault(subtopic, {})
+                if docid is None:  # the subtopic has no judgement
+                    continue
                 if docid in grades:
                     where = f"query {qid!r} and subtopic {subtopic!r}"
                     faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
@@ -115,17 +146,17 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> Non
     write_text(path, "".join(lines))
 
 
-def _judgements(path: str | Path, faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:
+def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:
     """The number of each line, qid, second column, docid and grade."""
     judged = False
-    for line, (qid, second, docid, text) in read_rows(path, COLUMNS, faults):
+    for line, (qid, second, docid, text) in rows:
         grade = _grade(text, line, faults)
         if grade is not None:
             judged = True
             yield line, qid.decode(), second.decode(), docid.decode(), grade
     if not judged:
         reason = "no line has a grade in its fourth column; is this a file of relevance judgements?"
-        raise FormatError(path, None, reason)
+        raise FormatError(faults.path, None, reason)
 
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:

@@ -1,0 +1,118 @@
+"""Judgements by nugget in JSON lines, as FreshStack, the nuggetizer of TREC's RAG track and CRUX have them.
+
+`greylag.trec.read_subtopic_qrels` says what the objects are.
+
+References
+----------
+Thakur et al., FreshStack: building realistic benchmarks for evaluating retrieval on technical documents, 2025.
+Pradeep et al., The great nugget recall: automating fact extraction and RAG evaluation with large language models, 2025.
+Ju et al., Controlled retrieval-augmented context evaluation for long-form RAG, 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from greylag.errors import FormatError
+from greylag.runtime.files import Faults
+
+ASSIGNED = {"support": 2, "partial_support": 1, "not_support": 0}
+ANSWERED = 3  # the lowest of CRUX's ratings, 0 to 5, that counts as an answer
+FORMS = (
+    "neither a query of FreshStack (query_id, nuggets), nor a document of the nuggetizer (qid, docid, nuggets) or of "
+    "CRUX (id, docid, rating)"
+)
+
+Judgement = tuple[int, str, str, str | None, int]
+
+
+def nugget_judgements(records: Iterator[tuple[int, dict[str, Any]]], faults: Faults) -> Iterator[Judgement]:
+    """The line, qid, nugget, docid and grade of each judgement; the docid is None for a nugget without judgements.
+
+    A query without nuggets has one judgement of nugget 0, as in TREC's format.
+    """
+    questions: dict[str, int] = {}
+    for line, record in records:
+        get = _Fields(faults, line)
+        if "query_id" in record:
+            judgements = _of_query(get, record)
+        elif "nuggets" in record:
+            judgements = _of_assignments(get, record)
+        elif "rating" in record:
+            judgements = _of_ratings(get, record, questions)
+        else:
+            raise FormatError(faults.path, line, FORMS)
+        yield from ((line, *judgement) for judgement in judgements)
+
+
+class _Fields:
+    """Reads the fields of a line's objects; one that is not of its type is a `FormatError`."""
+
+    def __init__(self, faults: Faults, line: int) -> None:
+        self.faults, self.line = faults, line
+
+    def error(self, reason: str) -> FormatError:
+        return FormatError(self.faults.path, self.line, reason)
+
+    def name(self, record: dict[str, Any], *keys: str) -> str:
+        """The identifier under the first of the keys that is there."""
+        value = next((record[key] for key in keys if key in record), None)
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            raise self.error(f"{' or '.join(keys)} is {value!r:.40}: it must be a string or an integer")
+        return str(value)
+
+    def items(self, record: dict[str, Any], key: str, kind: type) -> list[Any]:
+        """The list under a key, of elements of a type."""
+        values = record.get(key)
+        if not isinstance(values, list) or not all(type(value) is kind for value in values):
+            raise self.error(f"{key} is {values!r:.40}: it must be a list of {kind.__name__}")
+        return values
+
+
+def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str, str | None, int]]:
+    """The judgements of a query of FreshStack."""
+    qid, nuggets = get.name(record, "query_id"), get.items(record, "nuggets", dict)
+    yield qid, "0", None, 0
+    names = [get.name(nugget, "_id") for nugget in nuggets]
+    if len(set(names)) < len(names):
+        raise get.error(f"query {qid!r} has two nuggets of one _id")
+    for name, nugget in zip(names, nuggets, strict=True):
+        yield qid, name, None, 0
+        # In this order, since a lenient reader keeps the first; FreshStack lets the second list win, too.
+        for grade, key in enumerate(("non_relevant_corpus_ids", "relevant_corpus_ids")):
+            yield from ((qid, name, docid, grade) for docid in get.items(nugget, key, str))
+
+
+def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str, str | None, int]]:
+    """The judgements of a document to which the nuggetizer assigned nuggets."""
+    qid, nuggets = get.name(record, "qid"), get.items(record, "nuggets", dict)
+    if "docid" not in record or not all("assignment" in nugget for nugget in nuggets):
+        raise get.error(
+            "nuggets that are not assigned to a document: assign them to the run's documents first, with nuggetizer "
+            "assign --input-kind retrieval"
+        )
+    docid = get.name(record, "docid")
+    yield qid, "0", None, 0
+    for nugget in nuggets:
+        name, assigned = get.name(nugget, "text"), nugget["assignment"]
+        if assigned in ASSIGNED:
+            yield qid, name, docid, ASSIGNED[assigned]
+        else:
+            reason = f"assignment {assigned!r:.40} is none of {', '.join(ASSIGNED)}"
+            get.faults.repair(get.line, reason, "skips the judgement")
+
+
+def _of_ratings(
+    get: _Fields, record: dict[str, Any], questions: dict[str, int]
+) -> Iterator[tuple[str, str, str | None, int]]:
+    """The judgements of a document that was rated for CRUX; `questions` has their number by query so far."""
+    qid, docid = get.name(record, "id", "example_id"), get.name(record, "docid", "pid")
+    ratings = get.items(record, "rating", int)
+    if questions.setdefault(qid, len(ratings)) != len(ratings):
+        raise get.error(f"{len(ratings)} ratings, but {questions[qid]} for other documents of query {qid!r}")
+    yield qid, "0", None, 0
+    for number, rating in enumerate(ratings, 1):
+        if not 0 <= rating <= 5:
+            raise get.error(f"rating {rating} is not from 0 to 5")
+        yield qid, str(number), docid, rating if rating >= ANSWERED else 0
