@@ -1,5 +1,6 @@
 """What every file format has in common: compression, encodings, refusals, atomic writing, and round trips."""
 
+import bz2
 import codecs
 import gzip
 import os
@@ -49,9 +50,12 @@ FORMATS = {
     "TREC topics": Format(read_topics, b"<top>\n<num> Number: 1\n<title> goose\n</top>\n"),
     "CACM topics": Format(read_topics, b"<DOC>\n<DOCNO>1</DOCNO>\ngoose\n</DOC>\n"),
     "XML topics": Format(read_topics, XML),
+    "JSON topics": Format(read_topics, b'{"_id": "1", "text": "goose"}\n{"_id": 2, "text": "duck", "metadata": {}}\n'),
     "qrels": Format(read_qrels, {"1": {"a": 1, "b": 0}, "2": {"a": -1}}, write_qrels),
+    "BEIR's qrels": Format(read_qrels, b"query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t0\n"),
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),
     "run": Format(read_run, Run((Ranking("1", "", ("b", "a"), [2.5, 1]), Ranking("2", "", ("a",), [1]))), write_run),
+    "MS MARCO's run": Format(lambda path: read_run(path).rankings, b"1\tb\t1\n1\ta\t3\n2\ta\t1\n"),
     "LETOR": Format(read_features, LETOR),
     "JSON lines": Format(lambda path: list(read_json_lines(path)), b'{"a": 1}\n{"a": []}\n'),
     "titles": Format(read_titles, b'{"id": 1, "title": "Goose"}\n{"id": "2"}\n'),
@@ -74,11 +78,18 @@ def content(form: Format, folder: Path) -> bytes:
 
 
 @ALL
-def test_gzip_is_detected_by_content(form: Format, tmp_path: Path) -> None:
-    plain, zipped = tmp_path / "plain.gz", tmp_path / "zipped"
+@pytest.mark.parametrize(
+    "wrap",
+    [gzip.compress, bz2.compress, lambda text: codecs.BOM_UTF8 + text, lambda text: text.replace(b"\n", b"\r\n")],
+    ids=["gzip", "bzip2", "byte-order mark", "CR LF"],
+)
+def test_compression_marks_and_line_ends_are_detected_by_content(
+    form: Format, wrap: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    plain, wrapped = tmp_path / "plain.gz", tmp_path / "wrapped"
     plain.write_bytes(content(form, tmp_path))
-    zipped.write_bytes(gzip.compress(plain.read_bytes()))
-    assert repr(form.read(zipped)) == repr(form.read(plain))
+    wrapped.write_bytes(wrap(plain.read_bytes()))
+    assert repr(form.read(wrapped)) == repr(form.read(plain))
 
 
 @pytest.mark.parametrize(
@@ -87,9 +98,7 @@ def test_gzip_is_detected_by_content(form: Format, tmp_path: Path) -> None:
         (lambda text: b"", None, "is empty"),
         (lambda text: b" \n\n", None, "is empty"),
         (lambda text: gzip.compress(b""), None, "is empty"),
-        (lambda text: codecs.BOM_UTF8 + text, 1, "byte-order mark"),
         (lambda text: text.decode().encode("utf-16"), 1, "byte-order mark"),
-        (lambda text: text.replace(b"\n", b"\r\n"), 1, "CR LF"),
         (lambda text: text[:-1] + b"\xe9\n", -1, "byte 0xe9 is not UTF-8"),
         (lambda text: text[:-1] + b"\0\n", -1, "contains a NUL byte"),
         (lambda text: gzip.compress(text)[:-9], None, "is a damaged gzip file"),

@@ -57,8 +57,9 @@ def number(text: bytes) -> float:
 
 
 def decoded(text: bytes) -> bytes:
-    """The content, unpacked."""
-    return gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+    """The content, unpacked, without a byte-order mark and with LF line ends."""
+    content = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+    return content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ read_json = partial(json.loads, object_pairs_hook=unique)  # programs differ abo
 
 
 def rows(text: bytes, width: int) -> list[list[str]]:
-    found = [line.decode().encode().split() for line in decoded(text).removesuffix(b"\n").split(b"\n")]
+    found = [row for line in decoded(text).split(b"\n") if (row := line.decode().encode().split())]
     need(all(len(row) == width for row in found))
     return [[cell.decode() for cell in row] for row in found]
 
@@ -103,8 +104,12 @@ def qrels_oracle(text: bytes) -> Any:
 
 
 def printable(text: bytes) -> list[str]:
-    """The lines of a content that every parser splits alike; [] if it is not one."""
-    return decoded(text).decode().splitlines() if re.fullmatch(rb"[\x20-\x7e\t\n]+", decoded(text)) else []
+    """The lines of a content that every parser splits alike, without blank ones; [] if it is not one."""
+    return (
+        [*filter(str.strip, decoded(text).decode().splitlines())]
+        if re.fullmatch(rb"[\x20-\x7e\t\n]+", decoded(text))
+        else []
+    )
 
 
 def make_subtopic_qrels(rng: random.Random) -> bytes:
@@ -212,7 +217,7 @@ def make_table(rng: random.Random) -> bytes:
 
 def table_oracle(text: bytes) -> Any:
     found = {}
-    for line in decoded(text).decode().removesuffix("\n").split("\n"):
+    for line in filter(str.strip, decoded(text).decode().split("\n")):
         qid, words = line.split("\t")
         need(qid.strip() not in found)
         found[qid.strip()] = " ".join(words.split())

@@ -112,7 +112,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
         Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
         file.
     lenient : bool, default False
-        Whether to repair what `greylag.runtime.files.read_text` can, such as CR LF, with a warning.
+        Whether to repair what `greylag.runtime.files.read_text` can, such as Latin-1, with a warning.
 
     Raises
     ------

@@ -5,6 +5,7 @@ Every file that greylag reads or writes as text passes through this module.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
@@ -27,6 +28,7 @@ from greylag.runtime.folders import claimed, sweep, sync, why
 Stamp = tuple[int, int, int, int]
 
 GZIP_MAGIC = b"\x1f\x8b"
+BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BLOCK = 1 << 20
 _log = logging.getLogger("greylag")
@@ -65,8 +67,8 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
 def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> Iterator[bytes]:
     """The content of a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes.
 
-    NUL bytes and files with white space only are refused. Byte-order marks, CR LF, and bytes that are not UTF-8 (read
-    as Latin-1) are faults. Lenient reading gives one block, since the encoding is that of the whole file.
+    NUL bytes and files with white space only are refused. UTF-16, and bytes that are not UTF-8 (read as Latin-1), are
+    faults. Lenient reading gives one block, since the encoding is that of the whole file.
     """
     blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
     before, parts, total, blank = 0, list[bytes](), 0, True
@@ -87,9 +89,7 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> It
 def _clean(content: bytes, faults: Faults, before: int) -> bytes:
     """A part of a file as UTF-8 with LF line ends; `before` is the number of lines before it."""
     content = _as_utf8(content, faults, before)
-    if b"\r" in content and (ends := content.count(b"\r\n")) > 0:  # one byte is found in a tenth of the time
-        first = before + content.count(b"\n", 0, content.index(b"\r\n")) + 1
-        faults.repair(first, "the line ends in CR LF", "reads it as LF", ends)
+    if b"\r" in content:  # one byte is found in a tenth of the time
         content = content.replace(b"\r\n", b"\n")
     if b"\0" in content:
         line = before + content.count(b"\n", 0, content.index(b"\0")) + 1
@@ -101,12 +101,12 @@ def _clean(content: bytes, faults: Faults, before: int) -> bytes:
 
 def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
     mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), b"") if before == 0 else b""
-    if mark:
-        faults.repair(1, "the file starts with a byte-order mark", "removes it")
-        content = content.removeprefix(mark)
-    elif content.isascii():
-        return content
     codec = BYTE_ORDER_MARKS.get(mark, "utf-8")
+    if codec != "utf-8":
+        faults.repair(1, f"the file's byte-order mark says {codec.upper()}, not UTF-8", "converts it")
+    content = content.removeprefix(mark)
+    if content.isascii() and codec == "utf-8":
+        return content
     try:
         text = content.decode(codec)
     except UnicodeDecodeError as error:
@@ -125,15 +125,13 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:
-    """The content of a file or pipe in blocks of 1 MB; gzip is detected by content and decompressed."""
+    """The content of a file or pipe, `unpacked`, in blocks of 1 MB."""
     try:
         with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
             mode = os.fstat(raw.fileno()).st_mode
             if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not raw.isatty()):
                 raise FormatError(path, None, "is a device; give a file or a pipe")
-            packed = file.peek(2).startswith(GZIP_MAGIC)
-            content = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if packed else file
-            yield from iter(partial(content.read, _BLOCK), b"")
+            yield from iter(partial(unpacked(file).read, _BLOCK), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
     except FormatError:
@@ -143,20 +141,36 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
         raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
 
 
-def read_rows(path: str | Path, columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
+def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
+    """The content of a file that may be compressed by gzip or bzip2, which its first bytes tell."""
+    head = file.peek(10)
+    if head.startswith(GZIP_MAGIC):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+    return bz2.BZ2File(file) if head.startswith(b"BZh") and head[4:10] == BZIP2_BLOCK else file
+
+
+def read_rows(path: str | Path, columns: str, faults: Faults, *others: str) -> Iterator[tuple[int, list[bytes]]]:
     """Number, from 1, and columns of each line; see `split_rows`."""
-    return split_rows(read_text_blocks(path, faults), columns, faults)
+    return split_rows(read_text_blocks(path, faults), columns, faults, *others)
 
 
-def split_rows(blocks: Iterable[bytes], columns: str, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """Number, from 1, and columns of each line; ASCII white space separates columns, as in trec_eval.
+def split_rows(
+    blocks: Iterable[bytes], columns: str, faults: Faults, *others: str
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Number, from 1, and columns of each line that is not blank; ASCII white space separates columns, as in trec_eval.
 
-    `columns` are their names, separated by spaces. A line with another number of columns is a fault.
+    `columns` are their names, separated by spaces. A line with another number of columns is a fault. If the first line
+    has as many columns as one of the `others`, so must all.
     """
     width, good = len(columns.split()), 0
     lines = chain.from_iterable(map(io.BytesIO, blocks))
     for number, line in enumerate(lines, 1):
         row = line.split()
+        if not row:
+            continue
+        if others:
+            columns = next((other for other in others if len(other.split()) == len(row)), columns)
+            width, others = len(columns.split()), ()
         if len(row) == width:
             good += 1
             yield number, row

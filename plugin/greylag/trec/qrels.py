@@ -3,11 +3,12 @@
 Both kinds have four columns. Ad hoc judgements have ``qid iteration docid grade``, whose second column is ignored;
 judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic, or are JSON lines with
 nuggets. The columns do not tell which kind a file is (TREC-COVID has the rounds of judging in the second one), so the
-caller must.
+caller must. BEIR's ad hoc judgements have three columns, which their first line names.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -32,15 +33,18 @@ SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
 NO_SUBTOPIC = ("0", "Q0")
 COLUMNS = "qid iteration-or-subtopic docid grade"
+BEIR_COLUMNS = "query-id corpus-id score"
 
 
 def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     """Read ad hoc judgements, ``qid iteration docid grade``; the second column is ignored.
 
+    BEIR's form, whose first line is ``query-id corpus-id score``, is read, too.
+
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzipped.
+        The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``.
     lenient : bool, default False
         Repair faults and log them, instead of raising.
 
@@ -56,8 +60,9 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
         (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
     """
     qrels: Qrels = {}
+    path = _of_folder(Path(path))
     with Faults(path, lenient) as faults:
-        for line, qid, _, docid, grade in _judgements(read_rows(path, COLUMNS, faults), faults):
+        for line, qid, _, docid, grade in _judgements(read_rows(path, COLUMNS, faults, BEIR_COLUMNS), faults):
             grades = qrels.setdefault(qid, {})
             if docid in grades:
                 where = f"query {qid!r} (are these judgements by subtopic?)"
@@ -146,10 +151,26 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> Non
     write_text(path, "".join(lines))
 
 
+def _of_folder(path: Path) -> Path:
+    """The file of judgements in a folder in BEIR's form."""
+    files = sorted(path.glob("qrels/*.tsv")) if os.path.isdir(path) else []
+    if len(files) > 1:
+        names = ", ".join(str(file) for file in files)
+        raise FormatError(path, None, f"has several files of judgements: give one of {names}")
+    return files[0] if files else path
+
+
 def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:
     """The number of each line, qid, second column, docid and grade."""
-    judged = False
-    for line, (qid, second, docid, text) in rows:
+    judged = named = False
+    for line, row in rows:
+        if len(row) == 3 and not named:
+            if b" ".join(row).decode() != BEIR_COLUMNS:
+                reason = f"3 columns instead of 4: {COLUMNS}; three are BEIR's, whose first line is {BEIR_COLUMNS}"
+                raise FormatError(faults.path, line, reason)
+            named = True
+            continue
+        qid, second, docid, text = row if len(row) == 4 else (row[0], b"0", *row[1:])
         grade = _grade(text, line, faults)
         if grade is not None:
             judged = True

@@ -1,5 +1,7 @@
 """Runs: six columns, ``qid Q0 docid rank score tag``.
 
+MS MARCO's form, ``qid docid rank``, is read as a run with the scores 1 / rank.
+
 trec_eval ignores the ranks and the order of lines: it sorts the documents of a query by score, rounded to float32, and
 breaks ties by docid, descending. Reading a run applies that order, and writing a run adjusts scores to preserve the
 order of the rankings. Thus measures of a `Run` equal those that trec_eval computes from its file.
@@ -10,9 +12,11 @@ ranked.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -40,6 +44,8 @@ Rows = Iterable[tuple[int, list[bytes]]]
 """Numbers of lines, from 1, with their columns."""
 
 COLUMNS = "qid Q0 docid rank score tag"
+MSMARCO_COLUMNS = "qid docid rank"
+_log = logging.getLogger("greylag")
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds to infinity
 
@@ -47,16 +53,19 @@ FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds 
 def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
-    Lenient reading skips lines without six columns, documents whose score is not a number and queries that are not in
-    `topics`; uses the largest float32 for scores beyond it; keeps the first of duplicate documents; ignores ranks that
-    are not integers; sorts by score; and joins the lines of a query that are not contiguous.
+    Queries that are not in `topics` are left out, and documents with equal scores are pointed out: a line of the log
+    gives their number. MS MARCO's form, ``qid docid rank``, has the scores 1 / rank and the file's name as its tag.
+
+    Lenient reading skips lines without six columns and documents whose score is not a number; uses the largest float32
+    for scores beyond it; keeps the first of duplicate documents; ignores ranks that are not integers; sorts by score;
+    and joins the lines of a query that are not contiguous.
 
     Parameters
     ----------
     path : str or Path
         The file, plain or gzipped.
     topics : mapping of str to str, optional
-        Query texts by qid. By default the text of every query is "".
+        Query texts by qid. By default all queries are read, and the text of each is "".
     lenient : bool, default False
         Repair faults and log them, instead of raising.
 
@@ -71,9 +80,10 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         If the file cannot be read, has one of the faults above and `lenient` is false, or has no document.
     """
     with Faults(path, lenient) as faults:
-        tag, groups = _read(path, topics, faults)
+        notes = _Notes(path)
+        tag, groups = _read(path, topics, faults, notes)
         queries = dict(groups)
-    _check_documents(path, any(queries.values()))
+    notes.tell()
     texts = topics or {}
     return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
 
@@ -101,22 +111,23 @@ class RunFile:
 
     def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
-        self.tag, groups = _read(path, topics, Faults(path, lenient=False))
-        self._lengths = {qid: len(scores) for qid, scores in groups}
+        notes = _Notes(path)
+        self.tag, groups = _read(path, topics, Faults(path, lenient=False), notes)
+        self._qids = [qid for qid, _ in groups]
         self._check_unchanged()
-        _check_documents(path, any(self._lengths.values()))
+        notes.tell()
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._qids)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lengths)
+        return iter(self._qids)
 
     @property
     def rankings(self) -> Iterator[Ranking]:
         """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
         texts = self._topics or {}
-        for qid, scores in _read(self.path, self._topics, Faults(self.path, lenient=False))[1]:
+        for qid, scores in _read(self.path, self._topics, Faults(self.path, lenient=False), _Notes(self.path))[1]:
             self._check_unchanged()
             yield _ranking(qid, texts.get(qid, ""), scores)
         self._check_unchanged()
@@ -250,15 +261,25 @@ def _write(
     items: Iterable[Any] = inputs.rankings if isinstance(inputs, Run | RunFile) else _queries(inputs)
     work = partial(_ranked_lines, rank, tuple(tags))
     texts = parallel_map(work, items, what=f"run {what}", n_jobs=n_jobs, total=len(inputs))
+    empty: list[str] = []
     with ExitStack() as stack:
         files = [stack.enter_context(open_atomically(path)) for path in paths]
         filled = [False] * len(files)
-        for parts in texts:
+        for qid, parts in zip(inputs, texts, strict=True):
+            if not any(parts):
+                empty.append(qid)
             for number, (file, text) in enumerate(zip(files, parts, strict=True)):
                 file.write(text)
                 filled[number] = filled[number] or bool(text)
         for path, tag, has_lines in zip(paths, tags, filled, strict=True):
             _check_output(has_lines, path, tag)
+    tell_empty(empty, len(inputs))
+
+
+def tell_empty(qids: Sequence[str], n: int) -> None:
+    """Log which of `n` queries have no documents."""
+    if qids:
+        _log.warning("%d of %d queries have no documents: %s", len(qids), n, ", ".join(map(repr, qids[:5])))
 
 
 def _queries(topics: Mapping[str, str]) -> Iterator[Query]:
@@ -285,21 +306,70 @@ def _check_output(has_lines: object, path: str | Path, tag: str) -> None:
         raise ParameterError(f"run {tag!r} has no documents, so {path} would be empty; check its queries and index")
 
 
-def _check_documents(path: str | Path, filled: bool) -> None:
-    if not filled:
-        raise FormatError(path, None, "no query has a document; is this the right run for these topics?")
+@dataclass
+class _Notes:
+    """What is said of a run once it is read, and not for each line."""
+
+    path: str | Path
+    left_out: list[str] = field(default_factory=list)  # queries that are not among the topics
+    of_ranks: bool = False
+    documents: int = 0
+    several: int = 0  # queries with several documents
+    equal: int = 0  # those of them that have one score for all
+
+    def count(self, scores: Mapping[str, float]) -> None:
+        """Count the documents of a query."""
+        self.documents += len(scores)
+        self.several += len(scores) > 1
+        self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
+
+    def tell(self) -> None:
+        """Log what was noticed; `FormatError` if there are no documents."""
+        others = (
+            f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
+        )
+        if not self.documents:
+            reason = "no query has a document; is this the right run for these topics?"
+            raise FormatError(self.path, None, f"{reason} It has {others}" if self.left_out else reason)
+        if self.left_out:
+            _log.info("%s: left out are %s", self.path, others)
+        if self.of_ranks:
+            _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
+        if 2 * self.equal > self.several:
+            what = f"{self.equal} of {self.several} queries have one score for all of their documents"
+            _log.warning("%s: %s, which are ranked by docid, descending, as by trec_eval", self.path, what)
 
 
 def _read(
-    path: str | Path, topics: Mapping[str, str] | None, faults: Faults
+    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
     """The tag of the first line, and the queries as `_groups` yields them."""
-    rows = read_rows(path, COLUMNS, faults)
+    rows: Iterator[tuple[int, list[bytes]]] = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS)
     first = next(rows)
-    return first[1][5].decode(), _groups(chain([first], rows), topics, faults)
+    rows = chain([first], rows)
+    if len(first[1]) == 6:
+        return first[1][5].decode(), _groups(rows, topics, faults, notes)
+    notes.of_ranks, tag = True, Path(path).name.split(".")[0] or "run"
+    return tag, _groups(_scored(rows, faults), topics, faults, notes)
 
 
-def _groups(rows: Rows, topics: Mapping[str, str] | None, faults: Faults) -> Iterator[tuple[str, dict[str, float]]]:
+def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
+    """The columns of a run with scores, from those of MS MARCO's form."""
+    before = b"", 0
+    for line, (qid, docid, text) in rows:
+        rank = int(text) if text.isdigit() and len(text) < 10 else 0
+        if not rank:
+            faults.repair(line, f"rank {text.decode()!r} is not a positive integer", "skips the document")
+            continue
+        if before >= (qid, rank) and before[0] == qid:
+            faults.repair(line, f"rank {rank} is not above the one before it, {before[1]}", "sorts by rank")
+        before = qid, rank
+        yield line, [qid, b"Q0", docid, text, repr(1 / rank).encode(), b""]
+
+
+def _groups(
+    rows: Rows, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes
+) -> Iterator[tuple[str, dict[str, float]]]:
     """The qid and the scores by docid of each group of lines, of which strict reading keeps only the qids.
 
     In lenient reading, the scores of a query's later groups are added to those of its first.
@@ -310,8 +380,8 @@ def _groups(rows: Rows, topics: Mapping[str, str] | None, faults: Faults) -> Ite
         line = group[0][0]
         qid, scores = column.decode(), dict[str, float]()
         if topics is not None and qid not in topics:
-            faults.repair(line, f"query {qid!r} is not among the topics", "skips the query")
             _collect(group, scores, faults)  # its faults are reported, too
+            notes.left_out.append(qid)
             continue
         if qid in queries:
             reason = f"the lines of query {qid!r} are not contiguous"
@@ -319,6 +389,7 @@ def _groups(rows: Rows, topics: Mapping[str, str] | None, faults: Faults) -> Ite
             scores = queries[qid]
         queries[qid] = scores if faults.lenient else {}
         _collect(group, scores, faults)
+        notes.count(scores)
         yield qid, scores
 
 

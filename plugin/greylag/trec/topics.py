@@ -1,7 +1,8 @@
 """Topics, in the formats of TREC and similar collections.
 
-The format is detected from the content. A file that does not start with ``<`` is a table, ``qid TAB text``; otherwise
-the first of these tags decides:
+The format is detected from the content. A file that starts with ``{`` has JSON lines with an identifier and a text, as
+BEIR's ``queries.jsonl``. Another that does not start with ``<`` is a table, ``qid TAB text``; otherwise the first of
+these tags decides:
 
     <top>                 TREC: <num> Number: 301 <title> ... <desc> Description: ... (closing tags or not)
     <DOC>                 CACM: <DOC> <DOCNO> 1 </DOCNO> text </DOC>
@@ -10,13 +11,15 @@ the first of these tags decides:
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
 from greylag.errors import FormatError, ParameterError
-from greylag.runtime.files import Faults, read_text
+from greylag.runtime.files import Faults, is_file, read_text, split_json_lines
 
 FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
 """The tags of a field in the TREC and XML formats."""
@@ -29,6 +32,10 @@ _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNOR
 _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 _MORE = re.compile(r"</?DOC", re.IGNORECASE)
 
+_QID_KEYS, _TEXT_KEYS = ("_id", "id", "qid", "query_id"), ("text", "query", "title")
+_HEADERS = {*product((*_QID_KEYS, "query-id", "topic"), (*_TEXT_KEYS, "topic", "question"))}  # of a table's columns
+_log = logging.getLogger("greylag")
+
 Topic = tuple[int | None, str, str]  # line, qid, text
 
 
@@ -38,12 +45,13 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzipped.
+        The file, plain or gzipped, or a folder in BEIR's form.
     field : str, default "title"
-        "title", "description", "narrative" or the name of another tag. Tables and the CACM format have only a title.
+        "title", "description", "narrative" or the name of another tag or key. Tables and the CACM format have only a
+        title. That of JSON lines is "text", "query" or "title".
     lenient : bool, default False
-        Repair faults and log them: the first of duplicates is kept, empty topics and lines are skipped, a line without
-        a tab is split at the first white space, and further tabs are spaces.
+        Repair faults and log them: the first of duplicates is kept, empty topics are skipped, a line without a tab is
+        split at the first white space, and further tabs are spaces.
 
     Returns
     -------
@@ -57,10 +65,13 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
         If the file is malformed, or a topic lacks the field.
     """
     topics: dict[str, str] = {}
+    path = beir if is_file(beir := Path(path) / "queries.jsonl") else path
     with Faults(path, lenient) as faults:
         text = read_text(path, faults).decode()
-        tag = _FORM.search(text) if text.lstrip().startswith("<") else None
-        read = {"top": _trec, "doc": _cacm, "topic": _xml}[tag[1].lower()] if tag else _table
+        start = text.lstrip()[:1]
+        tag = _FORM.search(text) if start == "<" else None
+        form = tag[1].lower() if tag else start
+        read = {"top": _trec, "doc": _cacm, "topic": _xml, "{": _json}.get(form, _table)
         for line, qid, words in read(path, text, field, faults):
             query = " ".join(words.split())
             if qid.split() != [qid]:
@@ -78,10 +89,12 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
 
 def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     _only_title(path, field, "a table")
-    for line, row in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for line, row in enumerate(text.split("\n"), 1):
         columns = row.split("\t")
         if not row.strip():
-            faults.repair(line, "the line is empty", "skips the line")
+            continue
+        if line == 1 and tuple(map(str.lower, row.split())) in _HEADERS:
+            _log.info("%s:1: %r names the columns: it is no topic", path, row)
             continue
         if len(columns) < 2:
             faults.repair(line, "no tab; a line is qid, tab, text", "splits at the first white space")
@@ -90,6 +103,16 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
             faults.repair(line, f"{len(columns) - 1} tabs; a line is qid, tab, text", "joins the rest")
         qid, *words = columns
         yield line, qid.strip(), " ".join(words)
+
+
+def _json(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
+    for line, record in split_json_lines(text.encode(), path):
+        texts = {key: value for key, value in record.items() if isinstance(value, str)}
+        qid = next((record[key] for key in _QID_KEYS if key in record), None)
+        if isinstance(qid, bool) or not isinstance(qid, str | int):
+            keys = " or ".join(_QID_KEYS)
+            raise FormatError(path, line, f"a topic needs an identifier, {keys}, which is a string or an integer")
+        yield line, str(qid), _pick(texts, _TEXT_KEYS if field == "title" else (field,), path, line)
 
 
 def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:

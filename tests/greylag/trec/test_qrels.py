@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
-from greylag.trec import read_qrels, read_subtopic_qrels, write_qrels
+from greylag.trec import read_qrels, read_subtopic_qrels, read_topics, write_qrels
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
 
@@ -25,7 +25,7 @@ def test_ad_hoc_judgements(tmp_path):
     [
         ("1 0 a 1\n1 0 b\n", 2, "3 columns instead of 4", {"a": 1}),
         ("1 0 a 1\n1 0 b 1 x\n", 2, "5 columns instead of 4", {"a": 1}),
-        ("1 0 a 1\n\n1 0 b 1\n", 2, "0 columns instead of 4", {"a": 1, "b": 1}),
+        ("1 0 a 1\n\n1 0 b\n", 3, "3 columns instead of 4", {"a": 1}),
         ("1 0 a 1\n1 0 b 2.0\n", 2, "grade '2.0' is not an integer", {"a": 1, "b": 2}),
         ("1 0 a 1\n1 0 b -0.9\n", 2, "grade '-0.9' is not an integer", {"a": 1, "b": 0}),
         ("1 0 a 1\n1 0 b high\n", 2, "grade 'high' is not an integer", {"a": 1}),
@@ -42,6 +42,24 @@ def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
         read_qrels(path)
     assert read_qrels(path, lenient=True) == {"1": repaired}
     assert f"{path}:{line}: {reason}" in caplog.text
+
+
+def test_beir_folders(tmp_path):
+    """A single file of judgements is that of the folder; of several, one has to be chosen."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nPLAIN-2\tMED-10\t2\nPLAIN-2\tMED-2\t0\n")
+    assert read_qrels(tmp_path) == {"PLAIN-2": {"MED-10": 2, "MED-2": 0}}
+    (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n")
+    with pytest.raises(FormatError, match=r"several files of judgements: give one of .*test\.tsv, .*train\.tsv"):
+        read_qrels(tmp_path)
+    (tmp_path / "queries.jsonl").write_text('{"_id": "PLAIN-2", "text": "statin", "metadata": {"url": "x"}}\n')
+    assert read_topics(tmp_path) == {"PLAIN-2": "statin"}
+
+
+@pytest.mark.parametrize("text", ["1 a 1\n", "qid docid grade\n1 a 1\n", "1 b 2\nquery-id corpus-id score\n"])
+def test_three_columns_need_the_names_of_beir(text, tmp_path):
+    with pytest.raises(FormatError, match=r"qrels:1: 3 columns instead of 4"):
+        read_qrels(write(tmp_path, text), lenient=True)
 
 
 @pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels])

@@ -64,7 +64,10 @@ def test_float32_ties_are_broken_by_docid_descending(tmp_path):
     [
         ("1 Q0 a 1 3 t\n1 Q0 b 2 2\n", 2, "5 columns instead of 6: qid Q0 docid rank score tag", "a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 2 my run\n", 2, "7 columns instead of 6", "a"),
-        ("1 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n", 2, "0 columns instead of 6", "a b"),
+        ("1 Q0 a 1 3 t\n\n1 Q0 b\n", 3, "3 columns instead of 6", "a"),
+        ("1 a 1\n1 b 2 t\n", 2, "4 columns instead of 3: qid docid rank", "a"),
+        ("1 a 1\n1 b 0\n", 2, "rank '0' is not a positive integer", "a"),
+        ("1 a 1\n1 b 2.0\n", 2, "rank '2.0' is not a positive integer", "a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2.0 2 t\n", 2, "rank '2.0' is not an integer", "a b"),
         ("1 Q0 a 1 3 t\n1 Q0 b - 2 t\n", 2, "rank '-' is not an integer", "a b"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 x t\n", 2, "score 'x' is not a number", "a"),
@@ -88,12 +91,54 @@ def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
 
 def test_queries_without_a_topic(tmp_path, caplog):
     path = write(tmp_path, "1 Q0 a 1 3 t\n2 Q0 b 1 2 t\n2 Q0 c 2 1 t\n")
-    with pytest.raises(FormatError, match="run:2: query '2' is not among the topics"):
-        read_run(path, {"1": "goose"})
-    assert list(read_run(path, {"1": "goose"}, lenient=True)) == ["1"]
-    assert "skips the query (1 in total)" in caplog.text
-    with pytest.raises(FormatError, match="run: no query has a document"):
-        read_run(path, {"9": "goose"}, lenient=True)
+    caplog.set_level("INFO", logger="greylag")
+    for read in (read_run, open_run):
+        assert list(read(path, {"1": "goose"})) == ["1"]
+        assert [message.partition(": ")[2] for message in caplog.messages] == [
+            "left out are 1 queries that are not among the topics, such as '2'"
+        ]
+        caplog.clear()
+        with pytest.raises(FormatError, match=r"run: no query has a document.*2 queries that are not among the topics"):
+            read(path, {"9": "goose"})
+
+
+def test_the_faults_of_queries_without_a_topic_are_faults(tmp_path):
+    with pytest.raises(FormatError, match="run:2: score 'x'"):
+        read_run(write(tmp_path, "1 Q0 a 1 3 t\n2 Q0 b 1 x t\n"), {"1": "goose"})
+
+
+def test_ranks_of_ms_marco(tmp_path, caplog):
+    caplog.set_level("INFO", logger="greylag")
+    path = write(tmp_path, "1\tb\t1\n1\ta\t3\n2\tc\t1\n")
+    run = read_run(path)
+    assert {qid: (ranking.docids, ranking.scores.tolist()) for qid, ranking in run.items()} == {
+        "1": (("b", "a"), [1.0, float(np.float32(1 / 3))]),
+        "2": (("c",), [1.0]),
+    }
+    assert [*open_run(path).rankings] == [*run.rankings]
+    assert "1 / rank" in caplog.text
+    for text in ("1 b 1\n1 a 1\n", "1 b 2\n1 a 1\n"):
+        with pytest.raises(FormatError, match=r"run:2: rank 1 is not above the one before it, \d"):
+            read_run(write(tmp_path, text))
+    assert read_run(path, lenient=True)["1"].docids == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("1 Q0 a 1 2 t\n1 Q0 b 2 2 t\n2 Q0 a 1 1 t\n", True), ("1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n", False)]
+)
+def test_equal_scores_are_told(text, told, tmp_path, caplog):
+    read_run(write(tmp_path, text))
+    assert ("1 of 1 queries have one score for all" in caplog.text) == told
+
+
+def test_queries_without_documents_are_told(tmp_path, caplog):
+    write_rankings(
+        lambda query: Ranking(query.qid, "", ("d",) * (query.qid == "2"), [1.0] * (query.qid == "2")),
+        {"1": "x", "2": "y", "3": "z"},
+        tmp_path / "out",
+        tag="t",
+    )
+    assert caplog.messages == ["2 of 3 queries have no documents: '1', '3'"]
 
 
 def test_a_run_without_a_valid_score(tmp_path):
@@ -280,12 +325,6 @@ def outcome(path: Path, lenient: bool, *, whole: bool) -> object:
         return list(open_run(path, lenient=lenient).rankings)
     except GreylagError as error:
         return str(error)
-
-
-def test_a_topic_that_the_topics_lack_is_refused_before_any_work(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text(lines_of(3))
-    with pytest.raises(FormatError, match=r"a\.run:11: query 'q2' is not among the topics"):
-        open_run(tmp_path / "a.run", {"q0": "", "q1": ""})
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:

@@ -65,7 +65,6 @@ def test_table(tmp_path):
     [
         ("1\tgoose\n2 bean goose\n", 2, "no tab", {"1": "goose", "2": "bean goose"}),
         ("1\tgoose\n2\tbean\tgoose\n", 2, "2 tabs", {"1": "goose", "2": "bean goose"}),
-        ("1\tgoose\n\n2\tbean\n", 2, "the line is empty", {"1": "goose", "2": "bean"}),
         ("1\tgoose\n2\tbean\n1\tbrent\n", 3, "duplicate topic '1'", {"1": "goose", "2": "bean"}),
         ("1\tgoose\n2\t \n", 2, "topic '2' has no text", {"1": "goose"}),
     ],
@@ -76,6 +75,29 @@ def test_table_faults(*, text, line, reason, repaired, tmp_path, caplog):
         read_topics(path)
     assert read_topics(path, lenient=True) == repaired
     assert reason in caplog.text
+
+
+def test_a_header_is_no_topic(tmp_path, caplog):
+    caplog.set_level("INFO", logger="greylag")
+    assert read_topics(write(tmp_path, "qid\tQuery\n1\tgoose\nid\ttext\n")) == {"1": "goose", "id": "text"}
+    assert "names the columns" in caplog.text
+
+
+def test_json_topics(tmp_path):
+    path = write(tmp_path, '{"query_id": 7, "title": "goose", "narrative": "Grey ones."}\n{"id": "b", "query": "x"}\n')
+    assert read_topics(path) == {"7": "goose", "b": "x"}
+    with pytest.raises(FormatError, match=r"topics:2: a topic has no <narrative>"):
+        read_topics(path, field="narrative")
+    for line in (
+        '{"text": "x"}',
+        '{"_id": true, "text": "x"}',
+        '{"_id": "1", "text": 1}',
+        "[]",
+        "{",
+        '{"_id": "1 2", "text": "x"}',
+    ):
+        with pytest.raises(FormatError, match=r"topics:2: "):
+            read_topics(write(tmp_path, '{"_id": "1", "text": "x"}\n' + line))
 
 
 @pytest.mark.parametrize("lenient", [False, True])
