@@ -65,6 +65,10 @@ INDEX = typer.Option(
     "of one collection.",
 )
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
+VECTORS = typer.Option(
+    "--vectors",
+    help="Embeddings of documents (.npz or JSON lines), for stages that compare documents, in place of their words.",
+)
 Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from greylag.cli.options import INDEX, TOPICS, OutputRun, Shared, Tag
+from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, Shared, Tag
 from greylag.cli.running import check_outputs, input_files
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell, visible
@@ -26,6 +26,8 @@ from greylag.pipeline import Pipeline
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_rankings
 from greylag.trec.runs import RunFile, write_members
+from greylag.vectors.dense import ArrayVectors
+from greylag.vectors.vector_files import open_vectors
 
 KINDS: dict[str, type[LinearModel] | type[DiversityModel]] = {kind.kind: kind for kind in (LinearModel, DiversityModel)}
 _log = logging.getLogger("greylag")
@@ -33,8 +35,8 @@ _log = logging.getLogger("greylag")
 
 def rerank(
     context: typer.Context,
-    index: Annotated[list[Path], INDEX],
     out: OutputRun,
+    index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run. A model of train --model stack needs none.")
@@ -56,6 +58,7 @@ def rerank(
             "the --model.",
         ),
     ] = None,
+    vectors: Annotated[Path | None, VECTORS] = None,
     members: Annotated[
         bool, typer.Option("--members", help="Write a run for each member of the ensemble that is the last stage.")
     ] = False,
@@ -64,7 +67,8 @@ def rerank(
     """Rerank or diversify a run by a model, or by stages one after another.
 
     For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
-    parameters of its class in Python; model, aspects, titles and feedback are files.
+    parameters of its class in Python; model, aspects, titles and feedback are files. Stages with
+    --vectors need no index; nor do xquad and pm2 with scores of aspects.
 
     A model of `greylag train --model stack` that was trained without a run needs none: the union of BM25 and BM25+RM3
     is searched, as in training.
@@ -78,14 +82,15 @@ def rerank(
     if model is None and not stages:
         raise ParameterError(f"give a --model, or a --stage: {', '.join(registered_stages())}")
     steps = [StageStep.parse(text) for text in stages or []]
-    positions = PositionalIndex.from_lucene(index)
+    positions = None if index is None else PositionalIndex.from_lucene(index)
+    embeddings = open_embeddings(vectors, steps)
     made = [] if model is None else [model_stage(model, read_files(files or []), positions, transfer=transfer)]
-    made += [(step.name, step.make(positions)) for step in steps]
+    made += [(step.name, step.make(positions, vectors=embeddings)) for step in steps]
     if topics is None and (asking := next((name for name, stage in made if needs_queries(name, stage)), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
-    rankings = first_rankings(shared, run, index, topics, made[0][1])
+    rankings = first_rankings(shared, run, index or (), topics, made[0][1])
     for _, stage in made:
-        check_topics(stage, rankings, positions.fingerprint)
+        check_topics(stage, rankings, "" if positions is None else positions.fingerprint)
     made_up = "-".join([rankings.tag, *(name for name, _ in made)])
     tag, last = visible(made_up) if tag is None else tag, made[-1][1]
     before: Pipeline[Ranking] = Pipeline(tuple(stage for _, stage in (made[:-1] if members else made)))
@@ -120,9 +125,23 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def model_stage(path: Path, files: Mapping[str, str], index: PositionalIndex, *, transfer: bool) -> tuple[str, Any]:
+def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
+    """The vectors of a file, which at least one of the stages takes."""
+    if path is None:
+        return None
+    if not any("vectors" in step.readers for step in steps):
+        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).readers)
+        raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
+    return open_vectors(path)
+
+
+def model_stage(
+    path: Path, files: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
+) -> tuple[str, Any]:
     """The name of a model's stage, and the stage."""
     model = load_model(path)
+    if index is None:
+        raise ParameterError("--model needs --index")
     if isinstance(model, LinearModel):
         return "mrf", MRFRanker(model.with_files(files), index, transfer=transfer)
     if files:
@@ -151,10 +170,12 @@ def first_rankings(
 
 
 def check_topics(stage: Any, rankings: Run | RunFile, fingerprint: str) -> None:
-    """Warn of topics that a stage's model was trained on, and check that its feedback judges one of the topics."""
-    feedback, model = getattr(stage, "feedback", None), getattr(stage, "model", None)
-    if feedback is not None and not any(qid in feedback for qid in rankings):
-        raise ParameterError("feedback: no query in common with the run")
+    """Warn of topics that a stage's model was trained on, and check that its feedback or aspects are of one topic."""
+    model = getattr(stage, "model", None)
+    for name in ("feedback", "aspects"):
+        by_query = getattr(stage, name, None)
+        if by_query is not None and not any(qid in by_query for qid in rankings):
+            raise ParameterError(f"{name}: no query in common with the run")
     if model is None or model.fingerprint != fingerprint:  # topics of another collection may have the same identifiers
         return
     names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by the validation topics

@@ -1,22 +1,27 @@
-"""Given aspects of queries, such as the sub-questions of a topic or query suggestions, for xQuAD and PM-2."""
+"""Aspects of queries, such as the sub-questions of a topic or query suggestions, for xQuAD and PM-2."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from greylag import missing_documents
 from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking
-from greylag.trec import read_aspects
+from greylag.ranking import BoolArray, FloatArray, Ranking, Run
+from greylag.trec.texts import AspectScores, read_aspects
 
-Aspects = Mapping[str, Sequence[str]]
-"""The texts of a query's aspects, by qid."""
+Aspects = Mapping[str, Sequence[str]] | AspectScores | Sequence[Run] | Callable[[Ranking], Any]
+"""Texts of aspects by qid; scores by qid, aspect and docid; a run for each aspect; or a function from the candidates to
+scores of shape (n, aspects).
+"""
+Scale = Literal["none", "max", "sigmoid"]
 
 
 @dataclass(frozen=True)
@@ -25,26 +30,82 @@ class AspectStage(GreedyStage):
 
     readers: ClassVar = {"aspects": read_aspects}
 
-    index: PositionalIndex
-    aspects: Aspects
+    index: PositionalIndex | None = None
+    aspects: Aspects | None = None
+    _: KW_ONLY
+    scale: Scale | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.aspects is None:
+            raise ParameterError("aspects=FILE is missing")
+        if self._has_texts and self.index is None:
+            raise ParameterError("aspects that are texts are scored by BM25, which needs an index")
+
+    @property
+    def _has_texts(self) -> bool:
+        return isinstance(self.aspects, Mapping) and not any(isinstance(a, Mapping) for a in self.aspects.values())
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
-        return self.index.knows(docids)
+        """Which documents are in the index that scores the aspects' texts; all if the scores are given."""
+        return self.index.knows(docids) if self.index and self._has_texts else super().knows(docids)
 
     def relevance(self, candidates: Ranking) -> FloatArray:
-        """P(d|a) of each candidate and aspect; see `aspect_relevance`."""
-        return aspect_relevance(self.index, candidates, self.aspects.get(candidates.qid, ()))
+        """P(d|a) of each candidate and aspect, shape (n, aspects).
+
+        Scores are scaled by aspect. "max" divides them by the candidates' highest, "sigmoid" is 1 / (1 + exp(-s)), and
+        "none" takes them as they are. P(d|a) is 0 where there is no score.
+        """
+        assert self.aspects is not None
+        if callable(self.aspects):
+            scores = np.asarray(self.aspects(candidates), dtype=np.float64)
+            if scores.ndim != 2 or len(scores) != len(candidates) or np.isinf(scores).any():
+                raise ParameterError(
+                    f"query {candidates.qid}: aspects gave an array of shape {scores.shape} for {len(candidates)} "
+                    "candidates: it must give one row of finite numbers for each, and NaN for no score"
+                )
+        else:
+            given = self._of_query(candidates.qid)
+            columns = _looked_up(given, candidates) if isinstance(given, Mapping) else self._bm25(given, candidates)
+            scores = np.array(columns, dtype=np.float64).reshape(len(columns), len(candidates)).T
+        return _scaled(scores, self.scale or ("max" if self._has_texts else "none"), candidates.qid)
+
+    def _of_query(self, qid: str) -> Sequence[str] | Mapping[Any, Mapping[str, float]]:
+        """The texts of a query's aspects, or their scores by docid."""
+        if isinstance(self.aspects, Mapping):
+            return self.aspects.get(qid, ())
+        runs = [run[qid] for run in cast(Sequence[Run], self.aspects) if qid in run]
+        return {place: dict(zip(r.docids, r.scores.tolist(), strict=True)) for place, r in enumerate(runs)}
+
+    def _bm25(self, texts: Sequence[str], candidates: Ranking) -> list[FloatArray]:
+        """BM25 of each text."""
+        assert self.index is not None
+        bm25 = FeatureExtractor(self.index, (FeatureSpec("FI", "term", "BM25"),))
+        return [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
 
 
-def aspect_relevance(index: PositionalIndex, candidates: Ranking, texts: Sequence[str]) -> FloatArray:
-    """How relevant each candidate is to each aspect, in [0, 1], shape (n, aspects).
+def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking) -> list[list[float]]:
+    """The scores of each aspect, NaN where there is none; documents without any score are reported."""
+    lost = [docid for docid in candidates.docids if not any(docid in scores for scores in by_aspect.values())]
+    consequence = "they are relevant to none"
+    missing_documents.report(consequence, candidates.qid, lost, len(candidates), what="without a score of an aspect")
+    return [[scores.get(docid, np.nan) for docid in candidates.docids] for scores in by_aspect.values()]
 
-    It is BM25 of the aspect's text, divided by the candidates' highest; 0 for an aspect that no candidate matches.
-    """
-    bm25 = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
-    columns = [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
-    scores = np.array(columns, dtype=np.float64).reshape(len(columns), len(candidates)).T
-    highest = scores.max(axis=0, initial=0.0)
-    relevance: FloatArray = scores / np.where(highest > 0, highest, 1.0)
+
+def _scaled(scores: FloatArray, scale: Scale, qid: str) -> FloatArray:
+    """See `AspectStage.relevance`."""
+    low, high = (float(bound(scores, initial=0.0, where=~np.isnan(scores))) for bound in (np.min, np.max))
+    if scale == "sigmoid":
+        with np.errstate(over="ignore"):
+            scores = 1.0 / (1.0 + np.exp(-scores))
+    elif low < 0 or (scale == "none" and high > 1):
+        needed = "at least 0 for scale=max" if scale == "max" else "probabilities without a scale"
+        raise ParameterError(
+            f"query {qid}: an aspect's score is {low if low < 0 else high:g}: scores must be {needed}; scale=max is "
+            "for scores from 0 up, such as BM25's, and scale=sigmoid for logits, such as a cross-encoder's"
+        )
+    relevance = np.where(np.isnan(scores), 0.0, scores)
+    if scale == "max":
+        highest = relevance.max(axis=0, initial=0.0)
+        relevance = relevance / np.where(highest > 0, highest, 1.0)
     return relevance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from greylag.index.renumber import drop_empty_columns
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, unit_range
 from greylag.runtime.compilation import compiled
 from greylag.vectors.protocol import Vectors, unit_rows, vectors_of
+from greylag.vectors.vector_files import open_vectors
 
 _LONGEST = 1e140  # the squares of longer vectors overflow, those of vectors shorter than its inverse lose digits
 
@@ -51,6 +52,8 @@ class MMR(GreedyStage):
     Carbonell and Goldstein, The use of MMR, diversity-based reranking for reordering documents and producing summaries,
     SIGIR 1998.
     """
+
+    readers: ClassVar = {"vectors": open_vectors}
 
     index: PositionalIndex | None = None
     _: KW_ONLY

@@ -20,16 +20,21 @@ class PM2(AspectStage):
 
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
-    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). P(d|a) is as in
-    `greylag.diversity.aspect_relevance`. Documents of no aspect, and those of a query without aspects, follow in the
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see
+    `scale`. Documents of no aspect, and those of a query without aspects, follow in the
     incoming order.
 
     Parameters
     ----------
-    index : PositionalIndex
-        The collection. A document that it lacks keeps its rank.
-    aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
+    index : PositionalIndex, optional
+        The collection, if aspects are texts. A document that it lacks keeps its rank.
+    aspects : mapping, sequence of Run or callable
+        What `greylag.trec.read_aspects` reads: by qid, the texts of the aspects, or by qid, aspect and docid scores. Or
+        a run for each aspect, or a function from the `Ranking` of the candidates to scores of shape (n, aspects), such
+        as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
+    scale : {"none", "max", "sigmoid"}, optional
+        How scores become P(d|a). "max", the default for texts, divides them by the candidates' highest for the aspect.
+        "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities as they are.
     aspect_weight : float in [0, 1], default 0.5
         w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
     depth, k : int

@@ -20,15 +20,20 @@ class XQuAD(AspectStage):
         w P(d|q) + (1 - w) sum over aspects a of P(a|q) P(d|a) product over picked s of (1 - P(s|a))
 
     with w the relevance weight (1 - lambda in the paper) and P(a|q) equal for all aspects. P(d|q) is the incoming score
-    scaled to [0, 1] over the candidates, and P(d|a) as in `greylag.diversity.aspect_relevance`; the paper leaves the
-    estimates open. A query without aspects is ranked by P(d|q), in the incoming order.
+    scaled to [0, 1] over the candidates; for P(d|a), which the paper leaves open, see `scale`. A query without aspects
+    is ranked by P(d|q), in the incoming order.
 
     Parameters
     ----------
-    index : PositionalIndex
-        The collection. A document that it lacks keeps its rank.
-    aspects : mapping of qid to sequence of str
-        The texts of the aspects, as `greylag.trec.read_aspects` reads them.
+    index : PositionalIndex, optional
+        The collection, if aspects are texts. A document that it lacks keeps its rank.
+    aspects : mapping, sequence of Run or callable
+        What `greylag.trec.read_aspects` reads: by qid, the texts of the aspects, or by qid, aspect and docid scores. Or
+        a run for each aspect, or a function from the `Ranking` of the candidates to scores of shape (n, aspects), such
+        as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
+    scale : {"none", "max", "sigmoid"}, optional
+        How scores become P(d|a). "max", the default for texts, divides them by the candidates' highest for the aspect.
+        "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities as they are.
     relevance_weight : float in [0, 1], default 0.5
         1 keeps the incoming order.
     depth, k : int

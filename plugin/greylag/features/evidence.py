@@ -17,7 +17,7 @@ from greylag.runtime.files import Faults, parse_number, read_rows
 from greylag.trec import read_run
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.protocol import unit_rows
-from greylag.vectors.vector_files import read_vectors
+from greylag.vectors.vector_files import open_vectors
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -220,7 +220,7 @@ def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:
     """The vectors of a file, which the features of an extractor share."""
     key = f"vectors:{file}"
     if key not in shared:
-        shared[key] = ArrayVectors(*read_vectors(file))
+        shared[key] = open_vectors(file)
     vectors: ArrayVectors = shared[key]
     return vectors
 

@@ -88,30 +88,44 @@ class StageStep:
         return kind
 
     @property
+    def readers(self) -> Mapping[str, Callable[[str], Any]]:
+        """See `Stage.readers`."""
+        return getattr(self.stage, "readers", {})
+
+    @property
     def needs_index(self) -> bool:
-        """Whether the stage has an index."""
-        return "index" in {field.name for field in fields(self.stage)}
+        """Whether the stage cannot be made without an index."""
+        return any(field.name == "index" and field.default is MISSING for field in fields(self.stage))
 
     def files(self) -> list[str]:
         """The names of the files among the options."""
-        return [_spell(value) for name, value in self.options if name in _readers(self.stage)]
+        return [_spell(value) for name, value in self.options if name in self.readers]
 
     def place_files(self, place: Callable[[str], str]) -> StageStep:
         """The stage with ``place(file)`` in place of each of its files."""
-        files = _readers(self.stage)
+        files = self.readers
         options = {name: read_option(place(_spell(value))) for name, value in self.options if name in files}
         return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
 
-    def make(self, index: PositionalIndex | None) -> Any:
-        """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
+    def make(self, index: PositionalIndex | None, **given: Any) -> Any:
+        """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain.
+
+        What is `given`, such as vectors, takes the place of the file of that name, if the stage has such an option and
+        it is not spelt. A stage with vectors needs no index.
+        """
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
             _check_options(kind, options)
-            options |= {name: read(_spell(options[name])) for name, read in _readers(kind).items() if name in options}
+            options |= {name: read(_spell(options[name])) for name, read in self.readers.items() if name in options}
             if member is not None:
                 options["model"] = _member(options.get("model"), member)
-            return kind(**options, **({"index": index} if self.needs_index else {}))
+            options = {name: given[name] for name in self.readers if given.get(name) is not None} | options
+            if index is None and self.needs_index:
+                raise ParameterError("it needs an index")
+            if index is not None and "vectors" not in options and "index" in {field.name for field in fields(kind)}:
+                options["index"] = index
+            return kind(**options)
         except ParameterError as error:
             raise ParameterError(f"stage {self}: {error}") from None
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from greylag.errors import FormatError
-from greylag.runtime.files import Faults, read_json_lines, read_text
+from greylag.runtime.files import Faults, parse_number, read_json_lines, read_text, split_rows
+
+AspectScores = dict[str, dict[str, dict[str, float]]]
+"""qid to aspect to docid to score."""
 
 
 def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
@@ -36,26 +40,54 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
     return titles
 
 
-def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]]:
+def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
     """Read aspects of queries, such as the sub-questions of a topic or query suggestions.
 
     Parameters
     ----------
     path : str or Path
-        A line ``QID TAB NAME TAB TEXT`` for each aspect.
+        A line ``QID TAB NAME TAB TEXT`` for each aspect. Or scores of documents: a line ``qid aspect docid score`` for
+        each, or TREC runs one after another, an aspect each, whose tags name the aspects.
 
     Returns
     -------
-    dict of str to tuple of str
-        The texts of the aspects by qid, in the file's order.
+    dict of str to tuple of str, or dict of str to dict of str to dict of str to float
+        The texts of the aspects by qid, in the file's order; or scores by qid, aspect and docid.
 
     Raises
     ------
     FormatError
-        If a line does not have three fields, a field is empty, an aspect is given twice, or there are none.
+        If a line has another form than the first, a field is empty, an aspect or a document for it is given twice, a
+        score is not a finite number, or there are none.
     """
     with Faults(path, lenient=None) as faults:
-        lines = read_text(path, faults).decode().splitlines()
+        content = read_text(path, faults)
+        first = content.lstrip().partition(b"\n")[0]
+        if first.count(b"\t") == 2 or len(first.split()) not in (4, 6):
+            return _aspect_texts(path, content.decode().splitlines())
+        columns = "qid aspect docid score" if len(first.split()) == 4 else "qid Q0 docid rank score tag"
+        order = [columns.split().index(name) for name in ("qid", "docid", "score")]
+        name_at = 1 if len(first.split()) == 4 else 5
+        found: AspectScores = {}
+        for number, row in split_rows([content], columns, faults):
+            qid, docid, text = (row[place].decode() for place in order)
+            aspect, score = row[name_at].decode(), parse_number(text.encode())
+            if not math.isfinite(score):
+                raise FormatError(path, number, f"score {text!r:.40} is not a finite number")
+            scores = found.setdefault(qid, {}).setdefault(aspect, {})
+            if docid in scores:
+                raise FormatError(
+                    path,
+                    number,
+                    f"document {docid!r} has two scores for aspect {aspect!r} of query {qid!r}"
+                    + ("; the tag of a run names its aspect: give each run its own" if name_at == 5 else ""),
+                )
+            scores[docid] = score
+    return found
+
+
+def _aspect_texts(path: str | Path, lines: list[str]) -> dict[str, tuple[str, ...]]:
+    """The texts of lines ``QID TAB NAME TAB TEXT``."""
     aspects: dict[str, dict[str, str]] = {}
     for number, line in enumerate(lines, 1):
         fields = [field.strip() for field in line.split("\t")]

@@ -11,7 +11,7 @@ import numpy as np
 
 from greylag.errors import FormatError
 from greylag.runtime.files import is_name, read_json_lines
-from greylag.vectors.dense import Dense
+from greylag.vectors.dense import ArrayVectors, Dense
 
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
@@ -48,6 +48,11 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     if len(set(ids)) < len(ids):
         raise FormatError(path, None, f"{Counter(ids).most_common(1)[0][0]!r} has two vectors; keep one")
     return ids, vectors if vectors.dtype in (np.float32, np.float64) else vectors.astype(np.float64)
+
+
+def open_vectors(path: str | Path) -> ArrayVectors:
+    """The vectors of documents in a file."""
+    return ArrayVectors(*read_vectors(path))
 
 
 def _archive(path: str | Path) -> tuple[tuple[str, ...], Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -194,7 +194,7 @@ class Diversifiers:
 
     option: Diversify
     subtopics: SubtopicQrels
-    aspects: dict[str, tuple[str, ...]]  # None are given if it is empty
+    aspects: Mapping[str, Any]  # by qid; none are given if it is empty
     index: PositionalIndex
     seed: int  # of the split of training queries that chooses C
 

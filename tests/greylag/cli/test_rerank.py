@@ -21,7 +21,17 @@ from greylag import (
     write_run,
 )
 from greylag.cli.rerank import check_topics
-from greylag.diversity import CSSVM, MMR, Candidates, Coverage, DiversityModel, EssentialPages, RandomOrder, SVMDiv
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    Candidates,
+    Coverage,
+    DiversityModel,
+    EssentialPages,
+    RandomOrder,
+    SVMDiv,
+    XQuAD,
+)
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.errors import ModelError
@@ -30,6 +40,7 @@ from greylag.features.spelling import parse_feature
 from greylag.pipeline import run_step
 from greylag.ranking import FloatArray
 from greylag.trec import read_titles
+from greylag.vectors import ArrayVectors
 from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremarked
 
 
@@ -340,3 +351,33 @@ def test_mistakes(
     for name, path in places.items():
         words = [word.replace(name, str(path)) for word in words]
     assert reason in refused("rerank", *ranked, "--out", tmp_path / "x", *words)
+
+
+def test_without_an_index(command: Command, refused: Refused, tmp_path: Path) -> None:
+    """Given vectors and given scores of aspects need no index; what needs one says so."""
+    rng = np.random.default_rng(3)
+    docids, out = [f"d{i}" for i in range(12)], tmp_path / "out.run"
+    first = Run((Ranking("1", "", docids, np.arange(12.0, 0.0, -1.0)),), "first")
+    write_run(first, tmp_path / "first.run")
+    vectors, scores = rng.standard_normal((12, 4)), rng.random((12, 2))
+    np.savez(tmp_path / "vectors.npz", ids=docids, vectors=vectors)
+    rows = [f"1 a{a} {docid} {float(scores[d, a])}\n" for a in range(2) for d, docid in enumerate(docids)]
+    (tmp_path / "aspects").write_text("".join(rows))
+    given = ["--run", tmp_path / "first.run", "--out", out]
+    mmr = MMR(vectors=ArrayVectors(docids, vectors), k=5)
+    for stage, expected in (
+        ("mmr(k=5)", mmr),
+        (f"xquad(aspects={tmp_path / 'aspects'})", XQuAD(aspects=lambda _: scores)),
+    ):
+        embeddings = ["--vectors", tmp_path / "vectors.npz"] if stage.startswith("mmr") else []
+        assert command("rerank", *given, *embeddings, "--stage", stage) == (0, "", "")
+        assert read_run(out)["1"].docids == expected(first["1"]).docids
+    spelt = f"mmr(k=5,vectors={tmp_path / 'vectors.npz'})"
+    assert command("rerank", *given, "--stage", spelt) == (0, "", "")
+    assert read_run(out)["1"].docids == mmr(first["1"]).docids
+    assert "MMR needs an index or vectors=" in refused("rerank", *given, "--stage", "mmr")
+    assert "stage coverage: it needs an index" in refused("rerank", *given, "--stage", "coverage")
+    words = ["--stage", "random", "--vectors", tmp_path / "vectors.npz"]
+    assert "--vectors is for mmr" in refused("rerank", *given, *words)
+    (tmp_path / "other").write_text("2 a d1 0.5\n")
+    assert "aspects: no query in common" in refused("rerank", *given, "--stage", f"pm2(aspects={tmp_path / 'other'})")

@@ -1,6 +1,7 @@
 """The stages that diversify, but for MMR and SVM-div, against their definitions."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,6 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
-from greylag.diversity.aspects import aspect_relevance
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
@@ -29,7 +29,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking
+from greylag.ranking import FloatArray, Ranking, Run
 from tests.greylag.diversity import samples
 
 
@@ -143,12 +143,12 @@ def test_stage_is_the_greedy_choice_of_essential_pages() -> None:
 def test_relevance_is_bm25_by_the_highest() -> None:
     index = PositionalIndex.from_texts({"a": "cat cat dog", "b": "cat cow pig", "c": "cow"})
     ranking = Ranking("q", "x", ("a", "b", "c"), [3.0, 2.0, 1.0])
-    found = aspect_relevance(index, ranking, ["cat", "horse"])
+    found = XQuAD(index, {"q": ["cat", "horse"]}).relevance(ranking)
     assert found[0, 0] == 1.0
     assert 0 < found[1, 0] < 1
     assert found[2, 0] == 0
     assert found[:, 1].tolist() == [0.0] * 3
-    assert aspect_relevance(index, ranking, []).shape == (3, 0)
+    assert XQuAD(index, {}).relevance(ranking).shape == (3, 0)
 
 
 def test_by_hand() -> None:
@@ -240,3 +240,66 @@ def test_order_depends_on_seed_and_query() -> None:
     assert len(orders) == 4
     with pytest.raises(ParameterError, match="seed must be at least 0, not -1"):
         RandomOrder(-1)
+
+
+def scored(relevance: FloatArray, docids: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """The matrix by aspect and docid, without its zeros."""
+    return {
+        f"a{a}": {docid: value for docid, value in zip(docids, column.tolist(), strict=True) if value}
+        for a, column in enumerate(relevance.T)
+    }
+
+
+@pytest.mark.parametrize("kind", [XQuAD, PM2])
+@pytest.mark.parametrize("seed", range(3))
+def test_aspects_from_anywhere_rank_alike(kind: type[XQuAD] | type[PM2], seed: int) -> None:
+    """Scores in a mapping, in runs, or from a function, and BM25 of texts, which has the same scores."""
+    index, ranking = samples.index(1, 15), samples.ranking(seed, 15)
+    texts = ["w1x w2x", "w3x", "w5x"]
+    by_texts = kind(index, {ranking.qid: texts})
+    relevance = by_texts.relevance(ranking)
+    by_aspect = scored(relevance, ranking.docids)
+    runs = [
+        Run((Ranking.sort(ranking.qid, "", list(scores), list(scores.values())),), "tag")
+        for scores in by_aspect.values()
+    ]
+    for aspects in ({ranking.qid: by_aspect}, runs, lambda candidates: relevance[: len(candidates)]):
+        stage = kind(aspects=aspects)
+        assert np.array_equal(stage.relevance(ranking), relevance)
+        assert stage(ranking) == by_texts(ranking)
+        assert kind(aspects=aspects, scale="max").relevance(ranking) == pytest.approx(relevance)
+
+
+def test_scales_of_aspect_scores() -> None:
+    ranking = samples.ranking(2, 3)
+    logits = np.array([[-2.0, 800.0], [0.0, -800.0], [np.nan, 1.0]])
+    found = XQuAD(aspects=lambda _: logits, scale="sigmoid").relevance(ranking)
+    assert found == pytest.approx(np.array([[1 / (1 + np.exp(2.0)), 1.0], [0.5, 0.0], [0.0, 1 / (1 + np.exp(-1.0))]]))
+    high = XQuAD(aspects=lambda _: np.array([[8.0, 0.0], [2.0, 0.0], [np.nan, 0.0]]), scale="max")
+    assert high.relevance(ranking).tolist() == [[1.0, 0.0], [0.25, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale", "reason"),
+    [
+        ([[2.0], [0.5], [0.1]], None, "score is 2: scores must be probabilities without a scale"),
+        ([[0.2], [-0.5], [0.1]], "max", "score is -0.5: scores must be at least 0 for scale=max"),
+        ([[0.2], [-0.5], [0.1]], None, "score is -0.5: scores must be probabilities"),
+        ([[0.2], [0.5]], None, "shape \\(2, 1\\) for 3 candidates"),
+        ([0.2, 0.5, 0.1], None, "shape \\(3,\\) for 3 candidates"),
+        ([[0.2], [np.inf], [0.1]], "sigmoid", "one row of finite numbers"),
+    ],
+)
+def test_scores_that_are_no_probabilities(scores: list[list[float]], scale: Any, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        XQuAD(aspects=lambda _: scores, scale=scale)(samples.ranking(2, 3))
+
+
+def test_aspects_without_what_they_need(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ParameterError, match="aspects=FILE is missing"):
+        XQuAD(samples.index(1, 3))
+    with pytest.raises(ParameterError, match="needs an index"):
+        XQuAD(aspects={"q": ["w1x"]})
+    ranking = samples.ranking(2, 3)
+    PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(ranking)
+    assert "1 of 3 documents of 1 queries are without a score of an aspect, such as d2" in caplog.text

@@ -304,3 +304,28 @@ def test_bad_aspects(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "aspects.tsv").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_aspects(tmp_path / "aspects.tsv")
+
+
+def test_reads_scores_of_aspects(tmp_path: Path) -> None:
+    path, scores = tmp_path / "aspects", {"1": {"cat": {"a": 0.5, "b": -2.0}, "car": {"b": 1.0}}}
+    path.write_text("1 cat a .5\n1 cat b -2\n1\tcar\tb\t1\n")
+    assert read_aspects(path) == scores
+    path.write_text("1 Q0 a 1 .5 cat\n1 Q0 b 2 -2 cat\n1 Q0 b 1 1 car\n")  # two runs, one after the other
+    assert read_aspects(path) == scores
+    path.write_text("1\tcat\tbig wild cat\n")  # four words, but three fields
+    assert read_aspects(path) == {"1": ("big wild cat",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 cat a 1\n1 cat a 2\n", "2: document 'a' has two scores for aspect 'cat' of query '1'"),
+        ("1 Q0 a 1 2 cat\n1 Q0 a 1 1 cat\n", "2: document 'a' has two scores .*: give each run its own"),
+        ("1 cat a high\n", "1: score 'high' is not a finite number"),
+        ("1 cat a 1\n1 cat 1\n", "2: 3 columns instead of 4"),
+    ],
+)
+def test_bad_scores_of_aspects(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "aspects").write_text(text)
+    with pytest.raises(FormatError, match=f"aspects:{reason}"):
+        read_aspects(tmp_path / "aspects")
