@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 
-Row = Sequence[str | float | None]
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A number in a format of its own, with a mark such as the asterisk or the letters of significance."""
+
+    value: float
+    form: str = ".4f"
+    mark: str = ""
+
+
+Cell = str | float | Marked | None
+Row = Sequence[Cell]
 
 SHOWN = 10  # rows of a table in a notebook
 _NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")  # such as 3, <0.001, +2.5 % and -0.0123*
@@ -40,7 +51,7 @@ def as_text(table: Table | str) -> str:
     if isinstance(table, str):
         return table
     rows = [table.header, *([cell_text(value, table.decimals) for value in row] for row in table.rows)]
-    return "\n".join([table.caption, *aligned(rows)]) + "\n"
+    return "\n".join([*filter(None, [table.caption]), *aligned(rows)]) + "\n"
 
 
 def as_html(table: Table, label: str = "") -> str:
@@ -73,10 +84,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
-def cell_text(value: str | float | None, decimals: int) -> str:
+def cell_text(value: Cell, decimals: int) -> str:
     """Format a cell; a positive number that rounds to 0 is shown as a bound, such as <0.0001."""
     if value is None:
         return ""
+    if isinstance(value, Marked):
+        return f"{value.value:{value.form}}{value.mark}"
     if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
         return f"<{10**-decimals:.{decimals}f}"
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)

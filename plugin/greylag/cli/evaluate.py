@@ -15,7 +15,7 @@ from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.report import query_table
-from greylag.evaluation.significance import Test
+from greylag.evaluation.significance import Correction, Family, Test
 from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
 
@@ -37,7 +37,14 @@ def evaluate(
         typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")] = None,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")] = False,
     test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
+    correction: Annotated[
+        Correction, typer.Option("--correction", help="Correction of p: Holm, or Benjamini & Hochberg.")
+    ] = "holm",
+    family: Annotated[
+        Family, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
+    ] = "all",
     pick_best: Annotated[
         bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
     ] = False,
@@ -47,7 +54,7 @@ def evaluate(
         bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
     ] = False,
 ) -> None:
-    """Score runs and, with --baseline, test their differences from it.
+    """Score runs and, with --baseline or --all-pairs, test their differences.
 
     Judgements are of documents, unless --subtopics says that they are by subtopic.
 
@@ -55,6 +62,8 @@ def evaluate(
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
     """
     shared: Shared = context.obj
+    if baseline and all_pairs:
+        raise ParameterError("--all-pairs compares every run with every other: leave out --baseline")
     score = _scorer(shared, qrels, measures, subtopics=subtopics)
     scores = {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
@@ -65,7 +74,10 @@ def evaluate(
             raise FormatError(path, None, str(error)) from None
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
-    significance = None if baseline is None else evaluation.compare(shown, str(baseline), test=test)
+    significance = None
+    if baseline or all_pairs:
+        against = str(baseline) if baseline else None
+        significance = evaluation.compare(shown, against, test=test, correction=correction, family=family)
     if as_json:
         tell(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
     elif per_query:

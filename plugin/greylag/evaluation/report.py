@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import count
+from string import ascii_lowercase
 from typing import Any
 
+from greylag.evaluation.measures import Measure
 from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, Significance, check_comparable
-from greylag.tables import aligned
+from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Significance, check_comparable
+from greylag.tables import Cell, Marked, Row, Table, aligned, as_text
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
+CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's"}
+FIGURES = (
+    "low, high: 95 % t interval of diff; d: diff / SD over queries; detectable: the diff that as many queries show in "
+    "a t-test with 80 % power; all two-sided, uncorrected"
+)
+SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 
 def table(scores: Mapping[str, Scores], significance: Significance | None = None) -> str:
@@ -23,22 +32,70 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
     scores : mapping
         Scores by name of run.
     significance : Significance, optional
-        Adds the difference from the baseline and the corrected p-value to each mean, marked ``*`` below 0.05.
+        Adds to each mean the letters of the runs that it is significantly better than, and a table of the comparisons:
+        the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected p.
     """
+    tables = [_means_table(scores, significance)]
+    if significance:
+        whole = comparison_table("", significance)
+        tables.append(replace(whole, header=whole.header[:SHOWN], rows=[row[:SHOWN] for row in whole.rows]))
+    return "\n".join([*map(as_text, tables), *_notes(scores, significance)]) + "\n"
+
+
+def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:
     check_comparable(scores)
-    first = next(iter(scores.values()))
-    header = ["run"]
-    for measure in first.measures:
-        header += [str(measure), "diff", "p"] if significance else [str(measure)]
-    rows = [header]
+    measures = next(iter(scores.values())).measures
+    labels, letters = _letters(scores, significance) if significance else ({}, {})
+    widths = [max((len(letters.get((name, measure), "")) for name in scores), default=0) for measure in measures]
+    rows: list[Row] = []
     for name, run in scores.items():
-        row = [name]
-        for measure, mean in zip(run.measures, run.means.tolist(), strict=True):
-            row.append(f"{mean:.4f}")
-            if significance:
-                row += _difference(significance.find(name, measure))
+        row: list[Cell] = [f"{name} ({labels[name]})" if significance else name]
+        for measure, width, mean in zip(measures, widths, run.means.tolist(), strict=True):
+            row.append(Marked(mean, mark=f" {letters.get((name, measure), ''):<{width}}" if width else ""))
         rows.append(row)
-    return "\n".join([*aligned(rows), "", *_notes(scores, significance)]) + "\n"
+    return Table("", ("run", *map(str, measures)), rows)
+
+
+def _letters(
+    scores: Mapping[str, Scores], significance: Significance
+) -> tuple[Mapping[str, str], Mapping[tuple[str, Measure], str]]:
+    """A letter for each run (numbers for many), and those of the runs that a run is significantly better than."""
+    few = len(scores) <= len(ascii_lowercase)
+    labels = dict(zip(scores, ascii_lowercase if few else map(str, count(1)), strict=False))
+    worse: dict[tuple[str, Measure], list[str]] = {}
+    for c in significance.comparisons:
+        if c.corrected_p < SIGNIFICANCE_LEVEL and c.direction:
+            better, other = (c.run, c.baseline) if c.direction > 0 else (c.baseline, c.run)
+            worse.setdefault((better, c.measure), []).append(labels[other])
+    return labels, {place: ("" if few else ",").join(found) for place, found in worse.items()}
+
+
+def comparison_table(caption: str, *significances: Significance) -> Table:
+    """The differences from one or more baselines: a row for each baseline, run and measure.
+
+    A star marks a corrected p below `SIGNIFICANCE_LEVEL`; `Comparison` has the other figures. Counts are of queries.
+    """
+    header = ("", "against", "measure", "diff", "low", "high", "d", "detectable", "corrected p")
+    rows = [
+        (
+            c.run,
+            c.baseline,
+            str(c.measure),
+            Marked(c.difference, "+.4f", "*" if c.corrected_p < SIGNIFICANCE_LEVEL else ""),
+            *(Marked(end, "+.4f") for end in c.interval),
+            None if c.effect_size is None else Marked(c.effect_size, "+.2f"),
+            c.detectable,
+            c.corrected_p,
+            c.wins,
+            c.ties,
+            c.losses,
+            c.p,
+        )
+        for test in significances
+        for c in test.comparisons
+    ]
+    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES})" if caption else ""
+    return Table(caption + note, (*header, "better", "equal", "worse", "p"), rows)
 
 
 def query_table(scores: Mapping[str, Scores]) -> str:
@@ -76,7 +133,11 @@ def to_dict(
         content["pick_best"] = {"runs": picked, "wins": wins}
     if significance:
         comparisons = [
-            {**asdict(c), "measure": str(c.measure), "statistic": c.statistic if math.isfinite(c.statistic) else None}
+            {
+                **asdict(c),
+                "measure": str(c.measure),
+                "statistic": c.statistic if math.isfinite(c.statistic) else None,
+            }
             for c in significance.comparisons
         ]
         content["significance"] = {**asdict(significance), "comparisons": comparisons}
@@ -96,13 +157,6 @@ def _run_to_dict(run: Scores) -> dict[str, Any]:
     }
 
 
-def _difference(comparison: Comparison | None) -> list[str]:
-    if comparison is None:
-        return ["", ""]
-    p = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
-    return [f"{comparison.difference:+.4f}", p + ("*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " ")]
-
-
 def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
     queries = len(next(iter(scores.values())).qids)
     notes = [f"Means over {queries} judged queries."]
@@ -113,11 +167,15 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             notes.append(f"{name}: {len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)}).")
     if significance:
         sides = "two-sided" if significance.alternative == "two-sided" else "one-sided, better than the baseline"
-        count = len(significance.comparisons)
+        number = len(significance.comparisons)
+        over = f"{number} comparison{'s' if number != 1 else ''}"
+        if significance.family == "measure":
+            over = f"the {number // len(next(iter(scores.values())).measures)} by each measure"
         notes.append(
-            f"diff: from {significance.baseline}. p: {TEST_NAMES[significance.test]}, {sides}, "
-            f"Holm's correction over {count} comparison{'s' if count != 1 else ''}; * below {SIGNIFICANCE_LEVEL}."
+            f"Letters: significantly better than that run. Corrected p: {TEST_NAMES[significance.test]}, {sides}, "
+            f"{CORRECTION_NAMES[significance.correction]} correction over {over}; * below {SIGNIFICANCE_LEVEL}."
         )
+        notes.append(f"{FIGURES}.")
     return notes
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from itertools import combinations
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,22 +19,34 @@ from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
+Correction = Literal["holm", "bh"]
+Family = Literal["all", "measure"]
 
 SIGNIFICANCE_LEVEL = 0.05
+POWER = 0.8
 RESAMPLES = 2**16
 DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of a run with the baseline by one measure."""
+    """The comparison of a run with a baseline by one measure."""
 
     run: str  # its name
+    baseline: str  # its name
     measure: Measure
     difference: float  # the mean of the run minus the mean of the baseline
+    interval: tuple[float, float]  # of the difference, 95 %, by Student's t; not corrected
+    effect_size: (
+        float | None
+    )  # the difference in standard deviations of the differences over queries; None if all equal
+    detectable: (
+        float | None
+    )  # the least difference that these queries show with 80 % power, not corrected; None likewise
     statistic: float  # t, SciPy's rank sum of Wilcoxon's test, or the mean improvement for the randomisation test
     p: float
-    corrected_p: float  # by Holm's correction over all comparisons of a `Significance`
+    corrected_p: float  # as the `Significance` says
+    direction: int  # 1 if the run is better, -1 if worse; 0 if equal, or if Wilcoxon's ranks contradict the means
     wins: int  # queries on which the run is better than the baseline
     ties: int
     losses: int
@@ -40,27 +54,32 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """Comparisons with one baseline by one test, corrected together."""
+    """Comparisons with one baseline, or of all pairs of runs, by one test."""
 
-    baseline: str  # its name
+    baseline: str | None  # its name; None for all pairs
     test: Test
     alternative: Alternative
-    comparisons: tuple[Comparison, ...]  # by run and measure
+    comparisons: tuple[Comparison, ...]  # by baseline, run and measure
+    correction: Correction = "holm"
+    family: Family = "all"  # what p is corrected over: all comparisons, or those by the same measure
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
-        """The comparison of a run by a measure; None for the baseline itself."""
-        return next((c for c in self.comparisons if (c.run, c.measure) == (run, measure)), None)
+        """The comparison of a run with the baseline by a measure; None for the baseline itself."""
+        wanted = (run, self.baseline, measure)
+        return next((c for c in self.comparisons if (c.run, c.baseline, c.measure) == wanted), None)
 
 
 def compare(
     scores: Mapping[str, Scores],
-    baseline: str,
+    baseline: str | None = None,
     *,
     test: Test = "t",
     alternative: Alternative = "two-sided",
+    correction: Correction = "holm",
+    family: Family = "all",
     seed: int = 0,
 ) -> Significance:
-    """Test every run against the baseline by every measure, with Holm's correction over all comparisons.
+    """Test every run against the baseline, or against every run before it, by every measure.
 
     The tests are on the improvements x_q, the score of the run minus that of the baseline on query q (negated for a
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
@@ -72,44 +91,129 @@ def compare(
       else (1 + b) / (1 + 2^16), with b the number of random flips whose mean is at least as extreme; doubled if
       two-sided.
 
+    With every test come three figures on the scale of the difference D of the means, from the standard deviation s
+    (n - 1 degrees of freedom) of the differences over the n queries. They are two-sided and not corrected:
+
+    - the 95 % interval of Student's t, D +- t(0.975, n - 1) s / sqrt(n);
+    - the effect size D / s (Sakai 2018);
+    - the detectable difference s delta / sqrt(n), with delta the noncentrality at which the t-test has p < 0.05 with
+      probability 0.8. A smaller difference is likely to be missed: that it is not significant says little.
+
     Parameters
     ----------
     scores : mapping
         Scores by name of run, in the order of the result.
-    baseline : str
-        One of the names.
+    baseline : str, optional
+        One of the names; by default, all pairs of runs are compared.
     test : {"t", "wilcoxon", "randomization"}, default "t"
         The test.
     alternative : {"two-sided", "greater"}, default "two-sided"
         "greater" tests whether the run is better than the baseline.
+    correction : {"holm", "bh"}, default "holm"
+        "holm" controls the probability of any false finding (`holm`), "bh" the expected share of false ones among the
+        findings (Benjamini & Hochberg 1995, `scipy.stats.false_discovery_control`).
+    family : {"all", "measure"}, default "all"
+        Whether p is corrected over all comparisons, or for each measure over its own, as PyTerrier does.
     seed : int >= 0, default 0
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
 
     References
     ----------
     Smucker, Allan and Carterette, A comparison of statistical significance tests for information retrieval evaluation,
-    CIKM 2007.
+    CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
+    Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
     check_comparable(scores)
-    if baseline not in scores:
+    if baseline is not None and baseline not in scores:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
+    if baseline is None and alternative != "two-sided":
+        raise ParameterError("all pairs are compared two-sided; name a baseline for another alternative")
     if len(scores) < 2:
-        raise ParameterError(f"no run to compare with the baseline {baseline!r}; give another run")
-    if len(scores[baseline].qids) < 2:
+        raise ParameterError(f"no run to compare with {next(iter(scores))!r}; give another run")
+    if len(next(iter(scores.values())).qids) < 2:
         raise ParameterError("a significance test needs at least two queries; omit the baseline to score the runs")
-    comparisons = []
-    for name, run in scores.items():
-        if name == baseline:
-            continue
-        for column, measure in enumerate(run.measures):
-            differences = np.round(run.values[:, column] - scores[baseline].values[:, column], DECIMALS)
-            improvements = -differences if measure.family.lower_is_better else differences
-            statistic, p = paired_test(improvements, test, alternative, seed)
-            wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
-            difference = float(run.means[column] - scores[baseline].means[column])
-            comparisons.append(Comparison(name, measure, difference, statistic, p, p, wins, ties, losses))
-    pairs = zip(comparisons, holm([comparison.p for comparison in comparisons]).tolist(), strict=True)
-    return Significance(baseline, test, alternative, tuple(replace(c, corrected_p=p) for c, p in pairs))
+    _check_choices(correction=(correction, Correction), family=(family, Family))
+    names = list(scores)
+    pairs = combinations(names, 2) if baseline is None else ((baseline, name) for name in names if name != baseline)
+    comparisons = [
+        _compare(scores, run, against, column, test, alternative, seed)
+        for against, run in pairs
+        for column in range(len(scores[run].measures))
+    ]
+    families: dict[Measure | None, list[int]] = {}
+    for number, comparison in enumerate(comparisons):
+        families.setdefault(comparison.measure if family == "measure" else None, []).append(number)
+    for numbers in families.values():
+        corrected = correct([comparisons[number].p for number in numbers], correction).tolist()
+        for number, p in zip(numbers, corrected, strict=True):
+            comparisons[number] = replace(comparisons[number], corrected_p=p)
+    return Significance(baseline, test, alternative, tuple(comparisons), correction, family)
+
+
+def _compare(
+    scores: Mapping[str, Scores],
+    name: str,
+    baseline: str,
+    column: int,
+    test: Test,
+    alternative: Alternative,
+    seed: int,
+) -> Comparison:
+    """Compare two runs by the measure of a column; p is not yet corrected."""
+    run, other = scores[name], scores[baseline]
+    measure = run.measures[column]
+    differences = np.round(run.values[:, column] - other.values[:, column], DECIMALS)
+    improvements = -differences if measure.family.lower_is_better else differences
+    statistic, p = paired_test(improvements, test, alternative, seed)
+    difference = float(run.means[column] - other.means[column])
+    n, same = len(differences), bool((differences == differences[0]).all())
+    deviation = 0.0 if same else float(differences.std(ddof=1))
+    error = deviation / math.sqrt(n)
+    margin = _critical(n) * error
+    wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
+    return Comparison(
+        name,
+        baseline,
+        measure,
+        difference,
+        interval=(difference - margin, difference + margin),
+        effect_size=difference / deviation if deviation else None,
+        detectable=noncentrality(n) * error if deviation else None,
+        statistic=statistic,
+        p=p,
+        corrected_p=p,
+        direction=_direction(improvements, test),
+        wins=wins,
+        ties=ties,
+        losses=losses,
+    )
+
+
+def _critical(n: int) -> float:
+    """The t of n differences from which on the two-sided p is below the level."""
+    from scipy import special
+
+    return float(special.stdtrit(n - 1, 1 - SIGNIFICANCE_LEVEL / 2))
+
+
+def noncentrality(n: int) -> float:
+    """The noncentrality of t at which the t-test of n differences finds with `POWER` that they are above 0.
+
+    That it finds the contrary, which would count in a two-sided test, has a probability below 10^-6.
+    """
+    from scipy import special
+
+    return float(special.nctdtrinc(n - 1, 1 - POWER, _critical(n)))
+
+
+def _direction(improvements: FloatArray, test: Test) -> int:
+    from scipy import stats
+
+    mean = np.sign(improvements.sum())
+    changed = improvements[improvements != 0]
+    if test == "wilcoxon" and np.sign(np.sign(changed) @ stats.rankdata(np.abs(changed))) != mean:
+        return 0
+    return int(mean)
 
 
 def paired_test(
@@ -128,9 +232,7 @@ def paired_test(
     seed : int >= 0, default 0
         Seeds the random flips of the randomisation test.
     """
-    for what, given, known in (("test", test, get_args(Test)), ("alternative", alternative, get_args(Alternative))):
-        if given not in known:
-            raise ParameterError(f"unknown {what} {given!r}; choose from {', '.join(known)}")
+    _check_choices(test=(test, Test), alternative=(alternative, Alternative))
     if not improvements.any():
         return 0.0, 1.0
     from scipy import stats
@@ -171,6 +273,20 @@ def holm(p_values: ArrayLike) -> FloatArray:
     corrected = np.empty_like(p)
     corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return corrected
+
+
+def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
+    """The p-values after a correction over all of them."""
+    from scipy import stats
+
+    return holm(p_values) if correction == "holm" else np.asarray(stats.false_discovery_control(p_values))
+
+
+def _check_choices(**choices: tuple[str, Any]) -> None:
+    """Raise `ParameterError` for an argument, by name, that is none of a `Literal`'s values."""
+    for what, (given, known) in choices.items():
+        if given not in get_args(known):
+            raise ParameterError(f"unknown {what} {given!r}; choose from {', '.join(get_args(known))}")
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:

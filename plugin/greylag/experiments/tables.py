@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Comparison, Scores, Significance
+from greylag.evaluation import Scores
+from greylag.evaluation.report import comparison_table as comparison_table  # noqa: PLC0414 (public here)
 from greylag.ltr.linear import LinearModel
 from greylag.tables import Table as Table  # noqa: PLC0414 (public here)
 from greylag.tables import as_text as as_text  # noqa: PLC0414 (public here)
@@ -29,24 +30,6 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
     measures = list(dict.fromkeys(measure for values in scores.values() for measure in values))
     rows = [(system, *(values.get(measure) for measure in measures)) for system, values in scores.items()]
     return Table(caption, ("", *measures), rows, decimals)
-
-
-def comparison_table(caption: str, *significances: Significance) -> Table:
-    """The differences from one or more baselines: a row for each baseline, run and measure.
-
-    A star marks a corrected p below `SIGNIFICANCE_LEVEL`. Counts are of queries.
-    """
-    header = ("", "against", "measure", "difference", "corrected p", "better", "equal", "worse", "p")
-    rows = [
-        (c.run, test.baseline, str(c.measure), _starred(c), c.corrected_p, c.wins, c.ties, c.losses, c.p)
-        for test in significances
-        for c in test.comparisons
-    ]
-    return Table(f"{caption} (* corrected p < {SIGNIFICANCE_LEVEL})", header, rows)
-
-
-def _starred(comparison: Comparison) -> str:
-    return f"{comparison.difference:+.4f}{'*' if comparison.corrected_p < SIGNIFICANCE_LEVEL else ''}"
 
 
 def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool = True) -> Table:

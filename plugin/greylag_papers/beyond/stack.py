@@ -76,11 +76,10 @@ def part_table(scores: Mapping[str, Scores]) -> Table:
     mean = {system: float(of_system.means[0]) for system, of_system in values.items()}
     parts = [system.removeprefix(WITH) for system in values if system.startswith(WITH)]
 
-    def changes(base: str, prefix: str) -> list[tuple[float, str, float]]:
+    def changes(base: str, prefix: str) -> list[tuple[float, str, float | None, float]]:
         systems = [f"{prefix}{part}" for part in parts]
         tests = compare({system: values[system] for system in (base, *systems)}, base).comparisons
-        p = {test.run: test.corrected_p for test in tests}
-        return [(mean[system], f"{mean[system] - mean[base]:+.4f}", p[system]) for system in systems]
+        return [(mean[c.run], f"{c.difference:+.4f}", c.detectable, c.corrected_p) for c in tests]
 
     rows = [
         (part, *added, *left)
@@ -88,7 +87,8 @@ def part_table(scores: Mapping[str, Scores]) -> Table:
     ]
     objective, base, stack = values[STACK].measures[0], mean[RM3], mean[STACK]
     caption = f"{objective} of learning from RM3 ({base:.4f}) and one part, and of the stack ({stack:.4f}) without it"
-    return Table(caption, ("part", "RM3 and it", "change", "corrected p", "without it", "change", "corrected p"), rows)
+    figures = ("change", "detectable", "corrected p")
+    return Table(caption, ("part", "RM3 and it", *figures, "without it", *figures), rows)
 
 
 def choice_table(folds: Sequence[Fold]) -> Table:

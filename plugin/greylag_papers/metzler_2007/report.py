@@ -126,7 +126,7 @@ class Findings:
                 for fold, part in zip(self.folds, self.learned, strict=True)
             ],
             "comparisons": [
-                {"baseline": test.baseline, **asdict(comparison), "measure": str(comparison.measure)}
+                {**asdict(comparison), "measure": str(comparison.measure)}
                 for test in self.comparisons
                 for comparison in test.comparisons
             ],
@@ -272,8 +272,8 @@ def score_table(findings: Findings) -> Table:
     first = next(iter(findings.scores.values()))
 
     def cell(system: str, measure: Measure) -> str:
-        tests = {test.baseline: test.find(system, measure) for test in findings.comparisons}
-        worse = [letters[name] for name, c in tests.items() if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
+        tests = [test.find(system, measure) for test in findings.comparisons]
+        worse = [letters[c.baseline] for c in tests if c is not None and c.corrected_p < SIGNIFICANCE_LEVEL]
         return f"{findings.means[system][str(measure)]:.4f} {''.join(worse)}".strip()
 
     rows = [
@@ -291,15 +291,18 @@ def score_table(findings: Findings) -> Table:
 def comparison_table(findings: Findings) -> Table:
     """Every learned system against every hand-picked model by the objective."""
     objective = next(iter(findings.scores.values())).measures[0]
-    rows: list[list[str | float]] = []
+    rows: list[list[str | float | None]] = []
     for system in LEARNED:
         for test in findings.comparisons:
             if c := test.find(system, objective):
-                percent = 100.0 * c.difference / (findings.means[test.baseline][str(objective)] or np.nan)
+                percent = 100.0 * c.difference / (findings.means[c.baseline][str(objective)] or np.nan)
                 outcome = f"{c.wins}/{c.ties}/{c.losses}"
-                rows.append([system, test.baseline, c.difference, f"{percent:+.1f} %", c.p, c.corrected_p, outcome])
-    header = ("system", "baseline", "difference", "relative", "p", "corrected p", "better/equal/worse")
-    return Table(f"{objective}: differences, with p before and after correction", header, rows)
+                relative = f"{percent:+.1f} %"
+                figures = (c.difference, relative, c.detectable, c.p, c.corrected_p, outcome)
+                rows.append([system, c.baseline, *figures])
+    header = ("system", "baseline", "difference", "relative", "detectable", "p", "corrected p", "better/equal/worse")
+    caption = f"{objective}: differences, those detectable with 80 % power, and p before and after correction"
+    return Table(caption, header, rows)
 
 
 def overfitting(findings: Findings) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -37,8 +38,8 @@ FOUND = Significance(
     "randomization",
     "two-sided",
     (
-        Comparison("mrf", AP, -0.313272, -4.0, 0.0002, 0.0004, 0, 0, 2),
-        Comparison("mrf", P5, 0.0, math.inf, 0.0305, 0.0491, 1, 0, 1),
+        Comparison("mrf", "bm25.run", AP, -0.3133, (-0.5, -0.1), -0.8, 0.2, -4.0, 0.0002, 0.00004, -1, 0, 0, 2),
+        Comparison("mrf", "bm25.run", P5, 0.0, (0.0, 0.0), None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1),
     ),
 )
 
@@ -57,21 +58,49 @@ def test_table():
 
 def test_table_with_a_baseline():
     lines = table(RUNS, FOUND).splitlines()
-    assert lines[:3] == [
-        "run           AP     diff        p     P@5     diff       p",
-        "bm25.run  0.3750                    0.5000",
-        "mrf       0.0617  -0.3133  <0.001*  0.5000  +0.0000  0.049*",
+    assert lines[:7] == [
+        "run                 AP     P@5",
+        "bm25.run (a)  0.3750 b  0.5000",
+        "mrf (b)       0.0617    0.5000",
+        "",
+        "      against  measure      diff      low     high      d  detectable  corrected p",
+        "mrf  bm25.run       AP  -0.3133*  -0.5000  -0.1000  -0.80      0.2000      <0.0001",
+        "mrf  bm25.run      P@5  +0.0000*  +0.0000  +0.0000                          0.0491",
     ]
-    assert lines[-1] == (
-        "diff: from bm25.run. p: randomisation test, two-sided, Holm's correction over 2 comparisons; * below 0.05."
-    )
+    assert "randomisation test, two-sided, Holm's correction over 2 comparisons; * below 0.05." in lines[-2]
 
 
-def test_table_says_when_the_test_is_one_sided():
-    runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"]}
-    lines = table(runs, compare(runs, "a", alternative="greater")).splitlines()
-    assert lines[2] == "b    0.3750  +0.0000  1.000   0.5000  +0.0000  1.000"
-    assert "paired t-test, one-sided, better than the baseline, Holm's correction over 2 comparisons" in lines[-1]
+def test_three_runs_by_three_measures_fit_100_columns():
+    rng = np.random.default_rng(0)
+    measures = tuple(map(parse_measure, ("AP", "P@10", "nDCG@10")))
+    runs = {
+        name: Scores(measures, tuple("abcde"), rng.random((5, 3)), (), ())
+        for name in ("tuned-bm25.run", "tuned-rm3.run", "held-out.run")
+    }
+    shown = table(runs, compare(runs)).split("\n\nMeans")[0]
+    assert max(map(len, shown.splitlines())) <= 100
+    assert len(shown.splitlines()) == 1 + 3 + 2 + 9
+
+
+def test_the_footer_says_what_was_corrected():
+    runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"], "c": RUNS["mrf"]}
+    note = table(runs, compare(runs, correction="bh", family="measure")).splitlines()[-2]
+    assert "two-sided, Benjamini & Hochberg's correction over the 3 by each measure" in note
+    note = table(runs, compare(runs, "a", alternative="greater")).splitlines()[-2]
+    assert "paired t-test, one-sided, better than the baseline, Holm's correction over 4 comparisons" in note
+
+
+def test_letters_name_the_runs_that_are_worse():
+    """The order is a > b > c by AP, and c < b < a by a loss, of which less is better."""
+    base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.001, 0.0, 0.002, 0.0])
+    values = {"a": base + 0.2, "b": base + 0.1 + noise, "c": base}
+    runs = {name: Scores((AP, LOSS), tuple("1234"), np.column_stack([v, v]), (), ()) for name, v in values.items()}
+    rows = [re.findall(r"\d\.\d{4} ?([a-z]*)", line) for line in table(runs, compare(runs)).splitlines()[1:4]]
+    assert rows == [["bc", ""], ["c", "a"], ["", "ab"]]
+    many = {f"{n}": Scores((AP,), tuple("1234"), (base + n * (0.1 + noise))[:, None], (), ()) for n in range(27)}
+    lines = table(many, compare(many, "0")).splitlines()
+    assert lines[1].split() == ["0", "(1)", "0.4500"]
+    assert lines[27].split()[1:] == ["(27)", f"{(base + 26 * (0.1 + noise)).mean():.4f}", "1"]
 
 
 def test_per_query():
@@ -99,11 +128,16 @@ def test_to_dict_survives_json():
     }
     assert found["significance"]["comparisons"][1] == {
         "run": "mrf",
+        "baseline": "bm25.run",
         "measure": "P@5",
         "difference": 0.0,
+        "interval": [0.0, 0.0],
+        "effect_size": None,
+        "detectable": None,
         "statistic": None,
         "p": 0.0305,
         "corrected_p": 0.0491,
+        "direction": 0,
         "wins": 1,
         "ties": 0,
         "losses": 1,

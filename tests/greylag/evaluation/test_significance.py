@@ -1,6 +1,7 @@
 """Significance tests against SciPy, closed forms and enumeration."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, holm, parse_measure
-from greylag.evaluation.significance import paired_test
+from greylag.evaluation.significance import noncentrality, paired_test
 
 AP, LOSS, P5 = (parse_measure(name) for name in ("AP", "subtopic-loss@5", "P@5"))
 
@@ -67,19 +68,86 @@ def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_s
     assert p != paired_test(improvements, "randomization", seed=2)[1]
 
 
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
+@pytest.mark.parametrize("measure", [AP, LOSS])
+def test_interval_effect_size_and_direction_equal_scipys_and_the_definition(test, measure):
+    """They are on the scale of the difference, whatever is better and whatever the test."""
+    run, baseline = np.random.default_rng(3).random((2, 40)) + np.array([[0.3], [0.0]])
+    [found] = compare({"b": scores(baseline, (measure,)), "r": scores(run, (measure,))}, "b", test=test).comparisons
+    expected = stats.ttest_rel(run, baseline).confidence_interval(0.95)
+    assert found.interval == pytest.approx((expected.low, expected.high))
+    assert found.effect_size == pytest.approx((run - baseline).mean() / np.std(run - baseline, ddof=1))
+    assert found.direction == (1 if measure is AP else -1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 52, 93, 225, 6980])
+def test_the_power_at_the_detectable_difference_is_80_percent(n):
+    """By SciPy's noncentral t; for many queries the normal approximation, (1.96 + 0.84) SD / sqrt(n)."""
+    values = np.random.default_rng(n).normal(0, 0.06, n)
+    [found] = compare({"b": scores(np.zeros(n)), "r": scores(values)}, "b").comparisons
+    shift = found.detectable * math.sqrt(n) / values.std(ddof=1)
+    assert stats.nct.sf(stats.t.isf(0.025, n - 1), n - 1, shift) == pytest.approx(0.8, abs=1e-6)
+    if n >= 50:
+        approximate = (stats.norm.isf(0.025) + stats.norm.isf(0.2)) * values.std(ddof=1) / math.sqrt(n)
+        assert found.detectable == pytest.approx(approximate, rel=1.1 / n)
+
+
+def test_four_of_five_simulated_comparisons_show_the_detectable_difference():
+    n, trials = 25, 20_000
+    samples = np.random.default_rng(0).normal(noncentrality(n) / math.sqrt(n), 1, (trials, n))
+    shown = (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    assert shown == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / trials))
+
+
+def test_wilcoxons_ranks_may_contradict_the_means():
+    """Many small losses outrank one large gain, which decides the mean."""
+    runs = {"b": scores([0.5] * 12), "r": scores([0.4] * 11 + [2.0])}
+    assert [compare(runs, "b", test=test).comparisons[0].direction for test in ("t", "wilcoxon")] == [1, 0]
+
+
+def test_all_pairs_are_the_comparisons_with_each_baseline():
+    rng = np.random.default_rng(8)
+    runs = {name: scores(rng.random((20, 2)), (AP, P5)) for name in "abc"}
+    found = compare(runs).comparisons
+    assert [(c.baseline, c.run) for c in found[::2]] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for c in found:
+        [other] = [o for o in compare(runs, c.baseline).comparisons if (o.run, o.measure) == (c.run, c.measure)]
+        assert replace(c, corrected_p=0) == replace(other, corrected_p=0)
+    assert [c.corrected_p for c in found] == holm([c.p for c in found]).tolist()
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh"])
+def test_corrections_over_all_or_by_measure(correction):
+    """As PyTerrier's, which corrects the p-values of a measure by statsmodels, whose Holm and BH these are."""
+    rng = np.random.default_rng(9)
+    runs = {
+        name: scores(rng.random((20, 2)) + shift, (AP, P5)) for name, shift in zip("abc", (0, 0.2, 0.1), strict=True)
+    }
+    by_name = {"holm": holm, "bh": stats.false_discovery_control}[correction]
+    whole = compare(runs, correction=correction).comparisons
+    assert [c.corrected_p for c in whole] == by_name([c.p for c in whole]).tolist()
+    parts = compare(runs, correction=correction, family="measure").comparisons
+    for measure in (AP, P5):
+        part = [c for c in parts if c.measure == measure]
+        assert [c.corrected_p for c in part] == by_name([c.p for c in part]).tolist()
+    assert [c.corrected_p for c in parts] != [c.corrected_p for c in whole]
+
+
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
 def test_equal_scores_give_p_1(test, alternative):
     same = scores([0.1, 0.5, 0.9])
     [found] = compare({"b": same, "r": same}, "b", test=test, alternative=alternative).comparisons
     assert (found.difference, found.statistic, found.p, found.corrected_p) == (0, 0, 1, 1)
-    assert (found.wins, found.ties, found.losses) == (0, 3, 0)
+    assert (found.wins, found.ties, found.losses, found.direction) == (0, 3, 0, 0)
+    assert (found.interval, found.effect_size, found.detectable) == ((0, 0), None, None)
 
 
 @pytest.mark.filterwarnings("error")
 def test_constant_difference_gives_infinite_t():
     [found] = compare({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
-    assert (found.statistic, found.p) == (math.inf, 0)
+    assert (found.statistic, found.p, found.effect_size, found.detectable) == (math.inf, 0, None, None)
+    assert found.interval == (found.difference, found.difference)
 
 
 def test_equal_differences_tie_despite_rounding_errors():
@@ -134,7 +202,7 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
 @pytest.mark.parametrize(
     ("runs", "options", "reason"),
     [
-        ({"b": [1, 2]}, {}, "no run to compare with the baseline 'b'"),
+        ({"b": [1, 2]}, {}, "no run to compare with 'b'"),
         ({"a": [1, 2], "c": [1, 2]}, {}, "baseline 'b' is not among the runs a, c"),
         ({"b": [1], "r": [2]}, {}, "at least two queries"),
         ({"b": [1, 2], "r": [2]}, {}, "'b' and 'r' are scored on different queries or by different measures"),
@@ -144,9 +212,12 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
             {"alternative": "less"},
             "unknown alternative 'less'; choose from two-sided, greater",
         ),
+        ({"b": [1, 2], "r": [2, 1]}, {"correction": "tukey"}, "unknown correction 'tukey'; choose from holm, bh"),
+        ({"b": [1, 2], "r": [2, 1]}, {"family": "run"}, "unknown family 'run'; choose from all, measure"),
+        ({"b": [1, 2], "r": [2, 1]}, {"baseline": None, "alternative": "greater"}, "all pairs are compared two-sided"),
         ({}, {}, "no scores"),
     ],
 )
 def test_invalid_comparisons(runs, options, reason):
     with pytest.raises(ParameterError, match=reason):
-        compare({name: scores(values) for name, values in runs.items()}, "b", **options)
+        compare({name: scores(values) for name, values in runs.items()}, **{"baseline": "b", **options})

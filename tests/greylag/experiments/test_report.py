@@ -35,7 +35,7 @@ from greylag.experiments.report import write_report
 from greylag.experiments.tables import merge_scores
 from greylag.features.spelling import parse_feature
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
-from greylag.tables import Table, as_text
+from greylag.tables import Table, as_text, cell_text
 from tests.greylag.experiments.samples import Page
 
 
@@ -281,7 +281,7 @@ def test_a_row_for_each_comparison() -> None:
     }
     tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
     table = comparison_table("Differences", *tests)
-    assert [(*row[:3], *row[5:8]) for row in table.rows] == [
+    assert [(*row[:3], *row[9:12]) for row in table.rows] == [
         ("b", "a", "AP", 1, 1, 0),
         ("b", "a", "P@10", 0, 1, 1),
         ("c", "a", "AP", 0, 0, 2),
@@ -290,11 +290,13 @@ def test_a_row_for_each_comparison() -> None:
         ("b", "c", "P@10", 0, 0, 2),
     ]
     found = [c for test in tests for c in test.comparisons]
-    assert [(row[4], row[8]) for row in table.rows] == [(c.corrected_p, c.p) for c in found]
+    assert [(row[7], row[8], row[12]) for row in table.rows] == [(c.detectable, c.corrected_p, c.p) for c in found]
     differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
     stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
     assert "*" in stars
-    assert [row[3] for row in table.rows] == [f"{text}{star}" for text, star in zip(differences, stars, strict=True)]
+    assert [cell_text(row[3], 4) for row in table.rows] == [
+        f"{text}{star}" for text, star in zip(differences, stars, strict=True)
+    ]
     assert len(table.header) == len(table.rows[0])
 
 
