@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from greylag.diversity import MMR
+from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
-from greylag.ltr.data import split_folds
 from greylag.ltr.extraction import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class

@@ -1,3 +1,4 @@
+from .folds import split_folds as split_folds
 from .measures import Family as Family
 from .measures import Measure as Measure
 from .measures import parse_measure as parse_measure

@@ -11,6 +11,7 @@ from typing import Literal
 from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
 from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, table, to_dict
+from greylag.evaluation.folds import split_folds
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.queries import QueryChanges, query_changes, reasons
@@ -20,7 +21,6 @@ from greylag.experiments.tables import Table, comparison_table, means, means_tab
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.ltr import training
-from greylag.ltr.data import split_folds
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.training import CrossValidation, MRFRecipe

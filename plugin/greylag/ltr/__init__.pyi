@@ -2,7 +2,6 @@ from . import baselines as baselines
 from .baselines import BaselineRecipe as BaselineRecipe
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
-from .data import split_folds as split_folds
 from .explanation import explain as explain
 from .extraction import CountedRankings as CountedRankings
 from .extraction import training_data as training_data

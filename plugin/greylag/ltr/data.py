@@ -153,11 +153,3 @@ def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
         else:
             dropped[column] = f"{name} ranks as {data.specs[twin]} does"
     return kept, dropped
-
-
-def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
-    """Split queries at random into `n_folds` parts whose sizes differ by at most one, each in the given order."""
-    if not 2 <= n_folds <= len(qids):
-        raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
-    fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
-    return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]

@@ -9,8 +9,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
 from greylag.ltr.coordinate_ascent import coordinate_ascent
-from greylag.ltr.data import RankingData, centred, linear_scores, split_folds, weighted_sum
+from greylag.ltr.data import RankingData, centred, linear_scores, weighted_sum
 from greylag.ltr.kernels import EQUAL
 from greylag.ltr.learner import Selection, after_each_round
 from greylag.ltr.line_search import Optimum, Problem, line_search, mean, prepare, survey

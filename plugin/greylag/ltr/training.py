@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, Protocol, cast
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, evaluate
+from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import Qrels, RankingData, distinct_features, split_folds
+from greylag.ltr.data import Qrels, RankingData, distinct_features
 from greylag.ltr.extraction import checked_rankings, training_data
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel

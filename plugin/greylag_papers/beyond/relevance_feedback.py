@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag import Ranking, Run
-from greylag.evaluation import Scores, Significance, compare, evaluate, to_dict
+from greylag.evaluation import Scores, Significance, compare, evaluate, split_folds, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.figures import Figure, line_figure
@@ -29,7 +29,6 @@ from greylag.feedback import RelevanceModelRanker, Rocchio, feedback_session
 from greylag.feedback.sessions import MakeStage, Session, residual_qrels
 from greylag.feedback.stages import Feedback
 from greylag.index import PositionalIndex
-from greylag.ltr import split_folds
 from greylag.manifold import Graph, ManifoldRanker
 from greylag.runtime import parallel_map
 from greylag.trec import Qrels

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from greylag import Query, Run, Union
-from greylag.evaluation import Scores, compare, evaluate, to_dict
+from greylag.evaluation import Scores, compare, evaluate, split_folds, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.report import Section
@@ -29,7 +29,7 @@ from greylag.features.spec import Pool
 from greylag.features.spelling import parse_feature
 from greylag.fusion import GivenRun
 from greylag.index import PositionalIndex
-from greylag.ltr import MRFRanker, StackRecipe, split_folds
+from greylag.ltr import MRFRanker, StackRecipe
 from greylag.ltr.stack import GRID, StackCandidates
 from greylag.lucene.lucene_index import SearchModel
 from greylag.runtime import parallel_map

@@ -15,13 +15,13 @@ from pydantic import Field
 
 from greylag import ParameterError, Ranking, Run
 from greylag.diversity import MMR, PM2, PRESETS, CandidateMaker, DiversityStage, SVMDiv, XQuAD, train, training_examples
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, split_folds
 from greylag.experiments import config
 from greylag.features import EXPANSION
 from greylag.fusion import FUSIONS
 from greylag.index import PositionalIndex
 from greylag.ltr.coordinate_ascent import CoordinateAscent
-from greylag.ltr.data import RankingData, linear_scores, split_folds
+from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel

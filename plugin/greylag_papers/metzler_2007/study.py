@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Any
 
 from greylag import FeatureParameters, ParameterError, Run
-from greylag.evaluation import evaluate, to_dict
+from greylag.evaluation import evaluate, split_folds, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold, split_folds
+from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold
 from greylag.runtime import parallel_map
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Settings

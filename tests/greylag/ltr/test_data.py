@@ -8,13 +8,14 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
 from greylag.evaluation.measures import parse_measure
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import RankingData, distinct_features, linear_scores, split_folds, weighted_sum
+from greylag.ltr.data import RankingData, distinct_features, linear_scores, weighted_sum
 from greylag.ltr.extraction import CountedRankings, training_data
 from greylag.ltr.objectives import MEASURES, Objective
 from greylag.ltr.preselect import MMRPreselection, binarise

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
 from greylag.ltr.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
-from greylag.ltr.data import RankingData, centred, linear_scores, split_folds
+from greylag.ltr.data import RankingData, centred, linear_scores
 from greylag.ltr.greedy import GreedyCommittee, GreedySelection, choose_learner, held_out_means
 from greylag.ltr.learner import Selection, after_each_round
 from greylag.ltr.line_search import line_search, prepare

@@ -8,11 +8,12 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
+from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.ltr.baselines import BM25, MRF_LM, RM3, SDM, Baseline, BaselineRecipe, parameter_grid, tune_on_data
-from greylag.ltr.data import RankingData, linear_scores, split_folds
+from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.letor import read_features, write_features
