@@ -8,9 +8,10 @@ DOCS_STAMP := $(VENV)/.made-with-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 SECONDS ?= 600
+COUNT ?= 100
 DOCUMENTS ?= 100000 1000000
 
-.PHONY: demo test test-long docs fuzz lint bench bench-scale clean venv test-venv docs-venv
+.PHONY: demo test test-long docs fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -33,6 +34,10 @@ docs: docs-venv
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv
 	$(BIN)/python -m tests.robustness $(SECONDS)
+
+# Small faults in the library, which its tests ought to find: make mutants COUNT=30, or with SEED=5 the same again
+mutants: test-venv
+	$(BIN)/python -m tests.mutants $(COUNT) $(SEED)
 
 lint: venv
 	$(BIN)/ruff check plugin tests

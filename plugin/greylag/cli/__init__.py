@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from greylag import __version__
 from greylag.cli.terminal import LogLines, prepare_streams, visible
 from greylag.errors import GreylagError, one_line
+from greylag.runtime import interrupts
 
 COMMANDS = {
     "index": "Index documents with positions.",
@@ -127,31 +128,36 @@ def main() -> None:
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
-    except _UsageError as error:
-        code = _fail(_usage(error))
-    except GreylagError as error:
-        code = _fail(str(error))
-    except BrokenPipeError:  # such as `greylag evaluate ... | head`
-        _discard_output()
-        code = 1
-    except OSError as error:
-        place = error.filename or _place()
-        code = _fail(f"{place}: {error.strerror}" if error.strerror else str(error))
-        if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
-            _discard_output()
-    except UnicodeEncodeError as error:
-        code = _fail(f"{error.object!r:.80} is not valid UTF-8")
-    except (RecursionError, MemoryError) as error:
-        code = _fail(f"an input is too large or too deeply nested: {error}")
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+    except (Exception, KeyboardInterrupt) as error:
+        code = INTERRUPTED if interrupts.caused(error) or isinstance(error, typer.Abort) else _code(error)
     finally:
+        interrupts.ignore()
         log.removeHandler(handler)
     if code == INTERRUPTED:  # newer typer catches the interrupt itself, and returns this code
         cache = sys.modules.get("greylag.runtime.cache")  # NumPy cannot be imported again where it was interrupted
         kept = cache.interruptions if cache else []
         print(visible("; ".join(["greylag: interrupted", *kept])), file=sys.stderr)
     sys.exit(code)
+
+
+def _code(error: BaseException) -> int:
+    """The exit code for an error, after a line about it; a bug is raised again."""
+    if isinstance(error, _UsageError):
+        return _fail(_usage(error))
+    if isinstance(error, GreylagError):
+        return _fail(str(error))
+    if isinstance(error, BrokenPipeError):  # such as `greylag evaluate ... | head`
+        _discard_output()
+        return 1
+    if isinstance(error, OSError):
+        if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
+            _discard_output()
+        return _fail(f"{error.filename or _place()}: {error.strerror}" if error.strerror else str(error))
+    if isinstance(error, UnicodeEncodeError):
+        return _fail(f"{error.object!r:.80} is not valid UTF-8")
+    if isinstance(error, RecursionError | MemoryError):
+        return _fail(f"an input is too large or too deeply nested: {error}")
+    raise error
 
 
 def _usage(error: Any) -> str:

@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from greylag.runtime import interrupts
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping
 
@@ -210,11 +211,11 @@ def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
     try:
         with keeping(log):
             yield
-    except KeyboardInterrupt:
-        interruptions.append(log.summary() or "nothing is kept, as there was less than a second's work")
-        raise
-    except Exception:
-        if kept := log.summary():
+    except (Exception, KeyboardInterrupt) as error:
+        kept = log.summary()
+        if interrupts.caused(error):
+            interruptions.append(kept or "nothing is kept, as there was less than a second's work")
+        elif kept:
             _log.info("%s", kept)
         raise
     log.remove()

@@ -31,6 +31,7 @@ _TAG = re.compile(r"<(/?[a-z]\w*)[^<>]*>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 _MORE = re.compile(r"</?DOC", re.IGNORECASE)
+_ENCODING = re.compile(r"""\s*<\?xml\b[^>]*\bencoding\s*=\s*["']([^"']*)""")
 
 _QID_KEYS, _TEXT_KEYS = ("_id", "id", "qid", "query_id"), ("text", "query", "title")
 _HEADERS = {*product((*_QID_KEYS, "query-id", "topic"), (*_TEXT_KEYS, "topic", "question"))}  # of a table's columns
@@ -135,7 +136,10 @@ def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
         yield line, match[1].strip(), match[2]
 
 
-def _xml(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
+def _xml(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
+    declared = _ENCODING.match(text)
+    if declared and declared[1].lower() not in ("utf-8", "us-ascii") and not text.isascii():
+        faults.repair(1, f"the file declares the encoding {declared[1]!r}, but is read as UTF-8", "ignores that")
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:

@@ -157,6 +157,19 @@ def test_xml_that_is_not_well_formed(tmp_path):
         read_topics(write(tmp_path, XML.replace("</b>", "")))
 
 
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "nonsense-9"])
+def test_xml_of_another_encoding_is_refused(tmp_path, encoding):
+    """Its bytes would be read as other letters; those of ASCII are the same."""
+    text = XML.replace('"1.0"', f'"1.0" encoding="{encoding}"')
+    assert read_topics(write(tmp_path, text)) == {"1": "AT&T phones", "2": "horse"}
+    path = write(tmp_path, text.replace("phones", "téléphones"))
+    with pytest.raises(FormatError, match=f"topics:1: the file declares the encoding '{encoding}'"):
+        read_topics(path)
+    assert read_topics(path, lenient=True)["1"] == "AT&T téléphones"
+    path = write(tmp_path, text.replace(encoding, "UTF-8").replace("phones", "téléphones"))
+    assert read_topics(path)["1"] == "AT&T téléphones"
+
+
 def test_xml_topics_without_number_or_duplicated(tmp_path):
     with pytest.raises(FormatError, match=r"topics: topic identifier '' is empty"):
         read_topics(write(tmp_path, XML.replace('number="2"', "")))

@@ -1,0 +1,177 @@
+"""``python -m tests.mutants COUNT [SEED]``: small faults in the code, which the tests of its own folder ought to find.
+
+Each mutant is one change of the library's syntax tree: a comparison, a constant, arithmetic, a condition, a statement
+that is left out. It runs in a copy of the project, against the test modules that name its module, and then against the
+whole folder of tests. What no test finds is printed as a diff. mutmut and cosmic-ray draw no seeded sample and have one
+command of tests for all modules; mutmut's trampolines cannot stand in a function that Numba compiles, either.
+"""
+
+import ast
+import difflib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+WITHOUT = {"cli", "experiments", "interop", "__main__.py"}
+"""What is not the core: it has tests elsewhere, or hands on."""
+COPIED = ("plugin", "tests", "configs", "qrels", "runs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "Makefile")
+PATIENCE = 3
+"""A mutant that takes so many times as long as the tests take without it is found."""
+COMPILING = 120
+"""Seconds that Numba may need to compile a mutant."""
+SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
+    ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+CALLED = {"sorted": "list", "min": "max", "max": "min", "any": "all", "all": "any"}
+UNCHANGED = (ast.Raise, ast.Import, ast.ImportFrom)
+"""Wording is not tested, and what is not imported ends every test."""
+
+
+def mutants(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Nodes below this one with what may stand in place of each."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, UNCHANGED) and not _is_docstring(child):
+                yield from ((child, other) for other in others(child))
+                if not isinstance(child, ast.JoinedStr):
+                    yield from mutants(child)
+
+
+def others(node: ast.AST) -> Iterator[ast.AST]:
+    """What may stand in place of a node."""
+    match node:
+        case ast.Compare(ops=[operator]) | ast.BinOp(op=operator) | ast.BoolOp(op=operator) if (
+            type(operator) in SWAPPED
+        ):
+            other = SWAPPED[type(operator)]()
+            yield _changed(node, **({"ops": [other]} if isinstance(node, ast.Compare) else {"op": other}))
+        case ast.Constant(value=bool()):
+            yield ast.Constant(not node.value)
+        case ast.Constant(value=int() | float()):
+            yield from (ast.Constant(node.value + step) for step in (1, -1))
+        case ast.UnaryOp(op=ast.Not()):
+            yield node.operand
+        case ast.If() | ast.IfExp() | ast.While():
+            yield _changed(node, test=ast.UnaryOp(ast.Not(), node.test))
+        case ast.Call(func=ast.Name(id=name)) if name in CALLED:
+            yield _changed(node, func=ast.Name(CALLED[name]))
+        case ast.Expr() | ast.AugAssign() | ast.Continue() | ast.Break():
+            yield ast.Pass()
+
+
+def _changed(node: ast.AST, **fields: object) -> ast.AST:
+    other = copy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def changed_source(source: str, node: Any, other: ast.AST) -> str:
+    """The source with another node in the place of one; of a statement with a body, the condition alone."""
+    if isinstance(node, ast.If | ast.While) and isinstance(other, ast.If | ast.While):
+        return changed_source(source, node.test, other.test)
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    first = sum(map(len, lines[: node.lineno - 1])) + node.col_offset  # columns are bytes
+    last = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset
+    text = ast.unparse(other) if isinstance(other, ast.Pass) else f"({ast.unparse(other)})"
+    content = b"".join(lines)
+    return (content[:first] + text.encode() + content[last:]).decode()
+
+
+def sample(count: int, seed: int) -> Iterator[tuple[Path, str, str]]:
+    """Modules, by their path in the project, with their source and that of a mutant."""
+    folder, found = ROOT / "plugin/greylag", []
+    for path in sorted(folder.rglob("*.py")):
+        if path.name != "__init__.py" and path.relative_to(folder).parts[0] not in WITHOUT:
+            source = path.read_text(encoding="utf-8")
+            found += [(path, source, *pair) for pair in mutants(ast.parse(source))]
+    print(f"{len(found)} mutants, of which {count} are tried; seed {seed}", flush=True)
+    for path, source, node, other in random.Random(seed).sample(found, min(count, len(found))):
+        yield path.relative_to(ROOT), source, changed_source(source, node, other)
+
+
+def test_files(module: Path) -> tuple[list[str], list[str]]:
+    """The test modules of a module's folder: those that name the module, and all."""
+    folder = Path("tests", *module.parent.parts[1:])
+    everything = [str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).glob("test_*.py"))]
+    name = ".".join(module.with_suffix("").parts[1:])
+    return [path for path in everything if name in (ROOT / path).read_text() or module.stem in path], everything
+
+
+def passes(place: Path, files: list[str], seconds: float) -> bool:
+    """Whether tests pass in a copy of the project within a time, with its own cache of machine code."""
+    environment = {
+        **os.environ, "PYTHONPATH": str(place / "plugin"), "NUMBA_CACHE_DIR": str(place / "numba"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
+    with subprocess.Popen(
+        words, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)  # with what it has started
+            return False
+
+
+def main(count: int, seed: int) -> None:
+    """Try mutants, and print those that survive."""
+    survivors, tried, baselines = [], 0, dict[tuple[str, ...], float]()
+    with tempfile.TemporaryDirectory() as scratch:
+        place, warm = Path(scratch, "project"), Path(scratch, "numba")
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                place.mkdir(exist_ok=True)
+                shutil.copy2(ROOT / name, place / name)
+        (place / "numba").mkdir()
+        for module, source, changed in sample(count, seed):
+            own, everything = test_files(module)
+            began = time.monotonic()
+            if tuple(everything) not in baselines:
+                if not passes(place, everything, 3600) or not passes(place, everything, 3600):
+                    sys.exit(f"the tests fail without a mutant: {' '.join(everything)}")
+                baselines[tuple(everything)] = (time.monotonic() - began) / 2
+                shutil.rmtree(warm, ignore_errors=True)
+                shutil.copytree(place / "numba", warm)
+                began = time.monotonic()
+            (place / module).write_text(changed, encoding="utf-8")
+            seconds = PATIENCE * baselines[tuple(everything)] + COMPILING
+            lives = all(passes(place, files, seconds) for files in (own, everything) if files)
+            shutil.copy2(ROOT / module, place / module)
+            shutil.rmtree(place / "numba")  # no other mutant may run its machine code
+            shutil.copytree(warm, place / "numba")
+            tried += 1
+            diff = difflib.unified_diff(source.splitlines(), changed.splitlines(), str(module), "mutant", "", "", 1, "")
+            if lives:
+                survivors.append("\n".join(diff))
+                print(survivors[-1])
+            print(
+                f"{tried}: {'survives' if lives else 'found'}, {module}, {time.monotonic() - began:.0f} s", flush=True
+            )
+    print(f"{tried} mutants: {tried - len(survivors)} found, {len(survivors)} survive")
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:]]
+    main(numbers[0] if numbers else 100, numbers[1] if len(numbers) > 1 else int(time.time()))
