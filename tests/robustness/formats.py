@@ -305,7 +305,7 @@ def read_documents(form: str) -> Callable[[Path], Any]:
 
 
 def json_documents_oracle(text: bytes) -> Any:
-    content = text.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    content = decoded(text).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     found, place = [], 0
     while place < len(content):
         if content[place].isspace():
@@ -339,7 +339,7 @@ class Documents(NamedTuple):
 
 
 def trec_documents_oracle(text: bytes) -> Any:
-    content = text.decode("utf-8-sig", errors="replace")
+    content = decoded(text).decode("utf-8-sig", errors="replace")
     need(content.count("<DOC>") == content.count("</DOC>"))
     docids = [docid.strip() for docid in re.findall(r"<DOCNO>(.*?)</DOCNO>", content, re.DOTALL)]
     need(len(docids) == content.count("<DOC>"))

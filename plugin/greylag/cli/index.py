@@ -17,6 +17,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.interop import texts_from_ir_datasets
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import stamp_documents
+from greylag.lucene.lucene_index import ENGLISH
 from greylag.runtime.folders import scratch_folder
 
 
@@ -31,9 +32,25 @@ def index(
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the index; must not exist yet.")],
     collection: Annotated[
-        Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None,
+        Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None,
         typer.Option("--collection", help="Format of the documents; detected by default."),
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            "--fields",
+            metavar="id=FIELD,contents=FIELD+FIELD",
+            help="Fields of JSON objects, or columns of tables (.csv, .tsv), to index; columns without names have "
+            "numbers, from 1.",
+        ),
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            "--language",
+            help="Analyzer: en, another of Anserini's, such as de, or whitespace for words as they are.",
+        ),
+    ] = ENGLISH,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,
 ) -> None:
     """Index documents with positions, and export the positions.
@@ -41,14 +58,17 @@ def index(
     If it was interrupted, the same command completes what is missing.
     """
     shared: Shared = context.obj
-    build = partial(build_index, out=out, threads=effective_n_jobs(shared.jobs), overwrite=overwrite)
+    threads = effective_n_jobs(shared.jobs)
+    build = partial(build_index, out=out, language=language, threads=threads, overwrite=overwrite)
     if str(docs).startswith("irds:"):
-        if collection is not None:
-            raise ParameterError("--collection is for files, not for irds: names")
+        if collection is not None or fields is not None:
+            raise ParameterError("--collection and --fields are for files, not for irds: names")
         with scratch_folder() as folder:
-            n = build(_write_documents(str(docs), folder / "docs.jsonl"), origin=str(docs))
+            origin = str(docs) if language == ENGLISH else f"{docs} {language}"
+            n = build(_write_documents(str(docs), folder / "docs.jsonl"), origin=origin)
     else:
-        n = build(docs, collection=collection, origin=stamp_documents(docs, collection))
+        origin = stamp_documents(docs, collection, fields, language)
+        n = build(docs, collection=collection, fields=fields, origin=origin)
     positional = PositionalIndex.from_lucene(out)
     tell(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -28,8 +29,12 @@ class Collection(Settings):
 
     docs: str
     """A file or folder."""
-    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection"] | None = None
-    """Anserini's name for the format."""
+    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
+    """The format, as in `build_index`."""
+    fields: str | None = None
+    """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
+    language: str = "en"
+    """The analyzer, as in `build_index`."""
 
 
 class FirstStage(Settings):
@@ -143,7 +148,8 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
             f"({next(iter(qrels), 'none')!r} against {next(iter(topics), 'none')!r})"
         )
     settings.check(list(topics))
-    lucene = open_index(settings.path(settings.collection.docs), settings.collection.type, context)
+    made = settings.collection
+    lucene = open_index(settings.path(made.docs), made.type, context, fields=made.fields, language=made.language)
     stage = settings.first_stage
     first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
     context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
@@ -158,7 +164,9 @@ def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
     return read_stop_words(name if name in STOP_LISTS else settings.path(name))
 
 
-def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
+def open_index(
+    docs: Path, form: str | None, context: Context, *, fields: str | None = None, language: str = "en"
+) -> LuceneIndex:
     """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
     Only an index that a study built is ever replaced.
@@ -169,6 +177,8 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
         A file or folder.
     form : str or None
         The collection class, as for `build_index`.
+    fields, language
+        As for `build_index`.
 
     Raises
     ------
@@ -180,11 +190,14 @@ def open_index(docs: Path, form: str | None, context: Context) -> LuceneIndex:
     if not docs.exists():
         raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
     folder = context.folder / "index"
-    origin = json.dumps({"docs": docs.name, "type": form, "files": file_stamps(docs)})
+    origin = json.dumps(
+        {"docs": docs.name, "type": form, "fields": fields, "language": language, "files": file_stamps(docs)}
+    )
     built = read_mark(folder)
     if built == origin:
         context.progress(f"index: {folder}, built before")
     else:
-        n = build_index(docs, folder, collection=form, origin=origin, overwrite=built.startswith("{"))
+        build = partial(build_index, docs, folder, collection=form, fields=fields, language=language)
+        n = build(origin=origin, overwrite=built.startswith("{"))
         context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

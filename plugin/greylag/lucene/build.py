@@ -13,9 +13,9 @@ from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene.bulk_calls import directory
-from greylag.lucene.documents import COLLECTIONS, guess_collection, write_for_anserini
+from greylag.lucene.documents import COLLECTIONS, Fields, guess_collection, parse_fields, write_for_anserini
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
-from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.lucene_index import ENGLISH, LANGUAGE, WHITESPACE, LuceneIndex, analyzer_of
 from greylag.lucene.method_handles import method, run
 from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK, make_folder, read_mark
@@ -30,11 +30,13 @@ def build_index(
     out: Path,
     *,
     collection: str | None = None,
+    fields: str | None = None,
+    language: str = "en",
     threads: int = 1,
     origin: str = "",
     overwrite: bool = False,
 ) -> int:
-    """Index documents with Anserini's English analyzer (Porter's stemmer, stop words) and positions.
+    """Index documents with one of Anserini's analyzers, for English by default, and positions.
 
     The index is built in a temporary folder beside `out`, which is renamed once the index is complete.
 
@@ -44,10 +46,18 @@ def build_index(
         A file or a folder of files: plain, gzipped or in tar archives.
     out : Path
         The index folder. It must be absent or empty, except as `origin` and `overwrite` allow.
-    collection : {"JsonCollection", "TrecCollection", "HtmlCollection"}, optional
-        The documents' form. JSON: objects with ``id``, ``contents`` and optionally ``title``, which is indexed too; one
-        per line, or a list. HTML: one document per file, identified by the file name. By default the form is detected
-        from the first characters of the first file.
+    collection : {"JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"}, optional
+        The documents' form. JSON: objects with ``id``, ``contents`` and optionally ``title``, which is indexed too, or
+        BEIR's ``_id``, ``text`` and ``title``; one per line, or a list. HTML: one document per file, identified by the
+        file name. Table: columns separated by commas, with their names in the first line, or docid and text separated
+        by a tab. By default the form is detected from the first file: its first characters, or .csv and .tsv.
+    fields : str, optional
+        The fields of JSON objects or columns of tables to index, as ``id=docid,contents=title+text``. Columns without
+        names have numbers, from 1.
+    language : str, default "en"
+        The analyzer: English (Porter's stemmer, stop words); one of Anserini's by a code, such as "de"; or
+        "whitespace", which keeps what stands between white space as it is. It is recorded in the index, and analyses
+        the queries, too.
     threads : int, at least 1, default 1
         Number of indexing threads.
     origin : str, default ""
@@ -73,15 +83,17 @@ def build_index(
         raise ParameterError(f"threads is {threads}: it must be at least 1")
     replaced = _inode(out) if overwrite else None
     _is_made(out, origin, replaced)
+    chosen = None if fields is None else parse_fields(fields)
     form = collection or guess_collection(docs)
     start_jvm()
+    calls_java(analyzer_of)(language)
     indexed = 0
 
     def fill(folder: Path) -> None:
         nonlocal indexed
         files = folder / ".docs"
         files.mkdir()
-        indexed = _index(docs, files, folder, form, threads)
+        indexed = _index(docs, files, folder, form, threads, chosen, language)
         shutil.rmtree(files)
 
     make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
@@ -122,13 +134,27 @@ def _inode(folder: Path) -> int | None:
 
 
 @calls_java
-def _indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+def _record_language(index: Path, language: str) -> None:
+    """Write the name of the analyzer into the index's commit, where `LuceneIndex` finds it."""
+    data = java_class("java.util.HashMap")()
+    data.put(LANGUAGE, language)
+    config = java_class("org.apache.lucene.index.IndexWriterConfig")()
+    writer = java_class("org.apache.lucene.index.IndexWriter")(directory(index), config)
+    writer.setLiveCommitData(data.entrySet())
+    writer.close()
+
+
+@calls_java
+def _indexer(docs: Path, index: Path, collection: str, threads: int, language: str) -> Any:
     """Anserini's indexer for the files in `docs`."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
     # Java ignores changes of Python's working directory.
     arguments.input, arguments.index = str(docs.absolute()), str(index.absolute())
     arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
     arguments.threads = threads
+    arguments.pretokenized = language == WHITESPACE
+    if language not in (ENGLISH, WHITESPACE):
+        arguments.language = language
     arguments.storePositions = arguments.optimize = arguments.quiet = True
     # Anserini's default is as large as the whole heap.
     arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
@@ -142,10 +168,12 @@ def _counters(indexer: Any) -> dict[str, int]:
     return {name: getattr(counters, name).get() for name in ("indexed", "empty", "unindexable", "skipped", "errors")}
 
 
-def _index(docs: Path, files: Path, index: Path, collection: str, threads: int) -> int:
+def _index(
+    docs: Path, files: Path, index: Path, collection: str, threads: int, fields: Fields | None, language: str
+) -> int:
     """Index `docs`, by way of the empty folder `files`; return the number of documents indexed."""
-    reader, count = write_for_anserini(docs, collection, files, threads)
-    counters = _run_indexer(docs, files, index, reader, threads)
+    reader, count = write_for_anserini(docs, collection, files, threads, fields)
+    counters = _run_indexer(docs, files, index, reader, threads, language)
     if failed := counters["errors"] + counters["skipped"]:
         raise CollectionError(f"{docs}: Anserini could not read {failed} files or documents: are they complete?")
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
@@ -155,6 +183,8 @@ def _index(docs: Path, files: Path, index: Path, collection: str, threads: int) 
         raise CollectionError(f"{docs} has {count} documents, but Anserini read {indexed + empty}: check their markup")
     if empty:
         _log.warning("%s: %d documents without text are not indexed", docs, empty)
+    if language != ENGLISH:
+        _record_language(index, language)
     try:
         built = LuceneIndex(index)
     except CollectionError:
@@ -178,11 +208,11 @@ def _index(docs: Path, files: Path, index: Path, collection: str, threads: int) 
     return indexed
 
 
-def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads: int) -> dict[str, int]:
+def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads: int, language: str) -> dict[str, int]:
     """Run Anserini's indexer; return its counters."""
     with _quiet() as printed:
         try:
-            indexer = _indexer(files, index, collection, threads)
+            indexer = _indexer(files, index, collection, threads, language)
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:

@@ -1,34 +1,44 @@
 """Document files to be indexed: detecting their form, reading them, and writing them for Anserini.
 
 Anserini reads HTML and TREC files itself. JSON is read here, because Anserini silently stops at a malformed line and
-does not index titles; so are TREC files whose text is directly in ``<DOC>``, which Anserini would ignore.
+does not index titles; so are tables, and TREC files whose text is directly in ``<DOC>``, which Anserini would ignore.
 """
 
 from __future__ import annotations
 
-import gzip
+import csv
 import hashlib
 import io
 import json
+import logging
 import re
 import shutil
 import tarfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from greylag.errors import CollectionError, FormatError, ParameterError
-from greylag.runtime.files import file_stamp, is_name, parse_json
+from greylag.runtime.files import file_stamp, is_file, is_name, parse_json, unpacked
 from greylag.runtime.progress import step
 
-COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection")
+COLLECTIONS = ("JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection")
 
 Document = tuple[str, str]
+Fields = tuple[str, tuple[str, ...]]
+"""The field with a document's docid, and those that are its text."""
+
+_JSON_FORMS: tuple[Fields, ...] = (("id", ("title", "contents")), ("_id", ("title", "text")))  # Anserini's, BEIR's
+_DOCIDS = ("id", "_id", "docid", "doc_id", "docno", "pid")  # of the first line of a table that names its columns
+_log = logging.getLogger("greylag")
 
 _TAR = (".tar.gz", ".tgz", ".tar")
+_PACKED = re.compile(r"\.(gz|bz2)$", re.IGNORECASE)
 _ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
 _FIRST_CHARACTERS = {
     "JsonCollection": (b"{", b"["),
@@ -44,44 +54,64 @@ _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def guess_collection(docs: Path) -> str:
-    """Detect the collection class that reads `docs`, from the first characters of its first file."""
+    """Detect the collection class that reads `docs`, from the first characters of its first file, or its name."""
     for name, file in _files(docs):
+        if ".csv" in name.suffixes or ".tsv" in name.suffixes:
+            return "TableCollection"
         with _reading(name):
             head = file.read(1 << 12).removeprefix(BOM_UTF8).lstrip().lower()
         for collection, beginnings in _FIRST_CHARACTERS.items():
             if head.startswith(beginnings):
                 return collection
         choices = ", ".join(COLLECTIONS)
-        raise CollectionError(f"{name}: unknown form, starting {head[:20]!r}: give the collection ({choices})")
+        raise CollectionError(
+            f"{name}: unknown form, starting {head[:20]!r}: give the collection ({choices}); tables are .csv or .tsv"
+        )
     raise CollectionError(f"{docs} contains no files")
 
 
-def stamp_documents(docs: Path, collection: str | None) -> str:
-    """A text that differs if documents have changed: SHA-256 (hex) of their files' names and stamps."""
+def stamp_documents(docs: Path, *how: str | None) -> str:
+    """A text that differs if documents, or how they are read, differ: SHA-256 (hex) of files' names and stamps."""
     stamps = [(str(path.relative_to(docs.parent)), file_stamp(path)) for path in _paths(docs)]
-    return hashlib.sha256(json.dumps([collection, stamps]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([how, stamps]).encode()).hexdigest()
 
 
-def write_for_anserini(docs: Path, collection: str, folder: Path, parts: int) -> tuple[str, int]:
+def parse_fields(text: str) -> Fields:
+    """The fields of ``id=FIELD,contents=FIELD+FIELD``; those of a table without names are numbers, from 1."""
+    named = dict(part.partition("=")[::2] for part in text.split(","))
+    docid, contents = named.get("id", ""), tuple(named.get("contents", "").split("+"))
+    if set(named) != {"id", "contents"} or not all((docid, *contents)) or len({*contents}) < len(contents):
+        raise ParameterError(f"--fields {text!r:.80}: it must be of the form id=FIELD,contents=FIELD+FIELD")
+    return docid, contents
+
+
+def write_for_anserini(
+    docs: Path, collection: str, folder: Path, parts: int, fields: Fields | None = None
+) -> tuple[str, int]:
     """Fill an empty folder with what Anserini shall read; return the collection class, and the number of documents.
 
-    JSON files, and TREC files whose first document has none of Anserini's text elements, are rewritten as `parts` files
-    of JSON lines. Other files are linked, or unpacked if Anserini cannot unpack them. Documents are counted here, so
-    that those which Anserini loses are noticed.
+    JSON files, tables, and TREC files whose first document has none of Anserini's text elements are rewritten as
+    `parts` files of JSON lines. Other files are linked, or unpacked if Anserini cannot unpack them. Documents are
+    counted here, so that those which Anserini loses are noticed.
     """
-    if collection == "JsonCollection":
-        return collection, _write_json(_json_documents(docs), folder, parts)
+    if collection in ("JsonCollection", "TableCollection"):
+        read = _json_records if collection == "JsonCollection" else _table_records
+        records = ((name, line, record) for name, file in _files(docs) for line, record in read(name, file, fields))
+        return "JsonCollection", _write_json(_documents(docs, records, fields), folder, parts)
+    if fields is not None:
+        raise ParameterError(f"--fields is for JSON and tables, not for {collection}")
     if collection == "TrecCollection" and _is_bare(docs):
         return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
     prefix = "_" if collection == "TrecCollection" else ""  # Anserini leaves out TREC files called readme
     count = sum(1 for _ in (_trec_texts(docs) if collection == "TrecCollection" else _files(docs)))
     for number, path in enumerate(_paths(docs)):
-        marked = collection == "TrecCollection" and not _is_packed(path) and _begins_with_mark(path)
-        if marked or (_is_packed(path) and not path.name.lower().endswith(_ANSERINI_UNPACKS[collection])):
+        packed = _is_packed(path)
+        marked = collection == "TrecCollection" and not packed and _first_bytes(path).startswith(BOM_UTF8)
+        if marked or packed != path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
                 place.mkdir(parents=True)
-                with _reading(name), (place / f"{prefix}{name.name.removesuffix('.gz')}").open("wb") as copy:
+                with _reading(name), (place / f"{prefix}{_PACKED.sub('', name.name)}").open("wb") as copy:
                     copy.write(file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
                     shutil.copyfileobj(file, copy)
         else:
@@ -91,9 +121,15 @@ def write_for_anserini(docs: Path, collection: str, folder: Path, parts: int) ->
 
 
 def _paths(docs: Path) -> list[Path]:
-    """`docs` itself, or the files below it in the order of their names, except READMEs and hidden files and folders."""
+    """`docs` itself, or the files below it in the order of their names, except READMEs and hidden files and folders.
+
+    Of a folder in BEIR's form, with queries and judgements, only the corpus has documents.
+    """
     if docs.is_file():
         return [docs]
+    corpus = [path for path in (docs / "corpus.jsonl", docs / "corpus.jsonl.gz") if is_file(path)]
+    if corpus and any(map(is_file, (docs / "queries.jsonl", docs / "queries.jsonl.gz"))):
+        return corpus[:1]
     if not docs.is_dir():
         what = "is neither a file nor a folder" if docs.exists() else "does not exist"
         raise ParameterError(f"{docs} {what}: give a file or a folder of documents")
@@ -110,7 +146,13 @@ def _paths(docs: Path) -> list[Path]:
 
 
 def _is_packed(path: Path) -> bool:
-    return path.name.lower().endswith((*_TAR, ".gz"))
+    with _reading(path), path.open("rb") as file:
+        return path.name.lower().endswith(_TAR) or unpacked(file) is not file
+
+
+def _first_bytes(path: Path) -> bytes:
+    with _reading(path), path.open("rb") as file:
+        return file.read(len(BOM_UTF8))
 
 
 def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
@@ -126,14 +168,8 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
                         if content := archive.extractfile(member):
                             yield path / member.name, content
             else:
-                with cast(IO[bytes], gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
-                    yield path, file
-
-
-def _begins_with_mark(path: Path) -> bool:
-    """Whether a file begins with a byte-order mark, behind which Anserini does not see the first ``<DOC>``."""
-    with _reading(path), path.open("rb") as file:
-        return file.read(len(BOM_UTF8)) == BOM_UTF8
+                with path.open("rb") as file:
+                    yield path, unpacked(file)
 
 
 def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
@@ -149,13 +185,70 @@ def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
     return count
 
 
-def _json_documents(docs: Path) -> Iterator[Document]:
-    for name, file in _files(docs):
-        for line, record in _json_records(name, file):
-            yield _json_document(name, line, record)
+def _documents(docs: Path, records: Iterable[tuple[Path, int, Any]], fields: Fields | None) -> Iterator[Document]:
+    """The documents of records; a line of the log says which fields are indexed, and which are not."""
+    seen: Counter[str] = Counter()
+    used: dict[str, None] = {}
+    for name, line, record in records:
+        if not isinstance(record, dict):
+            raise FormatError(name, line, f"{type(record).__name__} instead of an object with id and contents")
+        docid, contents = fields or _json_form(name, line, record)
+        seen.update(record.keys())
+        used |= dict.fromkeys((docid, *contents))
+        yield _document(name, line, record, docid, contents)
+    if missing := [field for field in used if fields and field not in seen]:
+        raise FormatError(docs, None, f"no document has the field {missing[0]!r}, but {', '.join(seen)}")
+    left_out = [f"{field!r} (of {count} documents)" for field, count in seen.items() if field not in used]
+    if left_out or len([*filter(seen.__contains__, used)]) > 2:
+        texts = " + ".join([field for field in used if field in seen][1:])
+        _log.info("%s: indexed as text: %s; left out: %s", docs, texts, ", ".join(left_out) or "nothing")
 
 
-def _json_records(name: Path, file: IO[bytes]) -> Iterator[tuple[int, Any]]:
+def _json_form(name: Path, line: int, record: Mapping[str, Any]) -> Fields:
+    for docid, contents in _JSON_FORMS:
+        if {docid, contents[-1]} <= record.keys():
+            return docid, contents
+    there = ", ".join(record) or "nothing"
+    raise FormatError(
+        name, line, f"an object needs id and contents, or _id and text, but this one has {there}: give --fields"
+    )
+
+
+def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterator[tuple[int, Any]]:
+    """The rows of a table by the names of its columns, which are those of the first line, or numbers from 1.
+
+    Columns are separated by tabs, without quotes, or by commas. A table of docids and texts alone, as MS MARCO's, has
+    tabs and no names.
+    """
+    lines = _text(name, file)
+    first = next(lines, "")
+    lines, tabs = chain([first], lines), "\t" in first
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(lines, strict=True)
+    names: list[str] | None = None
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if names is None:
+                numbered = all(field.isdigit() for field in (fields[0], *fields[1])) if fields else tabs
+                names = [str(number) for number in range(1, len(row) + 1)] if numbered else row
+                if not fields and tabs and (len(row) != 2 or row[0].lower() in _DOCIDS):
+                    reason = f"{len(row)} columns, {row[0]!r:.20} first: say which to index, as in"
+                    raise FormatError(name, 1, f"{reason} --fields id=1,contents=2, or by the names in the first line")
+                if len({*names}) < len(names):
+                    raise FormatError(name, reader.line_num, "two columns have the same name: rename one")
+                if not numbered:
+                    continue
+            if len(row) != len(names):
+                raise FormatError(name, reader.line_num, f"{len(row)} columns instead of {len(names)}")
+            record = dict(zip(names, row, strict=True))
+            yield reader.line_num, {"id": record["1"], "contents": record["2"]} if tabs and not fields else record
+    except csv.Error as error:
+        raise FormatError(name, reader.line_num, f"not a table of comma-separated values: {error}") from None
+
+
+def _json_records(name: Path, file: IO[bytes], _: Fields | None) -> Iterator[tuple[int, Any]]:
     """The JSON objects of a file, directly or in lists, each with the line on which its value starts."""
     lines = enumerate(_text(name, file), 1)
     for number, line in lines:
@@ -182,21 +275,16 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
         raise FormatError(name, number, f"not JSON that can be read: {error}") from error
 
 
-def _json_document(name: Path, line: int, record: Any) -> Document:
-    """The docid and text of a document. The text is the title, if any, a line feed, and the contents."""
-    if not isinstance(record, dict):
-        raise FormatError(name, line, f"{type(record).__name__} instead of an object with id and contents")
-    if not {"id", "contents"} <= record.keys():
-        raise FormatError(
-            name, line, f"an object needs id and contents, but this one has {', '.join(record) or 'nothing'}"
-        )
-    docid, title, contents = record["id"], record.get("title"), record["contents"]
+def _document(name: Path, line: int, record: Mapping[str, Any], key: str, fields: tuple[str, ...]) -> Document:
+    """The docid and text of a document. The text has a line for each field that is there."""
+    docid = record.get(key)
     if isinstance(docid, bool) or not isinstance(docid, str | int):
-        raise FormatError(name, line, f"id is {docid!r}: it must be a string or an integer")
+        raise FormatError(name, line, f"{key} is {docid!r}: it must be a string or an integer")
     _check_docid(name, line, str(docid))
-    if not isinstance(contents, str) or not isinstance(title, str | None):
-        raise FormatError(name, line, f"document {docid}: contents and title must be strings")
-    return str(docid), f"{title}\n{contents}" if title else contents
+    texts = [record[field] for field in fields if record.get(field) is not None]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise FormatError(name, line, f"document {docid}: {' and '.join(fields)} must be strings")
+    return str(docid), "\n".join(filter(None, texts))
 
 
 def _is_bare(docs: Path) -> bool:

@@ -34,6 +34,10 @@ from greylag.lucene.open_index import (
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 
+ENGLISH, WHITESPACE = "en", "whitespace"
+LANGUAGE = "greylag.language"
+"""Under which the name of the analyzer stands in the commit of an index, if it is not English."""
+
 SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
 """The searches by name; `greylag.index.RM3Search` expands the queries of the last two."""
 
@@ -139,8 +143,13 @@ class LuceneIndex:
 
     @calls_java
     def analyze(self, text: str) -> list[str]:
-        """The index terms of `text`, in order, by Anserini's English analyzer or that of `from_searcher`."""
+        """The index terms of `text`, in order, by the analyzer of the index's language or that of `from_searcher`."""
         return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text).toArray())
+
+    @cached_property
+    def language(self) -> str:
+        """The language that `build_index` was given; "en" for an index that another program made."""
+        return str(calls_java(_language)(self.paths))
 
     @calls_java
     def statistics(self) -> Statistics:
@@ -207,7 +216,7 @@ class LuceneIndex:
 
     def _java_analyzer(self) -> Any:
         if self._analyzer is None:
-            self._analyzer = java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
+            self._analyzer = analyzer_of(self.language)
         return self._analyzer
 
     def _reader(self) -> Any:
@@ -225,6 +234,34 @@ class LuceneIndex:
         if terms is None:
             raise CollectionError(f"{self.name} has no indexed field {field!r}: {BUILD}")
         return terms
+
+
+def analyzer_of(language: str) -> Any:
+    """The analyzer of `build_index`'s language."""
+    if language == ENGLISH:
+        return java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
+    if language == WHITESPACE:
+        return java_class("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
+    analyzers = java_class("io.anserini.analysis.AnalyzerMap")
+    known = sorted(map(str, analyzers.analyzerMap.keySet().toArray()))
+    if language not in known:
+        raise ParameterError(f"language is {language!r}: it must be en, whitespace, or one of {', '.join(known)}")
+    return analyzers.getLanguageSpecificAnalyzer(language)
+
+
+def _language(paths: Sequence[Path]) -> str:
+    """The language of an index, or of all shards of a collection."""
+    infos, languages = java_class("org.apache.lucene.index.SegmentInfos"), dict[str, Path]()
+    for path in paths:
+        try:
+            data = infos.readLatestCommit(bulk_calls.directory(path)).getUserData()
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"{path} cannot be opened ({reason(error)}): {BUILD}") from error
+        languages.setdefault(data.get(LANGUAGE) or ENGLISH, path)
+    if len(languages) > 1:
+        different = ", ".join(f"{path} ({language})" for language, path in languages.items())
+        raise CollectionError(f"shards of one collection have one language, unlike {different}")
+    return next(iter(languages))
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,13 @@ def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command
     docs, out = tmp_path / "docs.jsonl", tmp_path / "index"
     docs.write_bytes((DEMO / "docs.jsonl").read_bytes())
     words = ["index", docs, "--out", out]
-    first = command(*words)
+    first = command(*words)[:2]
     (export,) = (tmp_path / "index.greylag").iterdir()
     export.rename(export.with_name(f".{export.name}.greylag-part"))  # as a killed process leaves it
     (export.parent / f".{export.name}.greylag-lock").touch()
     built = out.stat().st_ino
-    assert command(*words) == first
-    assert command(*words) == first
+    assert command(*words)[:2] == first
+    assert command(*words)[:2] == first
     assert (out.stat().st_ino, list(export.parent.iterdir())) == (built, [export])
 
 
@@ -79,5 +79,5 @@ def test_a_data_set_of_ir_datasets_from_documents_to_scores(
     words = ["features", "--index", index, "--topics", name, "--run", run, "--features", "score", "--qrels", name]
     assert command(*words, "--out", letor)[0] == 0
     assert [line[0] for line in letor.read_text().splitlines() if not line.startswith("#")] == ["2", "1"]
-    assert "--collection is for files" in refused("index", name, "--out", index, "--collection", "JsonCollection")
+    assert "are for files, not for irds" in refused("index", name, "--out", index, "--collection", "JsonCollection")
     assert "has no data set 'nothing'" in refused("index", "irds:nothing", "--out", tmp_path / "other")

@@ -1,5 +1,7 @@
 """Building indexes: accepted forms, refused input, and cleanup after a refusal."""
 
+import bz2
+import csv
 import gzip
 import io
 import json
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.index import PositionalIndex
 from greylag.lucene.build import _run_in_background, build_index
 from greylag.lucene.documents import guess_collection, stamp_documents, write_for_anserini
 from greylag.lucene.jvm import java_class, pyjnius, reason
@@ -82,6 +85,100 @@ def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, g
         assert found(index, "goose") == goose
         assert count == len(goose)
     assert guess_collection(tmp_path / "given" / "docs") == collection
+
+
+ROWS = [("1", "snow goose", "a"), ("2", 'a "goose", 2 m', "b"), ("3", "duck", "goose")]
+
+
+def csv_of(rows: list[tuple[str, ...]]) -> str:
+    content = io.StringIO()
+    csv.writer(content).writerows(rows)
+    return content.getvalue()
+
+
+def tsv_of(rows: list[tuple[str, ...]]) -> str:
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "goose"),
+    [
+        ({"corpus.jsonl": '{"_id": "b", "title": "goose", "text": "x", "metadata": {}}', "queries.jsonl": "{}",
+          "qrels/test.tsv": "query-id\tcorpus-id\tscore\n"}, {}, ["b"]),
+        ({"collection.tsv": tsv_of([row[:2] for row in ROWS])}, {}, ["1", "2"]),
+        ({"a.tsv.gz": gzip.compress(tsv_of([row[:2] for row in ROWS]).encode())}, {}, ["1", "2"]),
+        ({"d.tsv": tsv_of(ROWS)}, {"fields": "id=1,contents=3+2"}, ["1", "2", "3"]),
+        ({"d.csv": csv_of(ROWS)}, {"fields": "id=1,contents=2"}, ["1", "2"]),
+        ({"d.csv": "\ufeff" + csv_of([("nr", "text", "note"), *ROWS])}, {"fields": "id=nr,contents=note"}, ["3"]),
+        ({"d.csv": csv_of([("id", "contents", "note"), *ROWS])}, {}, ["1", "2"]),
+        ({"d.jsonl": '{"docid": 7, "text": "goose"}\n{"docid": 8, "h": "goose", "text": null}'},
+         {"fields": "id=docid,contents=h+text"}, ["7", "8"]),
+        ({"d.bz2": bz2.compress(LINES.encode())}, {}, ["1", "2"]),
+        ({"packed": gzip.compress(TREC.encode())}, {}, ["T1", "T2"]),
+        ({"packed": gzip.compress(HTML.encode())}, {}, ["packed"]),
+        ({"plain.gz": TREC}, {}, ["T1", "T2"]),
+    ],
+)  # fmt: skip
+def test_forms_of_other_collections(
+    tmp_path: Path, files: dict[str, str | bytes], options: dict[str, str], goose: list[str]
+) -> None:
+    assert found(build(tmp_path, files, **options)[1], "goose") == goose
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "message"),
+    [
+        ("t.tsv", tsv_of(ROWS), None, "t.tsv:1: 3 columns, '1' first: say which"),
+        ("t.tsv", "docid\ttext\n1\tgoose\n", None, "t.tsv:1: 2 columns, 'docid' first: say which"),
+        ("t.tsv", "1\tgoose\n2\tduck\tx\n", None, "t.tsv:2: 3 columns instead of 2"),
+        ("t.csv", "1,goose\n", None, "no document|an object needs"),
+        ("t.csv", "id,contents\n1,goose\n2,x,y\n", None, "t.csv:3: 3 columns instead of 2"),
+        ("t.csv", 'id,contents\n1,"goose\n', None, "t.csv:2: not a table"),
+        ("t.csv", "a,a\n1,goose\n", "id=a,contents=b", "t.csv:1: two columns have the same name"),
+        ("t.csv", "a,b\n1,goose\n", "id=a,contents=b+c", "no document has the field 'c', but a, b"),
+        ("t.csv", "a,b\n1,goose\n", "id=d,contents=b", "d is None: it must be"),
+        ("t.csv", "a,b\n1,goose\n", "id=a", "--fields 'id=a': it must be of the form"),
+        ("t.csv", "a,b\n1,goose\n", "id=a,contents=b+b", "it must be of the form"),
+        ("t.trec", TREC, "id=a,contents=b", "--fields is for JSON and tables"),
+    ],
+)
+def test_refusals_of_fields_and_tables(
+    tmp_path: Path, name: str, content: str, fields: str | None, message: str
+) -> None:
+    with pytest.raises(GreylagError, match=message) as caught:
+        build(tmp_path, {name: content}, **({} if fields is None else {"fields": fields}))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_indexed_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="greylag")
+    build(tmp_path, {"j.jsonl": '{"id": "1", "title": "a", "contents": "x", "url": 1}\n{"id": "2", "contents": "x"}'})
+    assert any("title + contents; left out: 'url' (of 1 documents)" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "terms"),
+    [
+        ("de", "Die Häuser der Stadt", ["haus", "stadt"]),
+        ("whitespace", "Die  Häuser-1 der", ["Die", "Häuser-1", "der"]),
+        ("zh", "日本語", ["日本", "本語"]),
+    ],
+)
+def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, text: str, terms: list[str]) -> None:
+    _, index = build(tmp_path, {"j.jsonl": json.dumps({"id": "1", "contents": text})}, language=language)
+    assert (index.language, index.analyze(text)) == (language, terms)
+    assert index.bm25()(Query("1", text)).docids == ("1",)
+    positions = PositionalIndex.from_lucene(index)
+    assert [positions.term(number) for number in positions.token_stream(0)[0]] == terms
+    _, english = build(tmp_path / "en", {"j.jsonl": GOOD})
+    assert english.language == "en"
+    with pytest.raises(CollectionError, match=f"have one language, unlike .*{language}"):
+        LuceneIndex([index.path, english.path]).analyze("x")
+
+
+def test_an_unknown_language(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="language is 'xx': it must be en, whitespace, or one of ar, "):
+        build(tmp_path, {"j.jsonl": GOOD}, language="xx")
 
 
 def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Path) -> None:
@@ -336,13 +433,12 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
         (CollectionError, "contains no files", {}),
         (FormatError, "cannot be read: Compressed file ended", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}),
         (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}),
-        (FormatError, "cannot be read: Not a gzipped file", {"j.gz": GOOD}),
         (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}),
         (FormatError, r"j.json:2: not JSON: .* at column 25", {"j.json": GOOD + GOOD[:-3]}),
         (FormatError, r"j.json:3: not JSON: .* at column 1", {"j.json": '[\n{"id": "1", "contents": "x"},\n}'}),
         (FormatError, r"j.json:2: an object needs .* has id, x", {"j.json": GOOD + '{"id": "2", "x": ""}'}),
         (FormatError, r"j.json:1: id is None: it must be", {"j.json": '{"id": null, "contents": "x"}'}),
-        (FormatError, r"j.json:1: document 1: contents and title must be", {"j.json": '{"id": 1, "contents": 7}'}),
+        (FormatError, r"j.json:1: document 1: title and contents must be", {"j.json": '{"id": 1, "contents": 7}'}),
         (FormatError, r"j.json:1: str instead of an object", {"j.json": '["x"]'}),
         (FormatError, r"j.json:1: docid '1 2' .*white space", {"j.json": GOOD.replace("1", "1 2")}),
         (FormatError, r"j.json:1: docid '' is empty", {"j.json": GOOD.replace("1", "")}),
