@@ -27,6 +27,7 @@ COMMANDS = {
     "train": "Learn a model, or tune a baseline.",
     "fuse": "Fuse runs without learning.",
     "rerank": "Rerank or diversify a run.",
+    "diversify": "Find out which diversifier helps.",
     "explain": "Show what a model learned, or break down a document's score.",
     "evaluate": "Score runs and test their differences.",
     "experiment": "Run a study from an experiment file, such as the demo.",

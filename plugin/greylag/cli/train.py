@@ -55,7 +55,6 @@ ONLY_FOR: dict[str, Sequence[str]] = {
     "--titles": DIVERSE,
 }
 """The models that an option is for, if they are neither all that rank nor all."""
-VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 
 
 @dataclass(frozen=True)
@@ -253,17 +252,13 @@ def train_diversity(
     rankings = shared.run(run, topics).rankings
     judgements = read_subtopic_qrels(qrels, lenient=shared.lenient)
     examples = diversity.training_examples(rankings, judgements, make, n_jobs=shared.jobs)
-    held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]) if settings.validate else set()
+    training, held_out = diversity.split_validation(examples) if settings.validate else (examples, {})
     if settings.validate and not held_out:
-        raise ParameterError(f"validate needs at least {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
+        needed = diversity.VALIDATE_EVERY
+        raise ParameterError(f"validate needs at least {needed} queries with subtopics, not {len(examples)}")
+    provenance = {"method": name}
     model = diversity.train(
-        {qid: example for qid, example in examples.items() if qid not in held_out},
-        make,
-        learner,
-        k=settings.k,
-        validation={qid: examples[qid] for qid in examples if qid in held_out},
-        provenance={"method": name},
-        n_jobs=shared.jobs,
+        training, make, learner, k=settings.k, validation=held_out, provenance=provenance, n_jobs=shared.jobs
     )
     model.save(out)
     tell(f"{settings.preset} on {_outcome(model)}")

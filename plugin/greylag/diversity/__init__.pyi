@@ -1,10 +1,14 @@
 from .candidates import CandidateMaker as CandidateMaker
 from .candidates import candidates_from_counts as candidates_from_counts
+from .choice import DiversifierChoice as DiversifierChoice
+from .choice import choose_diversifier as choose_diversifier
 from .coverage import Coverage as Coverage
 from .coverage import unweighted_coverage as unweighted_coverage
 from .coverage_model import PRESETS as PRESETS
 from .coverage_model import Candidates as Candidates
 from .coverage_model import CoverageModel as CoverageModel
+from .crowding import Crowding as Crowding
+from .crowding import measure_crowding as measure_crowding
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
 from .mmr import MMR as MMR
@@ -21,6 +25,7 @@ from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
 from .training import C_GRID as C_GRID
 from .training import choose_cost as choose_cost
+from .training import fit_svmdiv as fit_svmdiv
 from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples

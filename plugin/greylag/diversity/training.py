@@ -12,10 +12,12 @@ import numpy as np
 
 from greylag import __version__
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage_model import Candidates, CoverageModel
+from greylag.diversity.coverage_model import PRESETS, Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
+from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.structured.coulomb import Coulomb
@@ -26,6 +28,7 @@ from greylag.trec import SubtopicQrels
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""
 
+VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
 
@@ -183,6 +186,60 @@ def train(
             **_outcome(solution),
             **(provenance or {}),
         },
+    )
+
+
+def fit_svmdiv(
+    rankings: Run | Iterable[Ranking],
+    qrels: SubtopicQrels,
+    documents: PositionalIndex | Mapping[str, str],
+    *,
+    preset: str = "svmdiv",
+    set_size: int = 5,
+    depth: int = 100,
+    picks: int = 20,
+    C: float | None = None,
+    n_jobs: int | None = None,
+) -> SVMDiv:
+    """Train SVM-div on judged rankings, from texts or an index to the stage that diversifies.
+
+    Parameters
+    ----------
+    rankings : Run or iterable of Ranking
+        The rankings to learn from.
+    qrels : mapping
+        Grades by qid, subtopic or nugget, and docid.
+    documents : PositionalIndex or mapping of str to str
+        The collection: an index, or texts by docid. The stage diversifies documents of this collection.
+    preset : str, default "svmdiv"
+        One of `greylag.diversity.PRESETS`.
+    set_size : int >= 1, default 5
+        The size of the sets that it learns to pick.
+    depth, picks : int >= 1
+        The candidates are the top `depth` documents, of which the stage picks `picks`.
+    C : float > 0, optional
+        By default that of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer than
+        four queries, 1.
+    n_jobs : int, optional
+        Number of workers; the stage does not depend on it.
+    """
+    if preset not in PRESETS:
+        raise ParameterError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}")
+    index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
+    make = CandidateMaker(index, PRESETS[preset], depth=depth)
+    examples = training_examples(rankings, qrels, make, n_jobs=n_jobs)
+    training, held_out = split_validation(examples) if C is None else (examples, {})
+    learner = CuttingPlane(C=1.0 if C is None else C)
+    model = train(training, make, learner, k=set_size, validation=held_out, n_jobs=n_jobs)
+    return SVMDiv(model, index, k=picks)
+
+
+def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example], dict[str, Example]]:
+    """The examples without every fourth, to train on, and every fourth, to choose C on."""
+    held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY])
+    return (
+        {qid: example for qid, example in examples.items() if qid not in held_out},
+        {qid: example for qid, example in examples.items() if qid in held_out},
     )
 
 

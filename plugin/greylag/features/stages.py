@@ -97,6 +97,10 @@ class StageStep:
         """Whether the stage cannot be made without an index."""
         return any(field.name == "index" and field.default is MISSING for field in fields(self.stage))
 
+    def adding(self, **options: Option) -> StageStep:
+        """The stage with these options, too."""
+        return StageStep(self.name, (*self.options, *options.items()))
+
     def files(self) -> list[str]:
         """The names of the files among the options."""
         return [_spell(value) for name, value in self.options if name in self.readers]

@@ -24,7 +24,7 @@ MOST_OPTIONS = 110
 
 
 def test_the_commands_and_the_number_of_options() -> None:
-    assert " ".join(COMMANDS) == "index search features train fuse rerank explain evaluate experiment doctor"
+    assert " ".join(COMMANDS) == "index search features train fuse rerank diversify explain evaluate experiment doctor"
     group: Any = typer.main.get_command(app)
     options = [
         (name, parameter.opts[0])

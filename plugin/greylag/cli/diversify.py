@@ -1,0 +1,104 @@
+"""``greylag diversify``."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greylag.cli.options import INDEX, VECTORS, Shared
+from greylag.cli.terminal import tell
+from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
+from greylag.diversity.crowding import measure_crowding
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.trec import read_aspects, read_subtopic_qrels
+from greylag.vectors.vector_files import open_vectors
+
+_log = logging.getLogger("greylag")
+
+
+def diversify(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run to diversify.")],
+    subtopics: Annotated[
+        Path | None, typer.Option("--subtopics", help="Judgements by subtopic or nugget: columns or JSON lines.")
+    ] = None,
+    index: Annotated[list[Path] | None, INDEX] = None,
+    vectors: Annotated[Path | None, VECTORS] = None,
+    aspects: Annotated[
+        Path | None, typer.Option("--aspects", help="Aspects of the queries, for xquad and pm2: texts or scores.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            help="A stage to try, such as mmr or xquad(scale=max); can be repeated. By default all diversifiers that "
+            "need no more than what is given.",
+        ),
+    ] = None,
+    measure: Annotated[str, typer.Option("-m", "--measure", help="Measure to choose by.")] = "alpha-nDCG@10",
+    cost: Annotated[str, typer.Option("--cost", help="Measure of relevance to watch.")] = "nDCG@10",
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
+) -> None:
+    """Find out which diversifier helps, and how strong; without judgements, how crowded the top of a run is.
+
+    With --subtopics, each method's weight is tuned in cross-validation over topics, and the held-out rankings are
+    compared with the run as it is. The last line is the command that applies the best method to all topics.
+    """
+    shared: Shared = context.obj
+    if index is None and vectors is None and (aspects is None or subtopics is None):
+        raise ParameterError("give --index or --vectors, or --subtopics and --aspects with scores")
+    positions = None if index is None else PositionalIndex.from_lucene(index)
+    embeddings = None if vectors is None else open_vectors(vectors)
+    first = shared.run(run)
+    if subtopics is None:
+        tell(str(measure_crowding(first, index=None if embeddings else positions, vectors=embeddings)))
+        tell("Whether that is too crowded, judgements can tell: give --subtopics.")
+        return
+    choice = choose_diversifier(
+        first,
+        read_subtopic_qrels(subtopics, lenient=shared.lenient),
+        index=positions,
+        vectors=embeddings,
+        aspects=None if aspects is None else read_aspects(aspects),
+        methods=methods,
+        measure=measure,
+        cost=cost,
+        folds=folds,
+        n_jobs=shared.jobs,
+    )
+    times = ", ".join(f"{name} {1000 * seconds:.2g}" for name, seconds in choice.seconds.items())
+    _log.info("milliseconds a query: %s", times)  # not in the output, which is the same in every run
+    tell(str(choice))
+    for line in commands(choice, run, subtopics, index or (), vectors, aspects):
+        tell(line)
+
+
+def commands(
+    choice: DiversifierChoice,
+    run: Path,
+    subtopics: Path,
+    index: Sequence[Path],
+    vectors: Path | None,
+    aspects: Path | None,
+) -> list[str]:
+    """The commands that apply the best method; none if that is to do nothing."""
+    if choice.best == NONE:
+        return []
+    step, words, before = choice.stages[choice.best], ["greylag", "rerank", "--run", str(run)], list[str]()
+    folders = [word for path in index for word in ("--index", str(path))]
+    if step.name == LEARNED:
+        train = ["greylag", "train", "--model", LEARNED, *folders, "--topics", "TOPICS", "--run", str(run)]
+        model = f"{LEARNED}.json"
+        before.append(shlex.join([*train, "--qrels", str(subtopics), "--set", "validate=true", "--out", model]))
+        step = step.adding(model=model)
+    elif "aspects" in step.readers:
+        step = step.adding(aspects=str(aspects))
+    words += ["--vectors", str(vectors)] if "vectors" in step.readers and vectors is not None else folders
+    words += ["--stage", str(step), "--out", f"{run.name.partition('.')[0]}-{step.name}.run"]
+    return [*before, shlex.join(words)]

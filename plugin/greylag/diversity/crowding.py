@@ -1,0 +1,105 @@
+"""How crowded the top of rankings is, without judgements: near duplicates, and the share of the largest group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from scipy.sparse.csgraph import connected_components
+
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, Ranking, Run
+from greylag.tables import aligned
+from greylag.vectors.protocol import Vectors, unit_rows, vectors_of
+
+THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowding:
+    """How crowded the top k are, by threshold of the cosine; ``str`` is the table.
+
+    Parameters
+    ----------
+    k : int
+    queries : int
+        How many have at least two documents with vectors in the top k. The figures are means over them.
+    thresholds : tuple of float
+    near_duplicates : tuple of float
+        The share of the documents whose cosine with a better ranked one is at least the threshold.
+    largest_group : tuple of float
+        The share of the largest group, in which each document has such a cosine with another one (single linkage).
+    crowded : tuple of float
+        The share of the queries with a near duplicate.
+    """
+
+    k: int
+    queries: int
+    thresholds: tuple[float, ...]
+    near_duplicates: tuple[float, ...]
+    largest_group: tuple[float, ...]
+    crowded: tuple[float, ...]
+
+    def __str__(self) -> str:
+        columns = zip(self.thresholds, self.near_duplicates, self.largest_group, self.crowded, strict=True)
+        rows = [[f"{value:g}" if place == 0 else f"{value:.3f}" for place, value in enumerate(row)] for row in columns]
+        header = ["cosine from", "near duplicates", "largest group", "queries with any"]
+        notes = [
+            f"Means over {self.queries} queries, of the top {self.k}.",
+            "Near duplicates: the share of documents that are as close to a better ranked one.",
+            "Largest group: the share of documents that such cosines link; a document alone is a group.",
+        ]
+        return "\n".join([*aligned([header, *rows]), "", *notes]) + "\n"
+
+
+def measure_crowding(
+    rankings: Run | Iterable[Ranking],
+    *,
+    index: PositionalIndex | None = None,
+    vectors: Vectors | None = None,
+    k: int = 10,
+    thresholds: Iterable[float] = THRESHOLDS,
+) -> Crowding:
+    """Measure how crowded the top k documents are, which shows without judgements whether there is much to diversify.
+
+    Parameters
+    ----------
+    rankings : Run or iterable of Ranking
+    index : PositionalIndex, optional
+        The collection, for its TF-IDF vectors. Give it or `vectors`.
+    vectors : Vectors, optional
+        Other vectors, whose cosines may all be high: compare thresholds. Documents without one do not count.
+    k : int >= 2, default 10
+    thresholds : iterable of float in (0, 1], optional
+        Cosines from which documents are near duplicates.
+    """
+    levels = tuple(thresholds)
+    if k < 2 or not levels or not all(0 < level <= 1 for level in levels):
+        raise ParameterError(f"k is {k} and thresholds are {levels}: k is at least 2, and thresholds in (0, 1]")
+    of, found = vectors_of("crowding", index, vectors), []
+    for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
+        top = ranking.head(k)
+        docids = top.select(of.knows(top.docids)).docids
+        if len(docids) > 1:
+            rows: Any = of.documents(docids)
+            found.append(_figures(unit_rows(rows.toarray() if issparse(rows) else rows), levels))
+    if not found:
+        raise ParameterError(f"no query has two documents with vectors in its top {k}")
+    near, group, crowded = np.mean(found, axis=0).T.tolist()
+    return Crowding(k, len(found), levels, tuple(near), tuple(group), tuple(crowded))
+
+
+def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:
+    """For each level, the shares of near duplicates and of the largest group, and 1 if there are near duplicates."""
+    cosines = np.array([(rows * row).sum(axis=1) for row in rows])  # BLAS sums in an order that depends on the threads
+    figures = []
+    for level in levels:
+        close = cosines >= level - 1e-9
+        near = np.tril(close, -1).any(axis=1)
+        _, groups = connected_components(csr_matrix(close), directed=False)
+        figures.append((float(near.mean()), float(np.bincount(groups).max() / len(rows)), float(near.any())))
+    return figures

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+
+from greylag import PositionalIndex, read_run, read_subtopic_qrels
+from greylag.diversity import choose_diversifier, measure_crowding
+from greylag.evaluation import evaluate_by_subtopic
+from greylag.trec import read_aspects
+from tests.greylag.cli.conftest import DEMO, Command, Refused
+
+
+def test_the_printed_command_applies_what_was_chosen(
+    command: Command, made: Path, tmp_path: Path, monkeypatch: object
+) -> None:
+    run, qrels, aspects = made / "bm25.run", DEMO / "qrels.subtopics.txt", DEMO / "subtopics.tsv"
+    words = [run, "--index", made / "index", "--subtopics", qrels, "--aspects", aspects]
+    methods = ["--method", "mmr", "--method", "xquad"]
+    code, out, err = command("--jobs", "2", "diversify", *words, *methods)
+    assert (code, "milliseconds a query: mmr " in err) == (0, True)
+    index, judged = PositionalIndex.from_lucene(made / "index"), read_subtopic_qrels(qrels)
+    first = read_run(run)
+    expected = choose_diversifier(
+        first, judged, index=index, aspects=read_aspects(aspects), methods=["mmr", "xquad"], n_jobs=1
+    )
+    assert out.startswith(str(expected))
+    last = shlex.split(out.splitlines()[-1])
+    assert last[:2] == ["greylag", "rerank"]
+    last[last.index("--out") + 1] = str(tmp_path / "chosen.run")
+    assert command(*last[1:])[0] == 0
+    chosen = read_run(tmp_path / "chosen.run")
+    step = expected.stages[expected.best]
+    stage = step.make(index, aspects=read_aspects(aspects))
+    assert {qid: ranking.docids for qid, ranking in chosen.items()} == {
+        qid: ranking.docids for qid, ranking in stage.run(first).items()
+    }
+    assert evaluate_by_subtopic(chosen, judged, ["alpha-nDCG@10"]).means[0] > expected.scores["none"].means[0]
+
+
+def test_learned_diversity_is_printed_with_its_training(command: Command, made: Path) -> None:
+    words = [made / "bm25.run", "--index", made / "index", "--subtopics", DEMO / "qrels.subtopics.txt"]
+    code, out, _ = command("diversify", *words, "--method", "svmdiv", "-m", "S-recall@20", "--folds", "2")
+    assert code == 0
+    if "Recommended: none. No method" not in out:
+        assert out.splitlines()[-2].startswith("greylag train --model svmdiv")
+
+
+def test_crowding_without_judgements(command: Command, made: Path, tmp_path: Path) -> None:
+    first, index = read_run(made / "bm25.run"), PositionalIndex.from_lucene(made / "index")
+    code, out, _ = command("diversify", made / "bm25.run", "--index", made / "index")
+    assert (code, out.startswith(str(measure_crowding(first, index=index)))) == (0, True)
+    docids = sorted({docid for ranking in first.values() for docid in ranking.docids})
+    np.savez(tmp_path / "vectors.npz", ids=docids, vectors=np.ones((len(docids), 2)))
+    code, out, _ = command("diversify", made / "bm25.run", "--vectors", tmp_path / "vectors.npz")
+    assert (code, "1.000" in out) == (0, True)
+
+
+def test_what_is_missing(refused: Refused, made: Path) -> None:
+    assert "give --index or --vectors" in refused("diversify", made / "bm25.run")
+    assert "give --index or --vectors" in refused("diversify", made / "bm25.run", "--aspects", DEMO / "subtopics.tsv")
+    words = ["--subtopics", DEMO / "qrels.subtopics.txt", "--aspects", DEMO / "subtopics.tsv"]
+    assert "aspects that are texts are scored by BM25, which needs an index" in refused(
+        "diversify", made / "bm25.run", *words
+    )

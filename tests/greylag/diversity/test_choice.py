@@ -1,0 +1,142 @@
+"""The choice of a diversifier, against the same cross-validation written out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
+from greylag.diversity.choice import CHOSEN, NONE, WEIGHTS
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate_by_subtopic, split_folds
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import Run
+from greylag.trec import SubtopicQrels
+from greylag.vectors import ArrayVectors
+from tests.greylag.diversity import samples
+
+N = 15
+QIDS = [f"q{number}" for number in range(10)]
+TEXTS, _ = samples.texts(1, N)
+INDEX = PositionalIndex.from_texts(TEXTS)
+FIRST = Run(tuple(samples.ranking(seed, N, qid) for seed, qid in enumerate(QIDS)), "first")
+QRELS: SubtopicQrels = {qid: samples.judgements(seed, N) for seed, qid in enumerate(QIDS)}
+VECTORS = ArrayVectors(list(TEXTS), np.random.default_rng(5).standard_normal((N, 3)))
+MEASURE = "alpha-nDCG@5"
+
+
+def truth(qrels: SubtopicQrels) -> dict[str, dict[str, dict[str, float]]]:
+    """Scores of aspects that are the judgements."""
+    return {qid: {s: {d: float(g) for d, g in judged.items()} for s, judged in by.items()} for qid, by in qrels.items()}
+
+
+def choose(**options: object) -> DiversifierChoice:
+    return choose_diversifier(FIRST, QRELS, **{"index": INDEX, "measure": MEASURE, "folds": 3, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
+    found = choose(vectors=VECTORS, methods=["mmr"], seed=seed)
+    runs = {weight: MMR(vectors=VECTORS, relevance_weight=weight).run(FIRST) for weight in WEIGHTS}
+    expected, chosen = {}, []
+    for fold in split_folds(QIDS, 3, seed):
+        others = {qid: QRELS[qid] for qid in QIDS if qid not in fold}
+        means = {
+            weight: round(evaluate_by_subtopic(run, others, [MEASURE]).by_measure[MEASURE], 12)
+            for weight, run in runs.items()
+        }
+        chosen.append(max(weight for weight in WEIGHTS if means[weight] == max(means.values())))
+        held_out = evaluate_by_subtopic(runs[chosen[-1]], {qid: QRELS[qid] for qid in fold}, [MEASURE, "nDCG@10"])
+        expected |= dict(zip(held_out.qids, held_out.values.tolist(), strict=True))
+    assert found.weights == {"mmr": tuple(chosen)}
+    assert dict(zip(QIDS, found.scores["mmr"].values.tolist(), strict=True)) == expected
+    assert (
+        found.scores[NONE].values.tolist() == evaluate_by_subtopic(FIRST, QRELS, [MEASURE, "nDCG@10"]).values.tolist()
+    )
+
+
+def test_judgements_of_a_fold_do_not_change_its_weights() -> None:
+    fold = split_folds(QIDS, 3, 0)[1]
+    other = QRELS | {qid: samples.judgements(seed + 50, N) for seed, qid in enumerate(fold)}
+    for methods in (["mmr"], ["mmr", "xquad"]):
+        options = {"index": INDEX, "aspects": truth(QRELS), "measure": MEASURE, "folds": 3, "methods": methods}
+        one, two = (choose_diversifier(FIRST, qrels, **options) for qrels in (QRELS, other))  # type: ignore[arg-type]
+        assert all(one.weights[name][1] == two.weights[name][1] for name in methods)
+    assert one.weights != two.weights  # those of other folds may
+
+
+def test_all_that_need_no_more_than_what_is_given() -> None:
+    assert {"mmr", "coverage", "essential-pages", "svmdiv"} <= choose().stages.keys()
+    given = choose(index=None, vectors=VECTORS).stages.keys()
+    assert "mmr" in given
+    assert not given & {"coverage", "xquad", "svmdiv", "random", "cssvm"}
+    assert choose(index=None, aspects=truth(QRELS)).stages.keys() == {"pm2", "xquad"}
+
+
+def test_recommendations() -> None:
+    """Aspects that are the judgements help, others at random do not; doing nothing is among the choices."""
+    good = choose(index=None, aspects=truth(QRELS))
+    assert good.recommended == good.best in ("xquad", "pm2")
+    assert good.scores[CHOSEN].means[0] > good.scores[NONE].means[0]
+    step = good.stages[good.best]
+    kind = {"xquad": XQuAD, "pm2": PM2}[step.name]
+    best = kind(aspects=truth(QRELS), **dict(step.options)).run(FIRST)
+    assert all(
+        evaluate_by_subtopic(best, QRELS, [MEASURE]).means[0]
+        >= evaluate_by_subtopic(
+            kind(aspects=truth(QRELS), **{next(iter(dict(step.options))): weight}).run(FIRST), QRELS, [MEASURE]
+        ).means[0] - 1e-12
+        for weight in WEIGHTS
+    )  # fmt: skip
+    ideal = Run(tuple(XQuAD(aspects=truth(QRELS), relevance_weight=0.0).run(FIRST).rankings), "ideal")
+    bad = choose_diversifier(ideal, QRELS, index=INDEX, measure=MEASURE, folds=3)
+    assert bad.best == bad.recommended == NONE
+    assert "Recommended: none." in str(bad)
+
+
+def test_losses_are_kept_low() -> None:
+    found = choose(methods=["mmr", "xquad"], aspects=truth(QRELS), measure="subtopic-loss@5")
+    assert found.best == "xquad"
+    assert found.scores["xquad"].means[0] < found.scores[NONE].means[0]
+
+
+def test_any_number_of_workers() -> None:
+    one, two = (choose(aspects=truth(QRELS), n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert str(one) == str(two)
+    assert (one.weights, one.stages) == (two.weights, two.stages)
+
+
+def test_what_cannot_be_chosen() -> None:
+    with pytest.raises(ParameterError, match="give an index, vectors or scores of aspects"):
+        choose(index=None)
+    with pytest.raises(ParameterError, match="given twice"):
+        choose(methods=["mmr", "mmr"])
+    with pytest.raises(ParameterError, match="svmdiv needs an index"):
+        choose(index=None, methods=["svmdiv"])
+    with pytest.raises(ParameterError, match="is a loss"):
+        choose(cost="subtopic-loss@5")
+    spelt = choose(methods=["mmr(relevance_weight=0.5)", "mmr(relevance_weight=0.6)"])
+    assert spelt.weights == {"mmr(relevance_weight=0.5)": (), "mmr(relevance_weight=0.6)": ()}
+
+
+def test_svmdiv_from_texts() -> None:
+    """From texts, without a query of its fold; the same as over an index of them."""
+    found = choose(methods=["svmdiv"])
+    for fold in split_folds(QIDS, 3, 0):
+        known = {qid: QRELS[qid] for qid in QIDS if qid not in fold}
+        stage = fit_svmdiv([FIRST[qid] for qid in known], known, TEXTS)
+        assert isinstance(stage, SVMDiv)
+        again = fit_svmdiv([FIRST[qid] for qid in known], known, INDEX)
+        assert stage.model.weights == again.model.weights
+        held_out = evaluate_by_subtopic(stage.run(FIRST), {qid: QRELS[qid] for qid in fold}, [MEASURE])
+        rows = [QIDS.index(qid) for qid in fold]
+        assert held_out.values[:, 0].tolist() == found.scores["svmdiv"].values[rows, 0].tolist()
+    with pytest.raises(ParameterError, match="unknown preset"):
+        fit_svmdiv(FIRST, QRELS, TEXTS, preset="other")
+    assert fit_svmdiv(FIRST, QRELS, TEXTS, C=0.5, picks=3, depth=7).model.provenance["C"] == 0.5
+
+
+def test_a_query_that_the_run_lacks_counts() -> None:
+    fewer = replace(FIRST, rankings=FIRST.rankings[:-1])
+    found = choose_diversifier(fewer, QRELS, index=INDEX, measure=MEASURE, folds=3, methods=["mmr", "svmdiv"])
+    assert all(scores.values[-1].tolist() == [0.0, 0.0] for scores in found.scores.values())
