@@ -53,17 +53,17 @@ class Shared:
 
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:
-    from greylag.lucene.prebuilt import prebuilt_index
+    from greylag.lucene.open_index import folders
 
-    return paths and [prebuilt_index(path) for path in paths]
+    return paths and [*folders(paths, positions=True)]
 
 
-INDEX = typer.Option(
-    "--index",
-    callback=_index_folders,
-    help="Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards "
-    "of one collection.",
+_INDEX = (
+    "Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards of one "
+    "collection."
 )
+SEARCHED = typer.Option("--index", help=_INDEX)  # searching needs no positions
+INDEX = typer.Option("--index", callback=_index_folders, help=_INDEX)
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
 VECTORS = typer.Option(
     "--vectors",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.options import (
-    Index,
+    SEARCHED,
     OutputRun,
     Shared,
     Tag,
@@ -22,6 +22,7 @@ from greylag.cli.options import (
 from greylag.fusion import Union
 from greylag.index.rm3 import RM3Search
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
+from greylag.lucene.open_index import folders
 from greylag.ranking import Run
 from greylag.trec import write_rankings
 
@@ -31,7 +32,7 @@ _SETTINGS = f"bm25: {listed(BM25, 'k')}; ql: {listed(QueryLikelihood, 'k')}; wit
 
 def search(
     context: typer.Context,
-    index: Index,
+    index: Annotated[list[Path], SEARCHED],
     topics: Topics,
     out: OutputRun,
     model: Annotated[
@@ -48,7 +49,7 @@ def search(
     values = read_settings(settings or [], {**parameters(MODELS[name], "k"), **of_expansion}, of=model)
     feedback = {key: values.pop(key) for key in of_expansion.keys() & values.keys()}
     queries = shared.topics(topics)
-    source = MODELS[name](LuceneIndex(index), k=hits, **values)
+    source = MODELS[name](LuceneIndex(folders(index, positions=bool(expansion))), k=hits, **values)
     source = RM3Search(source, **feedback) if expansion else source
     write_rankings(source, queries, out, tag=model if tag is None else tag, n_jobs=shared.jobs)
 

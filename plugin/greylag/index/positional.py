@@ -87,9 +87,10 @@ class PositionalIndex(Tables):
         from greylag.index.export import open_export
         from greylag.index.merge import open_merged
         from greylag.lucene.lucene_index import LuceneIndex
+        from greylag.lucene.open_index import folders
 
         if not isinstance(lucene, LuceneIndex):
-            with LuceneIndex(lucene) as opened:
+            with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
         if len(shards) == 1:

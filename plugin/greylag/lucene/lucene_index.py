@@ -51,7 +51,7 @@ class LuceneIndex:
     Parameters
     ----------
     path : str, Path or sequence of these
-        The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage", which Pyserini
+        The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage-full", which Pyserini
         downloads. Several are the shards of one collection, which is searched as one index of all documents would be.
 
     Attributes
@@ -166,7 +166,9 @@ class LuceneIndex:
     def check_exportable(self) -> None:
         """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self._terms("contents").hasPositions():
-            raise CollectionError(f"{self.name} has no positions: {BUILD}")
+            raise CollectionError(
+                f"{self.name} has no positions: {BUILD}, or name the -full version of a prebuilt index"
+            )
         self._refuse_deletions()
 
     @calls_java

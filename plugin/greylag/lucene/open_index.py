@@ -30,17 +30,21 @@ class Statistics(NamedTuple):
     postings: int
 
 
-def folders(path: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
-    """The folders of an index or of the shards of a collection, given by paths or names of prebuilt indexes."""
-    paths = tuple(map(prebuilt_index, [path] if isinstance(path, (str, Path)) else path))
+def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False) -> tuple[Path, ...]:
+    """The folders of an index or of the shards of a collection, given by paths or names of prebuilt indexes.
+
+    With `positions`, names of indexes without positions are refused.
+    """
+    given = [path] if isinstance(path, (str, Path)) else path
+    paths = tuple(prebuilt_index(each, positions=positions) for each in given)
     if not paths:
         raise ParameterError("no index is given: name at least one folder")
-    for given in paths:
-        if "\0" in str(given):
-            raise CollectionError(f"{str(given)!r} is not the name of a folder: it has a null character")
-    real = [os.path.realpath(given) for given in paths] if len(paths) > 1 else []  # a path may be a loop of links
-    for place, folder in enumerate(real):
-        if folder in real[:place]:
+    for folder in paths:
+        if "\0" in str(folder):
+            raise CollectionError(f"{str(folder)!r} is not the name of a folder: it has a null character")
+    real = [os.path.realpath(folder) for folder in paths] if len(paths) > 1 else []  # a path may be a loop of links
+    for place, name in enumerate(real):
+        if name in real[:place]:
             raise ParameterError(f"{paths[place]} is given twice: name each index once")
     return paths
 

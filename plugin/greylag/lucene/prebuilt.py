@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,33 @@ from greylag.lucene.jvm import INSTALL_PYSERINI, start_jvm
 _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
-def prebuilt_index(path: str | Path) -> Path:
-    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads."""
+def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
+    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads.
+
+    With `positions`, a `CollectionError` if an index of this name is known to have none, before it is downloaded.
+    """
     if not may_be_name(path):
         return Path(path)
 
     def fetch() -> str | None:
         util = pyserini_module("util")
-        known = str(path) in util.TF_INDEX_INFO
-        return str(util.download_prebuilt_index(str(path), verbose=False)) if known else None
+        if str(path) not in util.TF_INDEX_INFO:
+            return None
+        if positions and (full := _full_version(str(path), util.TF_INDEX_INFO)):
+            raise CollectionError(f"Pyserini's index {path} has no positions, which this command needs: give {full}")
+        return str(util.download_prebuilt_index(str(path), verbose=False))
 
     return Path(fetched(fetch, f"index {path}") or path)
+
+
+def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
+    """The version with positions of an index that has none.
+
+    The catalogue does not say which indexes have positions. Anserini's notes on them do: where there is NAME-full, that
+    has positions, and NAME and NAME-slim have not. An index may be known by several names.
+    """
+    names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[name]]
+    return next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
 
 
 def may_be_name(path: str | Path) -> bool:

@@ -12,9 +12,12 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
+from greylag.cli import main
 from greylag.errors import CollectionError, DependencyError
+from greylag.index import PositionalIndex
 from greylag.lucene import LuceneIndex, bulk_calls, open_index
 from greylag.lucene.doctor import diagnose
+from greylag.lucene.open_index import folders
 from greylag.lucene.prebuilt import prebuilt_index, pyserini_module
 from greylag.ranking import Query
 from tests.greylag.lucene.samples import java_home
@@ -192,6 +195,32 @@ def test_an_index_by_name(util: ModuleType, tmp_path: Path, capsys: pytest.Captu
     assert prebuilt_index(tmp_path / "msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
     Path("msmarco-v1-passage").mkdir()
     assert prebuilt_index("msmarco-v1-passage") == Path("msmarco-v1-passage")
+
+
+@pytest.mark.parametrize("name", ["msmarco-v1-passage", "msmarco-v1-passage-slim", "msmarco-passage"])
+def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded(
+    util: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """msmarco-passage is another name of msmarco-v1-passage; nothing is known of cacm."""
+    files = {"msmarco-v1-passage": 1, "msmarco-v1-passage-slim": 2, "msmarco-v1-passage-full": 3, "cacm": 4}
+    catalogue = {known: {"md5": number} for known, number in files.items()}
+    monkeypatch.setattr(util, "TF_INDEX_INFO", {**catalogue, "msmarco-passage": catalogue["msmarco-v1-passage"]})
+    needs = r"index \S+ has no positions, which this command needs: give msmarco-v1-passage-full$"
+    with pytest.raises(CollectionError, match=needs):
+        PositionalIndex.from_lucene(name)
+    files = ["--index", name, "--topics", "topics.tsv", "--out", "out"]
+    Path("topics.tsv").write_text("1\tgoose\n")
+    for words in (["features", *files, "--run", "a.run"], ["search", *files, "--model", "bm25+rm3"]):
+        monkeypatch.setattr(sys, "argv", ["greylag", *words])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        assert exited.value.code == 2
+    told = capsys.readouterr().err
+    assert told.count("give msmarco-v1-passage-full") == 2
+    assert "downloading" not in told
+    assert folders([name, "cacm"]) == (tmp_path / "cache" / name, tmp_path / "cache" / "cacm")
+    for known in ("msmarco-v1-passage-full", "cacm"):
+        assert folders(known, positions=True) == (tmp_path / "cache" / known,)
 
 
 def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
