@@ -1,10 +1,12 @@
-"""Tables, and the one place that renders them: as text for terminals, and as HTML for notebooks and reports."""
+"""Tables, and the one place that renders them: as text, TSV, Markdown, LaTeX, and HTML for notebooks and reports."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
 
@@ -22,6 +24,17 @@ Cell = str | float | Marked | None
 Row = Sequence[Cell]
 
 SHOWN = 10  # rows of a table in a notebook
+_MARKDOWN = re.compile(r"[\\|*_`<>\[\]]")
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        **{character: rf"\{character}" for character in "&%$#_{}"},
+    }
+)
 _NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")  # such as 3, <0.001, +2.5 % and -0.0123*
 
 
@@ -52,6 +65,55 @@ def as_text(table: Table | str) -> str:
         return table
     rows = [table.header, *([cell_text(value, table.decimals) for value in row] for row in table.rows)]
     return "\n".join([*filter(None, [table.caption]), *aligned(rows)]) + "\n"
+
+
+def as_tsv(table: Table) -> str:
+    """The rows of a table below its header, separated by tabs; numbers are unrounded and unmarked."""
+    text = io.StringIO()
+    plain = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
+    csv.writer(text, "excel-tab", lineterminator="\n").writerows([table.header, *plain])
+    return text.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """A table of Markdown as of GitHub, with its caption as a paragraph below."""
+
+    def escaped(text: str) -> str:
+        return _MARKDOWN.sub(r"\\\g<0>", text)
+
+    def cell(value: Cell) -> str:
+        mark = value.mark.strip() if isinstance(value, Marked) else ""
+        plain = replace(value, mark="") if isinstance(value, Marked) else value
+        return escaped(cell_text(plain, table.decimals)) + (f"<sup>{escaped(mark)}</sup>" if mark else "")
+
+    sides = ["---:" if _is_numeric(table, column) else "---" for column in range(len(table.header))]
+    rows = [[*map(cell, table.header)], sides, *([*map(cell, row)] for row in table.rows)]
+    note = f"\n{escaped(table.caption)}\n" if table.caption else ""
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows) + note
+
+
+def as_latex(table: Table) -> str:
+    """A table of LaTeX, with the rules of the package booktabs."""
+
+    def cell(value: Cell) -> str:
+        if isinstance(value, Marked):
+            mark = value.mark.strip()
+            return f"${value.value:{value.form}}{f'^{{{mark}}}' if mark else ''}$"
+        return cell_text(value, table.decimals).translate(_LATEX)
+
+    sides = "".join("r" if _is_numeric(table, column) else "l" for column in range(len(table.header)))
+    head, *rows = (f"{' & '.join(map(cell, row))} \\\\" for row in (table.header, *table.rows))
+    caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
+    tabular = [
+        f"\\begin{{tabular}}{{{sides}}}",
+        "\\toprule",
+        head,
+        "\\midrule",
+        *rows,
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+    return "\n".join(["\\begin{table}", "\\centering", *caption, *tabular, "\\end{table}"]) + "\n"
 
 
 def as_html(table: Table, label: str = "") -> str:

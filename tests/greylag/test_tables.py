@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 from greylag.diversity.model import DiversityModel
 from greylag.evaluation import evaluate
 from greylag.features import parse_features
 from greylag.ltr import LinearModel
 from greylag.ranking import Ranking, Run
-from greylag.tables import Table, as_html, as_text, cell_text, html_text
+from greylag.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from tests.greylag.diversity import samples
 
 EVIL = "<script>alert('1')</script>&amp;"
@@ -52,6 +55,31 @@ def test_scores_are_labelled_means() -> None:
     scores = evaluate(run, {"1": {"b": 1}, "2": {"b": 1}}, ["AP", "P@1"])
     page = Cells(scores._repr_html_())
     assert page.texts == ["means over 2 queries", "measure", "mean", "AP", "0.7500", "P@1", "0.5000"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cells_survive_markdown_latex_and_tsv(seed: int) -> None:
+    """Read again by markdown-it, by undoing LaTeX's escapes, and by csv."""
+    rng = np.random.default_rng(seed)
+    alphabet = list("ab 1|\\*_`<>[]&%$#{}~^-\"'")
+    names = ["".join(rng.choice(alphabet, 8)).strip() or "x" for _ in range(12)]
+    rows = [
+        (names[3 * row], names[3 * row + 1], names[3 * row + 2], Marked(-0.25 * row, "+.4f", " ab")) for row in range(4)
+    ]
+    table = Table("a_b & c", ("one", "two", "three", "four"), rows)
+    page = Cells(MarkdownIt().enable("table").render(as_markdown(table)))
+    texts = "".join(page.texts).split("\n")
+    shown = [text.strip() for text in texts if text.strip()]
+    assert shown == [*table.header, *(cell for row in rows for cell in (*row[:3], f"{row[3].value:+.4f}ab")), "a_b & c"]
+    lines = as_latex(table).splitlines()
+    body = [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in lines[7:11]]
+    plain = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<"}
+    undo = {**plain, r"\textgreater{}": ">", **{rf"\{character}": character for character in "&%$#_{}"}}
+    pattern = re.compile("|".join(map(re.escape, undo)))
+    read = [[*(pattern.sub(lambda found: undo[found[0]], cell) for cell in row[:3]), row[3]] for row in body]
+    assert read == [[*row[:3], f"${row[3].value:+.4f}^{{ab}}$"] for row in rows]
+    found = list(csv.reader(as_tsv(table).splitlines(), "excel-tab"))
+    assert found == [[*table.header], *([*row[:3], str(row[3].value)] for row in rows)]
 
 
 LINEAR = LinearModel(parse_features("prior:a&b<c>"), (1.5,))

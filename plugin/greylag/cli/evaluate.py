@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from greylag import evaluation
 from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.report import query_table
+from greylag.evaluation.report import Form
 from greylag.evaluation.significance import Correction, Family, Test
 from greylag.ranking import Run
 from greylag.trec import read_subtopic_qrels
@@ -49,7 +48,9 @@ def evaluate(
         bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    form: Annotated[
+        Form, typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, and JSON has everything.")
+    ] = "text",
     subtopics: Annotated[
         bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
     ] = False,
@@ -76,16 +77,9 @@ def evaluate(
     shown = {**scores, **(choice.scores if choice else {})}
     significance = None
     if baseline or all_pairs:
-        against = str(baseline) if baseline else None
-        significance = evaluation.compare(shown, against, test=test, correction=correction, family=family)
-    if as_json:
-        tell(json.dumps(evaluation.to_dict(scores, significance, choice), indent=1))
-    elif per_query:
-        tell(query_table(shown))
-    else:
-        tell(evaluation.table(shown, significance))
-        if choice:
-            tell(f"\n{evaluation.wins_table(choice)}")
+        compared, against = (scores, None) if all_pairs else (shown, str(baseline))
+        significance = evaluation.compare(compared, against, test=test, correction=correction, family=family)
+    tell(evaluation.table(scores, significance, choice, form=form, per_query=per_query))
 
 
 def _scorer(

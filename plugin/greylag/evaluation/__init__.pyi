@@ -6,7 +6,6 @@ from .oracle import pick_best as pick_best
 from .oracle import pick_best_runs as pick_best_runs
 from .report import table as table
 from .report import to_dict as to_dict
-from .report import wins_table as wins_table
 from .scores import Scores as Scores
 from .scores import evaluate as evaluate
 from .scores import evaluate_by_subtopic as evaluate_by_subtopic

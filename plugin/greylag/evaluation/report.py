@@ -1,19 +1,22 @@
-"""Scores and comparisons as text tables and plain dictionaries."""
+"""Scores and comparisons as tables and plain dictionaries."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Literal
 
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Significance, check_comparable
-from greylag.tables import Cell, Marked, Row, Table, aligned, as_text
+from greylag.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
+
+Form = Literal["text", "tsv", "markdown", "latex", "json"]
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's"}
@@ -24,8 +27,15 @@ FIGURES = (
 SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 
-def table(scores: Mapping[str, Scores], significance: Significance | None = None) -> str:
-    """Format the mean of each run (rows) by each measure (columns), with notes on missing and unjudged queries.
+def table(
+    scores: Mapping[str, Scores],
+    significance: Significance | None = None,
+    choice: RunChoice | None = None,
+    *,
+    form: Form = "text",
+    per_query: bool = False,
+) -> str:
+    """Format scores: the mean of each run (rows) by each measure (columns), with notes.
 
     Parameters
     ----------
@@ -34,16 +44,33 @@ def table(scores: Mapping[str, Scores], significance: Significance | None = None
     significance : Significance, optional
         Adds to each mean the letters of the runs that it is significantly better than, and a table of the comparisons:
         the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected p.
+    choice : RunChoice, optional
+        Adds a row for the best run of each query, the second best, and so on, and a table of the proportions of wins.
+    form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
+        LaTeX needs the package booktabs. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line
+        between tables. JSON has everything.
+    per_query : bool, default False
+        Give the scores of each query instead.
     """
-    tables = [_means_table(scores, significance)]
-    if significance:
+    if form == "json":
+        return json.dumps(to_dict(scores, significance, choice), indent=1) + "\n"
+    shown = {**scores, **(choice.scores if choice else {})}
+    check_comparable(shown)
+    tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
+    if significance and not per_query:
         whole = comparison_table("", significance)
-        tables.append(replace(whole, header=whole.header[:SHOWN], rows=[row[:SHOWN] for row in whole.rows]))
-    return "\n".join([*map(as_text, tables), *_notes(scores, significance)]) + "\n"
+        columns = None if form == "tsv" else SHOWN
+        header, rows = ("run", *whole.header[1:columns]), [row[:columns] for row in whole.rows]
+        tables.append(Table(f"{FIGURES}.", header, rows))
+    if choice and not per_query:
+        tables.append(_wins_table(choice))
+    if form == "text":
+        notes = [found.caption for found in tables if found.caption]
+        return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
+    return "\n".join(map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables))
 
 
 def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:
-    check_comparable(scores)
     measures = next(iter(scores.values())).measures
     labels, letters = _letters(scores, significance) if significance else ({}, {})
     widths = [max((len(letters.get((name, measure), "")) for name in scores), default=0) for measure in measures]
@@ -53,7 +80,7 @@ def _means_table(scores: Mapping[str, Scores], significance: Significance | None
         for measure, width, mean in zip(measures, widths, run.means.tolist(), strict=True):
             row.append(Marked(mean, mark=f" {letters.get((name, measure), ''):<{width}}" if width else ""))
         rows.append(row)
-    return Table("", ("run", *map(str, measures)), rows)
+    return Table("\n".join(_notes(scores, significance)), ("run", *map(str, measures)), rows)
 
 
 def _letters(
@@ -98,27 +125,25 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     return Table(caption + note, (*header, "better", "equal", "worse", "p"), rows)
 
 
-def query_table(scores: Mapping[str, Scores]) -> str:
-    """Format the scores of every query as tab-separated lines, one for each run and query, below a header."""
-    check_comparable(scores)
-    first = next(iter(scores.values()))
-    lines = ["\t".join(["run", "qid", *map(str, first.measures)])]
-    for name, run in scores.items():
-        for qid, values in zip(run.qids, run.values.tolist(), strict=True):
-            lines.append("\t".join([name, qid, *(f"{value:.4f}" for value in values)]))
-    return "\n".join(lines) + "\n"
+def _query_table(scores: Mapping[str, Scores]) -> Table:
+    """The scores of every query, a row for each run and query."""
+    rows: list[Row] = [
+        (name, qid, *map(Marked, values))
+        for name, run in scores.items()
+        for qid, values in zip(run.qids, run.values.tolist(), strict=True)
+    ]
+    return Table("", ("run", "qid", *map(str, next(iter(scores.values())).measures)), rows)
 
 
-def wins_table(choice: RunChoice) -> str:
-    """Format the proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
+def _wins_table(choice: RunChoice) -> Table:
+    """The proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
     best, scores = next(iter(choice.scores.items()))
-    header = ["wins", *map(str, scores.measures)]
-    rows = [header, *([name, *(f"{share:.4f}" for share in wins)] for name, wins in choice.wins.items())]
     notes = [
         f"{best}: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
         "wins: the proportion of queries on which a run is the best; ties share a query.",
     ]
-    return "\n".join([*aligned(rows), "", *notes]) + "\n"
+    rows: list[Row] = [(name, *map(Marked, wins.tolist())) for name, wins in choice.wins.items()]
+    return Table("\n".join(notes), ("wins", *map(str, scores.measures)), rows)
 
 
 def to_dict(
@@ -175,7 +200,6 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             f"Letters: significantly better than that run. Corrected p: {TEST_NAMES[significance.test]}, {sides}, "
             f"{CORRECTION_NAMES[significance.correction]} correction over {over}; * below {SIGNIFICANCE_LEVEL}."
         )
-        notes.append(f"{FIGURES}.")
     return notes
 
 

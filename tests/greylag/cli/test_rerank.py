@@ -155,7 +155,9 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
 
     # On every query, no run loses less than the best of them.
     qrels, measure = made / "qrels.subtopics.txt", "subtopic-loss@5"
-    code, told, _ = command("evaluate", "--qrels", qrels, "--subtopics", *paths, "--pick-best", "-m", measure, "--json")
+    code, told, _ = command(
+        "evaluate", "--qrels", qrels, "--subtopics", *paths, "--pick-best", "-m", measure, "--format", "json"
+    )
     assert code == 0
     picked = json.loads(told)["pick_best"]
     best = picked["runs"]["best of 3"]

@@ -1,8 +1,10 @@
 """Reports of scores and comparisons, and pick-best against brute force."""
 
+import csv
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +20,7 @@ from greylag.evaluation import (
     pick_best_runs,
     table,
     to_dict,
-    wins_table,
 )
-from greylag.evaluation.report import query_table
 
 AP, P5 = parse_measure("AP"), parse_measure("P@5")
 
@@ -63,7 +63,7 @@ def test_table_with_a_baseline():
         "bm25.run (a)  0.3750 b  0.5000",
         "mrf (b)       0.0617    0.5000",
         "",
-        "      against  measure      diff      low     high      d  detectable  corrected p",
+        "run   against  measure      diff      low     high      d  detectable  corrected p",
         "mrf  bm25.run       AP  -0.3133*  -0.5000  -0.1000  -0.80      0.2000      <0.0001",
         "mrf  bm25.run      P@5  +0.0000*  +0.0000  +0.0000                          0.0491",
     ]
@@ -104,13 +104,47 @@ def test_letters_name_the_runs_that_are_worse():
 
 
 def test_per_query():
-    assert query_table(RUNS).splitlines() == [
-        "run\tqid\tAP\tP@5",
-        "bm25.run\t1\t0.2500\t0.4000",
-        "bm25.run\t2\t0.5000\t0.6000",
-        "mrf\t1\t0.1235\t1.0000",
-        "mrf\t2\t0.0000\t0.0000",
+    assert table(RUNS, per_query=True).splitlines() == [
+        "run       qid      AP     P@5",
+        "bm25.run    1  0.2500  0.4000",
+        "bm25.run    2  0.5000  0.6000",
+        "mrf         1  0.1235  1.0000",
+        "mrf         2  0.0000  0.0000",
     ]
+    assert table(RUNS, FOUND, per_query=True, form="tsv").splitlines()[3] == "mrf\t1\t0.123456\t1.0"
+
+
+def test_forms():
+    runs = {"bm25_k.run": RUNS["bm25.run"], "mrf": RUNS["mrf"]}
+    found = replace(FOUND, comparisons=tuple(replace(c, baseline="bm25_k.run") for c in FOUND.comparisons))
+    markdown = table(runs, found, form="markdown").splitlines()
+    assert markdown[:4] == [
+        "| run | AP | P@5 |",
+        "| --- | ---: | ---: |",
+        r"| bm25\_k.run (a) | 0.3750<sup>b</sup> | 0.5000 |",
+        "| mrf (b) | 0.0617 | 0.5000 |",
+    ]
+    latex = table(runs, found, form="latex").splitlines()
+    assert latex[3:9] == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"run & AP & P@5 \\",
+        r"\midrule",
+        r"bm25\_k.run (a) & $0.3750^{b}$ & $0.5000$ \\",
+        r"mrf (b) & $0.0617$ & $0.5000$ \\",
+    ]
+    assert latex[2].startswith(r"\caption{Means over 2 judged queries. mrf: 1 missing, scored as")
+    assert (
+        r"mrf & bm25\_k.run & AP & $-0.3133^{*}$ & $-0.5000$ & $-0.1000$ & $-0.80$ & 0.2000 & \textless{}0.0001 \\"
+        in latex
+    )
+    means, comparisons = (
+        list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in table(runs, found, form="tsv").split("\n\n")
+    )
+    assert means[1] == {"run": "mrf (b)", "AP": "0.061728", "P@5": "0.5"}
+    assert comparisons[0]["corrected p"] == "4e-05"
+    assert comparisons[1]["detectable"] == ""
+    assert json.loads(table(runs, found, form="json")) == json.loads(json.dumps(to_dict(runs, found)))
 
 
 def test_to_dict_survives_json():
@@ -147,16 +181,17 @@ def test_to_dict_survives_json():
 
 def test_pick_best_reports():
     choice = pick_best_runs(RUNS)
-    assert table({**RUNS, **choice.scores}).splitlines()[3:6] == [
+    lines = table(RUNS, choice=choice).splitlines()
+    assert lines[3:10] == [
         "best of 2    0.3750  0.8000",
         "rank 2 of 2  0.0617  0.2000",
         "mean of 2    0.2184  0.5000",
-    ]
-    assert wins_table(choice).splitlines() == [
+        "",
         "wins          AP     P@5",
         "bm25.run  1.0000  0.5000",
         "mrf       0.0000  0.5000",
-        "",
+    ]
+    assert lines[-2:] == [
         "best of 2: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
         "wins: the proportion of queries on which a run is the best; ties share a query.",
     ]
@@ -167,13 +202,13 @@ def test_pick_best_reports():
     assert found["pick_best"]["runs"]["best of 2"]["per_query"]["1"] == {"AP": 0.25, "P@5": 1.0}
 
 
-@pytest.mark.parametrize("report", [table, query_table])
-def test_scores_that_cannot_share_a_table(report):
+@pytest.mark.parametrize("per_query", [True, False])
+def test_scores_that_cannot_share_a_table(per_query):
     with pytest.raises(ParameterError, match="no scores"):
-        report({})
+        table({}, per_query=per_query)
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
     with pytest.raises(ParameterError, match="'a' and 'b' are scored on different queries or by different measures"):
-        report({"a": RUNS["mrf"], "b": other})
+        table({"a": RUNS["mrf"], "b": other}, per_query=per_query)
 
 
 LOSS = parse_measure("subtopic-loss@5")
