@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import Shared
+from greylag.cli.options import RelevanceLevel, Shared, measures_at
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.report import Form
@@ -35,6 +35,7 @@ def evaluate(
         list[str] | None,
         typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
     ] = None,
+    level: RelevanceLevel = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")] = False,
     test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
@@ -65,7 +66,7 @@ def evaluate(
     shared: Shared = context.obj
     if baseline and all_pairs:
         raise ParameterError("--all-pairs compares every run with every other: leave out --baseline")
-    score = _scorer(shared, qrels, measures, subtopics=subtopics)
+    score = _scorer(shared, qrels, measures, level, subtopics=subtopics)
     scores = {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
         run = shared.run(path)
@@ -83,10 +84,10 @@ def evaluate(
 
 
 def _scorer(
-    shared: Shared, path: Path, names: Sequence[str] | None, *, subtopics: bool
+    shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, *, subtopics: bool
 ) -> Callable[[Run], evaluation.Scores]:
     """A function that scores a run by the judgements in `path`."""
-    measures = [evaluation.parse_measure(name) for name in names or (SUBTOPIC_MEASURES if subtopics else MEASURES)]
+    measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:
         by_subtopic = read_subtopic_qrels(path, lenient=shared.lenient)
         return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,10 +12,13 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.stages import accepts, domain, read_option
 from greylag.ranking import Run
 from greylag.trec import Qrels, open_run, read_qrels, read_run, read_topics
 from greylag.trec.runs import RunFile
+
+_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,30 @@ Features = Annotated[
         "--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE."
     ),
 ]
+
+
+RelevanceLevel = Annotated[
+    int | None,
+    typer.Option(
+        "--relevance-level",
+        min=1,
+        help="Lowest grade of a relevant document, for measures without one, as AP(rel=2) has.",
+    ),
+]
+TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
+"""Judgements of TREC's deep learning tracks whose grade 1 means "related": that of passages, unlike documents."""
+
+
+def measures_at(names: Iterable[str], level: int | None, qrels: Path) -> list[Measure]:
+    """The measures of these names, at a level where they give none; proposes one that judgements of a name need."""
+    measures = [parse_measure(name, rel=level or 1) for name in names]
+    levelled = [measure for measure in measures if not (measure.family.by_grade or measure.family.from_ir_measures)]
+    if level is not None and not levelled:
+        raise ParameterError(f"--relevance-level changes nothing: {', '.join(map(str, measures))} use all grades")
+    lowest = ", ".join(str(measure) for measure in levelled if measure.rel == 1)
+    if level is None and lowest and TREC_DL.fullmatch(str(qrels)) and not qrels.exists():
+        _log.warning(f"{lowest} count grade 1 of {qrels} as relevant; published figures do not: --relevance-level 2")
+    return measures
 
 
 def settings_option(text: str) -> Any:

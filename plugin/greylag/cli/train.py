@@ -10,7 +10,18 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from greylag.cli.features import PoolOption, chosen_features
-from greylag.cli.options import Features, Index, Shared, Topics, listed, parameters, read_settings, settings_option
+from greylag.cli.options import (
+    Features,
+    Index,
+    RelevanceLevel,
+    Shared,
+    Topics,
+    listed,
+    measures_at,
+    parameters,
+    read_settings,
+    settings_option,
+)
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.diversity import training as diversity
@@ -29,6 +40,7 @@ from greylag.ltr.baselines import GRID, BaselineRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.linear import LinearModel
+from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe
 from greylag.ltr.training import MRFRecipe, Recipe, training_line
@@ -105,6 +117,7 @@ def train(
     measure: Annotated[
         str | None, typer.Option("--measure", help="Measure to maximise: map (the default), nDCG@10, RR, P@5, ...")
     ] = None,
+    level: RelevanceLevel = None,
     settings: Annotated[list[str] | None, settings_option(_SETTINGS)] = None,
     features: Features = None,
     pool: PoolOption = None,
@@ -142,8 +155,8 @@ def train(
     the same for all models, so that their rankings can be compared.
     """
     shared: Shared = context.obj
-    given = {"--measure": measure, "--learner": learner, "--preselect": preselect, "--pool": pool, "--folds": folds}
-    for flag, value in {**given, "--features": features, "--titles": titles}.items():
+    given = {"--measure": measure, "--relevance-level": level, "--learner": learner, "--preselect": preselect}
+    for flag, value in {**given, "--pool": pool, "--folds": folds, "--features": features, "--titles": titles}.items():
         models = ONLY_FOR.get(flag, RANKERS)
         if value is not None and model not in models:
             raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {model}")
@@ -154,7 +167,8 @@ def train(
             raise ParameterError(f"--model {model} needs a --run, whose top documents it learns to pick from")
         train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles)
         return
-    recipe = make_recipe(model, measure or "map", settings or [], features, pool, learner or "greedy", preselect)
+    [maximised] = map(Objective.parse, measures_at([measure or "AP"], level, qrels))
+    recipe = make_recipe(model, maximised, settings or [], features, pool, learner or "greedy", preselect)
     if run is None:
         rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model == "stack")
     else:
@@ -180,7 +194,7 @@ def train(
 
 def make_recipe(
     model: str,
-    measure: str,
+    measure: Objective,
     texts: Sequence[str],
     features: str | None,
     pool: Pool | None,

@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from greylag.evaluation import diversity
 from greylag.ranking import BoolArray
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
+UNJUDGED = -(10**9)  # below all grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,18 @@ class Family:
     name: str  # the usual spelling
     whole: str | None = None  # the name in trec_eval or ndeval over the whole ranking; None if it needs a cut-off
     cut: str | None = None  # the name at a cut-off, which replaces {}; None if the measure takes no cut-off
-    # From the grades of the ranked documents, those of the ideal ranking, both to the cut-off, and the scale's highest.
+    # From the grades of the ranked documents (`UNJUDGED` of the others), those of the ideal ranking, both to the
+    # cut-off, and the scale's highest.
     from_grades: Callable[[Sequence[int], Sequence[int], int], float] | None = None
     from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None  # see `greylag.evaluation.diversity`
+    by_grade: bool = False  # whether all grades matter, so that it has no relevance level
     lower_is_better: bool = False  # whether it is a loss
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure at a cut-off. ``str`` gives the usual spelling, such as ``nDCG@10``, which `parse_measure` reads.
+    """A measure at a cut-off. ``str`` gives the usual spelling, such as ``AP(rel=2)@10``, which `parse_measure` reads.
 
     Parameters
     ----------
@@ -47,19 +50,43 @@ class Measure:
         The measure without its cut-off.
     cutoff : int in [1, 10^9], optional
         None scores the whole ranking.
+    rel : int >= 1, default 1
+        The lowest grade of relevant documents, trec_eval's option -l.
+    judged_only : bool, default False
+        Whether documents that are not judged, or have a negative grade, are removed from the ranking first: trec_eval's
+        option -J.
     """
 
     family: Family
     cutoff: int | None = None
+    rel: int = 1
+    judged_only: bool = False
+
+    def __post_init__(self) -> None:
+        name = self.family.name
+        if self.rel < 1:
+            raise ParameterError(f"measure {name}: rel must be at least 1, not {self.rel}")
+        if self.rel > 1 and self.family.by_grade:
+            raise ParameterError(f"measure {name} has no relevance level, since it uses all grades: leave rel out")
+        if self.judged_only and (self.family is JUDGED or self.family.from_subtopics):
+            raise ParameterError(f"measure {name} cannot be computed over judged documents only")
 
     def __str__(self) -> str:
-        return self.family.name if self.cutoff is None else f"{self.family.name}@{self.cutoff}"
+        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only)
 
     @property
     def trec_name(self) -> str:
         """The name in trec_eval (or ndeval), such as ``ndcg_cut_10``; the usual spelling if it has none there."""
+        if self.rel > 1 or self.judged_only:
+            return str(self)
         template = self.family.whole if self.cutoff is None else self.family.cut
         return (template or str(self)).format(self.cutoff)
+
+
+def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False) -> str:
+    """A measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
+    parameters = [*([f"rel={rel}"] if rel > 1 else []), *(["judged_only=True"] if judged_only else [])]
+    return name + (f"({','.join(parameters)})" if parameters else "") + ("" if cutoff is None else f"@{cutoff}")
 
 
 def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
@@ -99,10 +126,16 @@ def _dcg(grades: Sequence[int]) -> float:
     return total
 
 
+def _judged(grades: Sequence[int], *_: object) -> float:
+    """The share of the retrieved documents that are judged, with any grade."""
+    return sum(grade > UNJUDGED for grade in grades) / len(grades) if grades else 0.0
+
+
+JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True)
 RECIPROCAL_RANK = Family("RR", "recip_rank", "RR@{}")
 FAMILIES = (
     Family("AP", "map", "map_cut_{}"),
-    Family("nDCG", "ndcg", "ndcg_cut_{}", from_grades=_ndcg),
+    Family("nDCG", "ndcg", "ndcg_cut_{}", from_grades=_ndcg, by_grade=True),
     Family("P", None, "P_{}"),
     Family("R", None, "recall_{}"),
     RECIPROCAL_RANK,
@@ -113,7 +146,8 @@ FAMILIES = (
     Family("SetP", "set_P"),
     Family("SetR", "set_recall"),
     Family("SetF", "set_F"),
-    Family("ERR", "ERR", "ERR@{}", from_grades=_err),
+    Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
+    JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),
     Family("NRBP", "NRBP", from_subtopics=diversity.nrbp),
@@ -126,39 +160,57 @@ FAMILIES = (
 AGREED = {
     **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
     **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
-    "StRecall": "S-recall",
+    **{"StRecall": "S-recall", "Judged": "Judged"},
 }
-"""The measures that ir_measures and greylag define alike, without parameters other than the cut-off, by their names."""
+"""The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
+PARAMETERS = {"rel": re.compile(r"[0-9]{1,9}"), "judged_only": re.compile("True|False")}
 
 
-def parse_measure(measure: Measure | str | Any) -> Measure:
+def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     """Parse a measure: by the usual spelling (``nDCG@10``), trec_eval's (``ndcg_cut_10``), or that of ir_measures.
 
     Names are case-insensitive, and ``-`` and ``_`` are interchangeable. A cut-off, any positive integer, follows ``@``,
-    ``_`` or ``.``. Names that greylag lacks, such as ``RBP(p=0.8)@10``, and measure objects are those of ir_measures,
-    which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
+    ``_`` or ``.``. ``AP(rel=2)``, ``nDCG(judged_only=True)@10`` and ``P(rel=2,judged_only=True)@10`` give the
+    parameters of `Measure`. Names that greylag lacks, such as ``RBP(p=0.8)@10``, and measure objects are those of
+    ir_measures, which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
+
+    Parameters
+    ----------
+    measure : Measure, str or measure of ir_measures
+    rel : int >= 1, default 1
+        The relevance level of a name that gives none, if the measure has one.
     """
     if isinstance(measure, Measure):
         return measure
     if not isinstance(measure, str):
-        return _from_ir_measures(measure)
-    name, text = measure, measure.strip()
+        return _from_ir_measures(measure, rel)
+    name, (text, parameters) = measure, _split_parameters(measure.strip())
     cut = re.search(r"[@._]([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
     family = (_WITH_CUTOFF if cut else _WITHOUT).get(base)
     if family is None:
         known = base in _WITH_CUTOFF or base in _WITHOUT
-        foreign = None if known else _named_in_ir_measures(text)
+        foreign = None if known else _named_in_ir_measures(measure.strip())
         if foreign is None:
             raise ParameterError(_explain_unknown(name, base))
-        return _from_ir_measures(foreign)
-    if cut is None:
-        return Measure(family)
-    if len(cut[1]) > len(str(CUTOFF_LIMIT)) or not 1 <= int(cut[1]) <= CUTOFF_LIMIT:
+        return _from_ir_measures(foreign, rel)
+    level = int(parameters.get("rel", 1 if family.by_grade else rel))
+    if cut and not (len(cut[1]) <= len(str(CUTOFF_LIMIT)) and 1 <= int(cut[1]) <= CUTOFF_LIMIT):
         raise ParameterError(
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )
-    return Measure(family, int(cut[1]))
+    return Measure(family, int(cut[1]) if cut else None, level, parameters.get("judged_only") == "True")
+
+
+def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
+    """A name without the parameters in its brackets, and these by name; the whole text if others are among them."""
+    match = re.fullmatch(r"([^()]*)\(([^()]*)\)([^()]*)", text)
+    pairs = [part.replace(" ", "").partition("=") for part in match[2].split(",")] if match else []
+    given = {name: value for name, _, value in pairs}
+    if len(given) < len(pairs):
+        raise ParameterError(f"measure {text!r} has a parameter twice: keep one")
+    ours = all(name in PARAMETERS and PARAMETERS[name].fullmatch(value) for name, value in given.items())
+    return (match[1] + match[3], given) if match and ours else (text, {})
 
 
 def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ...]:
@@ -181,15 +233,16 @@ def _named_in_ir_measures(name: str) -> Any:
     return measure
 
 
-def _from_ir_measures(measure: Any) -> Measure:
+def _from_ir_measures(measure: Any, rel: int) -> Measure:
     if type(measure).__module__.partition(".")[0] != "ir_measures" or not hasattr(measure, "params"):
         raise ParameterError(
             f"{type(measure).__name__} {measure!r:.60} is not a measure: pass a name, such as 'nDCG@10', or a measure "
             "of ir_measures"
         )
     name, cutoff = str(measure), measure.params.get("cutoff")
-    if measure.NAME in AGREED and measure.params.keys() <= {"cutoff"}:
-        return parse_measure(AGREED[measure.NAME] + ("" if cutoff is None else f"@{cutoff}"))
+    if measure.NAME in AGREED and measure.params.keys() <= {"cutoff", *PARAMETERS}:
+        agreed = parse_measure(AGREED[measure.NAME] + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
+        return replace(agreed, **{key: value for key, value in measure.params.items() if key in PARAMETERS})
     if measure.NAME == "ERR":
         raise ParameterError(
             f"{name} of ir_measures has grades up to 4, by gdeval: for greylag's, pass the name {name!r}"
@@ -209,7 +262,7 @@ def _explain_unknown(name: str, base: str) -> str:
     if base in _WITHOUT:
         return f"measure {name!r} takes no cut-off; write {_WITHOUT[base].name}"
     spellings = {**_WITHOUT, **_WITH_CUTOFF}
-    similar = difflib.get_close_matches(base.partition("@")[0], spellings, n=3)
+    similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES
     names = ", ".join(family.name + ("" if family.whole else "@k") for family in families)
     return f"unknown measure {name!r}; {'did you mean' if similar else 'choose from'} {names}{'?' if similar else ''}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import RECIPROCAL_RANK, Measure, parse_measures
+from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import coverage, relevant_documents
 from greylag.hints import check_qrels, remedy
 from greylag.ranking import FloatArray, Run
@@ -72,9 +72,10 @@ class Scores:
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:
     """Score a run against judgements of documents.
 
-    A document is relevant from grade 1. nDCG is that of trec_eval: gains are grades, the discount is log2(rank + 1),
-    and the ideal ranking covers all judged documents. RR@k is RR if a relevant document is among the top k, else 0. The
-    scale of ERR ends at the highest grade in `qrels` (see `expected_reciprocal_rank`).
+    A document is relevant from grade 1, or from that of ``rel`` in the measure. nDCG is that of trec_eval: gains are
+    grades, the discount is log2(rank + 1), and the ideal ranking covers all judged documents. RR@k is RR if a relevant
+    document is among the top k, else 0. The scale of ERR ends at the highest grade in `qrels` (see
+    `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged.
 
     Parameters
     ----------
@@ -121,16 +122,17 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     if relevance:
         values = evaluate(run, highest_grades(qrels), relevance).values
         columns.update(zip(relevance, values.T, strict=True))
-    covers = []  # the coverage of the ranked documents, and that of all relevant documents by descending docid
-    for qid, docids in _ranked(run, qrels):
-        relevant = relevant_documents(qrels[qid])
-        pool = sorted(set().union(*relevant), reverse=True)
-        covers.append((coverage(docids, relevant), coverage(pool, relevant)))
-    for measure in parsed:
-        if compute := measure.family.from_subtopics:
-            cutoffs = [measure.cutoff or len(covered) for covered, _ in covers]
-            scores = [compute(*pair, k) if pair[1].size else 0.0 for pair, k in zip(covers, cutoffs, strict=True)]
-            columns[measure] = np.array(scores)
+    for level in dict.fromkeys(measure.rel for measure in parsed if measure.family.from_subtopics):
+        covers = []  # the coverage of the ranked documents, and that of all relevant documents by descending docid
+        for qid, docids in _ranked(run, qrels):
+            relevant = relevant_documents(qrels[qid], level)
+            pool = sorted(set().union(*relevant), reverse=True)
+            covers.append((coverage(docids, relevant), coverage(pool, relevant)))
+        for measure in parsed:
+            if (compute := measure.family.from_subtopics) and measure.rel == level:
+                cutoffs = [measure.cutoff or len(covered) for covered, _ in covers]
+                scores = [compute(*pair, k) if pair[1].size else 0.0 for pair, k in zip(covers, cutoffs, strict=True)]
+                columns[measure] = np.array(scores)
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
 
 
@@ -167,32 +169,35 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
     top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
     columns = {measure: np.zeros(len(qrels)) for measure in measures}
     for row, (qid, docids) in enumerate(_ranked(run, qrels) if measures else ()):
-        grades = [qrels[qid].get(docid, 0) for docid in docids]
+        grades = [qrels[qid].get(docid, UNJUDGED) for docid in docids]
+        judged = [grade for grade in grades if grade >= 0]
         ideal = sorted((grade for grade in qrels[qid].values() if grade > 0), reverse=True)
         for measure in measures:
             if compute := measure.family.from_grades:
-                columns[measure][row] = compute(grades[: measure.cutoff], ideal[: measure.cutoff], top_grade)
+                ranked = (judged if measure.judged_only else grades)[: measure.cutoff]
+                columns[measure][row] = compute(ranked, ideal[: measure.cutoff], top_grade)
     return columns
 
 
 def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
-    """The measures for which grades count only as relevant (1 or more), not relevant (0), or not judged (negative)."""
-    if not measures:
-        return {}
-    import pytrec_eval
-
-    names = [(Measure(m.family) if m.family is RECIPROCAL_RANK else m).trec_name for m in measures]
-    binary = {
-        qid: {docid: 1 if grade > 0 else 0 if grade == 0 else -1 for docid, grade in grades.items()}
-        for qid, grades in _with_a_grade(qrels).items()
-    }
-    scores = pytrec_eval.RelevanceEvaluator(binary, names).evaluate(_as_scores(run, qrels))
+    """The measures for which grades count only as relevant, not relevant (from 0), or not judged (negative)."""
     columns = {}
-    for measure, name in zip(measures, names, strict=True):
-        column = np.array([scores.get(qid, {}).get(name, 0.0) for qid in qrels])
-        if measure.family is RECIPROCAL_RANK and measure.cutoff is not None:
-            column[column < 1 / measure.cutoff] = 0.0
-        columns[measure] = column
+    for rel, judged_only in dict.fromkeys((measure.rel, measure.judged_only) for measure in measures):
+        import pytrec_eval
+
+        alike = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
+        names = [Measure(m.family, None if m.family is RECIPROCAL_RANK else m.cutoff).trec_name for m in alike]
+        binary = {
+            qid: {docid: 1 if grade >= rel else 0 if grade >= 0 else -1 for docid, grade in grades.items()}
+            for qid, grades in _with_a_grade(qrels).items()
+        }
+        evaluator = pytrec_eval.RelevanceEvaluator(binary, names, judged_docs_only_flag=judged_only)
+        scores = evaluator.evaluate(_as_scores(run, qrels))
+        for measure, name in zip(alike, names, strict=True):
+            column = np.array([scores.get(qid, {}).get(name, 0.0) for qid in qrels])
+            if measure.family is RECIPROCAL_RANK and measure.cutoff is not None:
+                column[column < 1 / measure.cutoff] = 0.0
+            columns[measure] = column
     return columns
 
 

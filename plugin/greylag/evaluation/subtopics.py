@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-def relevant_documents(judgements: Mapping[str, Mapping[str, int]]) -> list[set[str]]:
-    """The relevant documents of each subtopic that has any."""
-    relevant = ({docid for docid, grade in grades.items() if grade > 0} for grades in judgements.values())
+def relevant_documents(judgements: Mapping[str, Mapping[str, int]], level: int = 1) -> list[set[str]]:
+    """The documents with a grade of at least `level` of each subtopic that has any."""
+    relevant = ({docid for docid, grade in grades.items() if grade >= level} for grades in judgements.values())
     return [docids for docids in relevant if docids]
 
 

@@ -58,12 +58,15 @@ class QueryChanges:
     names : tuple of str and str
         The rankings before and after.
     queries : tuple of QueryChange
+    level : int, default 1
+        The lowest grade of relevant documents, which are highlighted.
     """
 
     caption: str
     measure: str
     names: tuple[str, str]
     queries: tuple[QueryChange, ...]
+    level: int = 1
 
 
 def query_changes(
@@ -101,7 +104,8 @@ def query_changes(
     queries = tuple(
         _query_change(before[qid], after[qid], values[qid], qrels[qid], top, why) for qid in after if qid in values
     )
-    return QueryChanges(caption, str(first.measures[0]), (before.tag, after.tag), queries)
+    measure = first.measures[0]
+    return QueryChanges(caption, str(measure), (before.tag, after.tag), queries, measure.rel)
 
 
 def _query_change(

@@ -108,7 +108,7 @@ def feedback_session(
     first : Run
         The first stage, whose top `per_round` documents are shown in round 1.
     qrels : mapping of qid to docid to grade
-        How shown documents are judged.
+        How shown documents are judged; relevant from grade 1, or another by `greylag.trec.at_level`.
     interactive : bool, default False
         Whether later rounds show the top of what is left of the last round's own ranking, or of `first`.
     rounds, per_round : int >= 1, default 3 and 10

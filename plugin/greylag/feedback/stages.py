@@ -23,7 +23,7 @@ from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 Feedback = Mapping[str, Mapping[str, int]]
-"""Grades of judged documents by qid and docid; relevant from grade 1."""
+"""Grades of judged documents by qid and docid; relevant from grade 1, or another by `greylag.trec.at_level`."""
 FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
 
 

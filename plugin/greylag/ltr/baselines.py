@@ -27,6 +27,7 @@ from greylag.ltr.training import Recipe
 from greylag.ranking import Run
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
+from greylag.trec import at_level
 
 Grid = Mapping[str, Sequence[Any]]
 """The values to try for each feature parameter, by its name in `FeatureParameters`."""
@@ -178,7 +179,8 @@ class BaselineRecipe(Recipe):
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedBaseline:
         """Count windows when they are first needed, once for all folds and values."""
-        counted = [CountedRankings(rankings.rankings, qrels, index, step.features) for step in self.steps]
+        judged = at_level(qrels, self.measure.rel)
+        counted = [CountedRankings(rankings.rankings, judged, index, step.features) for step in self.steps]
         return PreparedBaseline(self, counted)
 
     def at_ends(self, model: LinearModel) -> list[str]:

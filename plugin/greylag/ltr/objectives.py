@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import parse_measure
+from greylag.evaluation.measures import parse_measure, spelling
 from greylag.ltr import kernels
 from greylag.ltr.data import RankingData
 from greylag.ranking import FloatArray, IntArray
@@ -20,8 +20,12 @@ from greylag.ranking import FloatArray, IntArray
 NO_CUTOFF = 1 << 40
 
 
-def _binary(_: Objective, data: RankingData) -> FloatArray:
-    return (data.grades > 0).astype(np.float64)
+def _binary(objective: Objective, data: RankingData) -> FloatArray:
+    return (data.grades >= objective.rel).astype(np.float64)
+
+
+def _by_relevant(objective: Objective, grades: IntArray) -> float:
+    return 1.0 / max(1, int(np.sum(grades >= objective.rel)))
 
 
 def _stopping(objective: Objective, data: RankingData) -> FloatArray:
@@ -49,7 +53,7 @@ class Kind(NamedTuple):
 
 
 MEASURES = {
-    "AP": Kind(kernels.AP, _binary, lambda _, grades: 1.0 / max(1, len(grades))),
+    "AP": Kind(kernels.AP, _binary, _by_relevant),
     "nDCG": Kind(kernels.NDCG, lambda _, data: np.maximum(data.grades, 0).astype(np.float64), _by_ideal),
     "RR": Kind(kernels.RR, _binary, lambda *_: 1.0),
     "P": Kind(kernels.P, _binary, lambda objective, _: 1.0 / objective.depth),
@@ -59,7 +63,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure to maximise, averaged over queries. A document with a grade of at least 1 is relevant.
+    """A measure to maximise, averaged over queries. A document with a grade of at least `rel` is relevant.
 
     - AP = sum over relevant r of (i_r / rank_r) / R, where R includes relevant documents that were not retrieved.
     - nDCG@k = sum of grade_r / log2(1 + rank_r), divided by that of the ideal ranking (Järvelin & Kekäläinen 2002, with
@@ -76,16 +80,19 @@ class Objective:
         Ranks beyond it do not count. Required by P.
     max_grade : int, optional
         The highest grade of the scale, for ERR. By default, the highest grade in the judgements of the data.
+    rel : int >= 1, default 1
+        The lowest grade of relevant documents, for AP, RR and P.
 
     Examples
     --------
     >>> Objective.parse("ndcg_cut_10")
-    Objective(name='nDCG', cutoff=10, max_grade=None)
+    Objective(name='nDCG', cutoff=10, max_grade=None, rel=1)
     """
 
     name: str
     cutoff: int | None = None
     max_grade: int | None = None
+    rel: int = 1
 
     def __post_init__(self) -> None:
         if self.name not in MEASURES:
@@ -94,19 +101,25 @@ class Objective:
             )
         if self.cutoff is not None and self.cutoff < 1:
             raise ParameterError(f"objective {self.name}: the cut-off must be at least 1, not {self.cutoff}")
+        if self.rel < 1:
+            raise ParameterError(f"objective {self.name}: rel must be at least 1, not {self.rel}")
+        if self.rel > 1 and MEASURES[self.name].gains is not _binary:
+            raise ParameterError(f"objective {self.name} has no relevance level, since it uses all grades")
         if self.name == "P" and self.cutoff is None:
             raise ParameterError("objective P needs a cut-off, as in P@10")
 
     def __str__(self) -> str:
-        return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+        return spelling(self.name, self.cutoff, self.rel)
 
     @classmethod
     def parse(cls, measure: Objective | str | Any) -> Objective:
-        """Parse whatever `parse_measure` takes, such as ``nDCG@10`` or ``ndcg_cut_10``; an objective stays as it is."""
+        """Parse whatever `parse_measure` takes, such as ``AP(rel=2)``; an objective stays as it is."""
         if isinstance(measure, Objective):
             return measure
         parsed = parse_measure(measure)
-        return cls(parsed.family.name, parsed.cutoff)
+        if parsed.judged_only:
+            raise ParameterError(f"{parsed} cannot be optimised: leave judged_only out")
+        return cls(parsed.family.name, parsed.cutoff, rel=parsed.rel)
 
     @property
     def code(self) -> int:

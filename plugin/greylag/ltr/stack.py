@@ -32,6 +32,7 @@ from greylag.ltr.training import Recipe, train_on_data
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import rebuilt
 from greylag.runtime.progress import each
+from greylag.trec import at_level
 
 T = TypeVar("T")
 
@@ -110,6 +111,7 @@ class StackRecipe(Recipe):
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> StackCandidates:
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        qrels = at_level(qrels, self.measure.rel)
         judged = [
             ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
         ]

@@ -26,6 +26,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
+from greylag.trec import at_level
 
 Rankings = Run | Iterable[Ranking]
 
@@ -95,7 +96,8 @@ class MRFRecipe(Recipe):
     ) -> PreparedFeatures:
         """Extract the features of all queries."""
         extractor = FeatureExtractor(index, tuple(self.features), self.parameters)
-        return PreparedFeatures(self, training_data(rankings, qrels, extractor, n_jobs=n_jobs))
+        judged = at_level(qrels, self.measure.rel)
+        return PreparedFeatures(self, training_data(rankings, judged, extractor, n_jobs=n_jobs))
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def train(
     rankings : Run or iterable of Ranking
         The first stage, which the model reranks.
     qrels : mapping of qid to docid to grade
-        Only queries with a relevant document are trained on.
+        Only queries with a relevant document, by the objective's level, are trained on.
     index : PositionalIndex
     folds : int >= 2, optional
         The number of folds of cross-validation; none by default.

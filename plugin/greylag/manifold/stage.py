@@ -17,7 +17,7 @@ from greylag.manifold.ranking import manifold_ranking, solve
 from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
-from greylag.trec import read_qrels
+from greylag.trec import at_level, read_qrels
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
@@ -68,6 +68,8 @@ class ManifoldRanker(Stage):
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional
         Relevance feedback. Evaluating on the same judgements gives an oracle's scores.
+    relevance_level : int >= 1, default 1
+        The lowest grade of relevant documents in the feedback.
     """
 
     readers: ClassVar = {"feedback": read_qrels}
@@ -82,6 +84,7 @@ class ManifoldRanker(Stage):
     affinity: Similarity | None = None
     confidence: Confidence = "scores"
     feedback: Mapping[str, Mapping[str, int]] | None = None
+    relevance_level: int = 1
     _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +95,7 @@ class ManifoldRanker(Stage):
             raise ParameterError(
                 f"confidence is {self.confidence!r}; it must be one of {', '.join(get_args(Confidence))}"
             )
+        at_level({}, self.relevance_level)  # checks it
         if self.affinity not in (None, *AFFINITIES):
             raise ParameterError(f"affinity is {self.affinity!r}; it must be one of {', '.join(AFFINITIES)}")
         # Ranking one point checks the other arguments.
@@ -125,7 +129,8 @@ class ManifoldRanker(Stage):
         """The documents of the graph, those of `top` first, and their entries of y."""
         confidences = unit_range(top.scores) if self.confidence == "scores" else np.zeros(len(top))
         y = dict(zip(top.docids, confidences.tolist(), strict=True))
-        grades = (self.feedback or {}).get(top.qid, {})
+        judgements = {top.qid: (self.feedback or {}).get(top.qid, {})}
+        grades = at_level(judgements, self.relevance_level)[top.qid]
         highest = max(grades.values(), default=0)
         judged = [d for d, grade in grades.items() if grade > 0 or d in y]
         known = self._vectors.knows(judged)

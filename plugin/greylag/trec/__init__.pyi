@@ -1,5 +1,6 @@
 from .qrels import Qrels as Qrels
 from .qrels import SubtopicQrels as SubtopicQrels
+from .qrels import at_level as at_level
 from .qrels import read_qrels as read_qrels
 from .qrels import read_subtopic_qrels as read_subtopic_qrels
 from .qrels import write_qrels as write_qrels

@@ -12,7 +12,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
+from greylag.hints import check_qrels
 from greylag.runtime.files import (
     Faults,
     check_names,
@@ -127,6 +128,30 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                 reason = f"document {docid!r} is relevant to subtopic 0, which means no subtopic"
                 faults.repair(line, reason, "counts it as not relevant")
     return qrels
+
+
+def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:
+    """Judgements in which a document is relevant from grade `level`: lower positive grades become 0.
+
+    Whatever takes judgements and counts a document as relevant from grade 1, such as feedback and training data, counts
+    it from this grade then.
+
+    Parameters
+    ----------
+    qrels : mapping of str to mapping of str to int
+        Grades by qid and docid.
+    level : int >= 1
+        The lowest grade of relevant documents.
+    """
+    if level < 1:
+        raise ParameterError(f"the relevance level must be at least 1, not {level}")
+    if level == 1:
+        return qrels
+    check_qrels(qrels)
+    return {
+        qid: {docid: grade if grade >= level else min(grade, 0) for docid, grade in grades.items()}
+        for qid, grades in qrels.items()
+    }
 
 
 def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> None:

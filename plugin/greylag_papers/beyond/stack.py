@@ -33,7 +33,7 @@ from greylag.ltr import MRFRanker, StackRecipe
 from greylag.ltr.stack import GRID, StackCandidates
 from greylag.lucene.lucene_index import SearchModel
 from greylag.runtime import parallel_map
-from greylag.trec import Qrels, read_aspects, read_run, read_subtopic_qrels
+from greylag.trec import Qrels, at_level, read_aspects, read_run, read_subtopic_qrels
 from greylag_papers.beyond.stack_systems import (
     DIVERSIFIED,
     RM3,
@@ -229,9 +229,10 @@ def recall_table(settings: Settings, opened: Opened, qrels: Qrels) -> Table:
 def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     """Learn all systems in every fold, and score and compare the rankings of the test queries."""
     collection, training = opened.collection, settings.training
-    qrels = {qid: grades for qid, grades in collection.qrels.items() if any(grade > 0 for grade in grades.values())}
+    at = at_level(collection.qrels, settings.recipe.measure.rel)
+    qrels = {qid: collection.qrels[qid] for qid, grades in at.items() if any(grade > 0 for grade in grades.values())}
     judged = tuple(ranking for ranking in opened.candidates.rankings if ranking.qid in qrels and len(ranking))
-    candidates = StackCandidates(settings.recipe, judged, qrels, collection.index, context.n_jobs)
+    candidates = StackCandidates(settings.recipe, judged, at, collection.index, context.n_jobs)
     shared = Collected(candidates, training.alphas, training.restarts)
     diversifiers = make_diversifiers(settings, collection.index)
     tests = split_folds([ranking.qid for ranking in judged], training.folds, training.seed)

@@ -54,6 +54,7 @@ from greylag.ltr import (
     selected_model,
     useful_features,
 )
+from greylag.trec import at_level
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
@@ -200,8 +201,8 @@ class Experiment:
 
     def counted(self, features: Sequence[Feature]) -> CountedRankings:
         """All rankings whose query has a relevant document, to be weighed with any parameters."""
-        first, qrels, index = self.collection.first, self.collection.qrels, self.collection.index
-        return CountedRankings(first.rankings, qrels, index, tuple(features))
+        first, qrels = self.collection.first, at_level(self.collection.qrels, self.measure.rel)
+        return CountedRankings(first.rankings, qrels, self.collection.index, tuple(features))
 
     @cached_property
     def candidates(self) -> CountedRankings:

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag.cli.options import measures_at
+from greylag.evaluation import evaluate
+from greylag.trec import at_level, read_qrels, read_run
 from tests.greylag.cli.conftest import Command, Refused, unremarked
 
 
@@ -35,6 +38,44 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     )
     scores = json.loads(out)["runs"][str(diverse)]["means"]
     assert scores["S-recall@10"] > 0.9
+
+
+def test_relevance_level(command: Command, refused: Refused, made: Path) -> None:
+    """The measures have it, unless they have their own or use all grades; P@10 of what is ranked is that of grade 2."""
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--json", "-m", "AP"]
+    _, out, _ = command(*words, "--relevance-level", 2, "-m", "nDCG@10", "-m", "P(rel=1)@5", "-m", "P@10")
+    means = json.loads(out)["runs"][str(made / "bm25.run")]["means"]
+    expected = evaluate(read_run(made / "bm25.run"), at_level(read_qrels(made / "qrels.txt"), 2), ["AP", "P@10"])
+    assert list(means) == ["AP(rel=2)", "nDCG@10", "P(rel=1)@5".replace("(rel=1)", ""), "P(rel=2)@10"]
+    assert [means["AP(rel=2)"], means["P(rel=2)@10"]] == expected.means.tolist()
+    assert json.loads(command(*words)[1])["runs"][str(made / "bm25.run")]["means"]["AP"] != means["AP(rel=2)"]
+    assert "nDCG@10 use all grades" in refused(*words[:-2], "-m", "nDCG@10", "--relevance-level", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "measure", "proposed"),
+    [
+        ("dl19-passage", "AP", True),
+        ("dl23-passage", "RR@10", True),
+        ("irds:msmarco-passage/trec-dl-2020/judged", "R@1000", True),
+        ("irds:msmarco-passage-v2/trec-dl-2022", "AP", True),
+        ("dl19-passage", "nDCG@10", False),
+        ("dl19-passage", "AP(rel=2)", False),
+        ("dl19-doc", "AP", False),
+        ("irds:msmarco-document/trec-dl-2019", "AP", False),
+        ("irds:msmarco-passage/dev/small", "RR@10", False),
+        ("qrels.txt", "AP", False),
+    ],
+)
+def test_a_level_is_proposed_where_published_figures_have_it(
+    name: str, measure: str, proposed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Pyserini's reproductions: level 2 for passages of the deep learning tracks, 1 for documents."""
+    assert [str(found) for found in measures_at([measure], None, Path(name))] == [measure]
+    assert ("--relevance-level 2" in caplog.text) == proposed
+    caplog.clear()
+    measures_at(["AP"], 1, Path(name))
+    assert not caplog.text
 
 
 def test_pick_best(command: Command, made: Path, runs: list[Path]) -> None:

@@ -1,5 +1,6 @@
 """The grammar of measures, expected reciprocal rank, and scores against trec_eval and ir_measures."""
 
+import importlib.util
 import math
 from itertools import product
 
@@ -9,9 +10,10 @@ import pytrec_eval
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure
-from greylag.evaluation.measures import FAMILIES, expected_reciprocal_rank
+from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
+from greylag.trec import at_level
 from tests.greylag.evaluation import samples
 
 
@@ -135,6 +137,95 @@ def test_what_is_no_measure(value: object) -> None:
         parse_measure(value)
 
 
+@pytest.mark.parametrize(
+    ("name", "spelt"),
+    [
+        ("map(rel=2)", "AP(rel=2)"),
+        ("ap( REL = 2 )@10".lower(), "AP(rel=2)@10"),
+        ("AP(rel=1)", "AP"),
+        ("AP(rel=3,judged_only=False)@10", "AP(rel=3)@10"),
+        ("P(judged_only=True,rel=2)@10", "P(rel=2,judged_only=True)@10"),
+        ("ndcg(judged_only=True)_10", "nDCG(judged_only=True)@10"),
+        ("Bpref(rel=2)", "bpref(rel=2)"),
+        ("alpha_nDCG(rel=2)@10", "alpha-nDCG(rel=2)@10"),
+        ("judged@10", "Judged@10"),
+    ],
+)
+def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name: str, spelt: str) -> None:
+    measure = parse_measure(name)
+    assert str(measure) == spelt
+    assert parse_measure(spelt) == measure
+    assert not measure.family.from_ir_measures
+    if importlib.util.find_spec("ir_measures"):
+        import ir_measures
+
+        assert parse_measure(ir_measures.parse_measure(spelt.replace("bpref", "Bpref").replace("-", "_"))) == measure
+
+
+def test_a_level_for_names_that_give_none() -> None:
+    names = ["AP", "AP(rel=1)", "RR(rel=3)@10", "nDCG@10", "Judged@10", "alpha-nDCG@5"]
+    assert [parse_measure(name, rel=2).rel for name in names] == [2, 1, 3, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nDCG(rel=2)@10", "nDCG has no relevance level, since it uses all grades"),
+        ("ERR(rel=2)", "ERR has no relevance level"),
+        ("Judged(rel=2)@5", "Judged has no relevance level"),
+        ("AP(rel=0)", "AP: rel must be at least 1, not 0"),
+        ("AP(rel=-1)", r"unknown measure 'AP\(rel=-1\)'; did you mean AP"),
+        ("AP(rel=2,rel=3)", "has a parameter twice"),
+        ("P(rel=2)", "'P\\(rel=2\\)' needs a cut-off"),
+        ("Judged(judged_only=True)@5", "cannot be computed over judged documents only"),
+        ("NRBP(judged_only=True)", "cannot be computed over judged documents only"),
+    ],
+)
+def test_invalid_parameters(name: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_measure(name)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_relevance_levels_equal_trec_eval_and_the_definitions(seed: int, level: int, judged_only: bool) -> None:
+    """Its options -l and -J; nDCG ignores -l, and documents of negative grade count as not judged."""
+    run, qrels = samples.random_case(np.random.default_rng(seed))
+    order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
+    theirs = pytrec_eval.RelevanceEvaluator(
+        qrels, TREC_MEASURES, relevance_level=level, judged_docs_only_flag=judged_only
+    ).evaluate(order)
+    families = [parse_measure(name) for name in TREC_MEASURES]
+    measures = [Measure(m.family, m.cutoff, 1 if m.family.by_grade else level, judged_only) for m in families]
+    scores = evaluate(run, qrels, measures)
+    assert scores.values.tolist() == [[theirs.get(q, {}).get(m, 0.0) for m in TREC_MEASURES] for q in scores.qids]
+    for qid, row in zip(scores.qids, scores.values, strict=True):
+        docids = run[qid].docids if qid in run else ()
+        kept = [d for d in docids if not judged_only or qrels[qid].get(d, -1) >= 0]
+        slow = slow_scores(kept, qrels[qid], 7, level)
+        for measure, value in zip(families, row, strict=True):
+            if str(measure) in slow:
+                assert value == pytest.approx(slow[str(measure)], abs=1e-12), measure
+        first = next((rank for rank, d in enumerate(kept, 1) if qrels[qid].get(d, 0) >= level), 99)
+        cut = Measure(parse_measure("RR@3").family, 3, level, judged_only)
+        at_cutoff = evaluate(run, qrels, [cut]).values[scores.qids.index(qid), 0] if qid in run else 0.0
+        assert at_cutoff == pytest.approx(1 / first if first <= 3 else 0.0)
+
+
+def test_a_level_is_that_of_the_judgements_at_that_level() -> None:
+    run, qrels = samples.random_case(np.random.default_rng(1))
+    binary = [name for name in TREC_MEASURES if "ndcg" not in name]
+    at = evaluate(run, qrels, [parse_measure(name, rel=2) for name in binary])
+    assert at.values.tolist() == evaluate(run, at_level(qrels, 2), binary).values.tolist()
+    assert [str(measure) for measure in at.measures[:2]] == ["AP(rel=2)", "RR(rel=2)"]
+    assert at_level({"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -2}}, 2) == {
+        "q": {"a": 3, "b": 2, "c": 0, "d": 0, "e": -2}
+    }
+    with pytest.raises(ParameterError, match="relevance level must be at least 1, not 0"):
+        at_level(qrels, 0)
+
+
 TREC_MEASURES = ["map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_P", "set_recall", "set_F", "map_cut_3"]
 TREC_MEASURES += [f"{base}_{cutoff}" for base in ("P", "recall", "success", "ndcg_cut") for cutoff in (1, 7, 10, 50)]
 
@@ -156,11 +247,11 @@ def test_figures_equal_trec_eval_on_the_order_of_the_ranking(seed):
     assert list(scores.by_measure.values()) == scores.means.tolist()
 
 
-def slow_scores(docids, grades, k):
+def slow_scores(docids, grades, k, level=1):
     """The measures by their definitions. Negative grades mean not judged, to bpref and infAP, else not relevant."""
-    relevant = [grades.get(docid, 0) > 0 for docid in docids]
+    relevant = [grades.get(docid, 0) >= level for docid in docids]
     judged = [grades.get(docid) for docid in docids]
-    R, N = sum(grade > 0 for grade in grades.values()), sum(grade == 0 for grade in grades.values())
+    R, N = (sum(low <= grade < high for grade in grades.values()) for low, high in ((level, math.inf), (0, level)))
     hits = [rank for rank, yes in enumerate(relevant, 1) if yes]
     precisions = [sum(relevant[:rank]) / rank for rank in hits]
 
@@ -168,12 +259,12 @@ def slow_scores(docids, grades, k):
         return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1) if gain > 0)
 
     def preferred(rank):
-        above = sum(grade == 0 for grade in judged[: rank - 1])
+        above = sum(grade is not None and 0 <= grade < level for grade in judged[: rank - 1])
         return 1 - min(above, R) / min(N, R) if above else 1.0
 
     def expected_precision(rank):
         above = [grade for grade in judged[: rank - 1] if grade is not None]
-        yes, no = sum(grade > 0 for grade in above), sum(grade == 0 for grade in above)
+        yes, no = sum(grade >= level for grade in above), sum(0 <= grade < level for grade in above)
         return (1 + len(above) * (yes + 1e-5) / (yes + no + 2e-5)) / rank
 
     gains, ideal = [grades.get(docid, 0) for docid in docids], sorted(grades.values(), reverse=True)
@@ -181,8 +272,8 @@ def slow_scores(docids, grades, k):
     return {
         "AP": sum(precisions) / max(R, 1),
         f"AP@{k}": sum(p for p, rank in zip(precisions, hits, strict=True) if rank <= k) / max(R, 1),
-        "nDCG": dcg(gains) / dcg(ideal) if R else 0.0,
-        f"nDCG@{k}": dcg(gains[:k]) / dcg(ideal[:k]) if R else 0.0,
+        "nDCG": dcg(gains) / dcg(ideal) if dcg(ideal) else 0.0,
+        f"nDCG@{k}": dcg(gains[:k]) / dcg(ideal[:k]) if dcg(ideal) else 0.0,
         f"P@{k}": sum(relevant[:k]) / k,
         f"R@{k}": sum(relevant[:k]) / max(R, 1),
         "RR": 1 / hits[0] if hits else 0.0,
@@ -213,13 +304,13 @@ def test_odd_judgements(seed):
     np.testing.assert_allclose(scores.values, [[*row.values()] for row in expected], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["AP(rel=2)", "nDCG(dcg='exp-log2')@5", "Judged@5"])
+@pytest.mark.parametrize("name", ["SetP(relative=True)", "nDCG(dcg='exp-log2')@5"])
 def test_odd_judgements_for_ir_measures(name):
     pytest.importorskip("ir_measures", reason="needs ir_measures")
     rankings = [Ranking(str(q), "", ("a", "b"), np.zeros(2)) for q in range(40)]
     qrels = {str(q): {"a": -2, "c": -(10**9)} if q else {"a": np.int64(2)} for q in range(40)}
     scores = evaluate(Run(tuple(rankings)), qrels, [name])
-    assert scores.values[1:].tolist() == [[0.5 if name == "Judged@5" else 0.0]] * 39
+    assert scores.values[1:].tolist() == [[0.0]] * 39
     with pytest.raises(ParameterError, match="query 3 has a grade above 10000"):
         evaluate(Run(tuple(rankings)), {**qrels, "3": {"a": 10**9}}, [name])
 
@@ -294,7 +385,11 @@ def test_single_measure():
     assert scores.by_measure == {"AP": 0.5}
 
 
-MEASURES = "AP AP@10 nDCG@10 nDCG P@5 RR RR@3 Success@5 R@10 Rprec SetP SetR SetF Bpref infAP AP(rel=2) P(rel=2)@5"
+MEASURES = """AP AP@10 nDCG@10 nDCG P@5 RR RR@3 Success@5 R@10 Rprec SetP SetR SetF Bpref infAP AP(rel=2) P(rel=2)@5
+RR(rel=3)@3 R(rel=2)@10 Bpref(rel=2) infAP(rel=3) SetF(rel=2) Success(rel=3)@2 Rprec(rel=2) Judged@5 Judged@25
+nDCG(judged_only=True)@5 nDCG(judged_only=True) AP(rel=2,judged_only=True) P(judged_only=True,rel=3)@4
+SetP(judged_only=True)
+"""
 
 
 @pytest.mark.parametrize("name", MEASURES.split())

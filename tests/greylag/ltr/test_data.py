@@ -196,6 +196,21 @@ def test_equals_trec_eval(objective: str, measure: str, levels: int | None) -> N
         np.testing.assert_allclose(ours, expected, atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("objective", "measure"), [("AP(rel=2)", "map"), ("RR(rel=2)", "recip_rank"), ("P(rel=2)@5", "P_5")]
+)
+def test_levels_equal_trec_eval(objective: str, measure: str) -> None:
+    for seed in range(20):
+        data = random_data(seed, levels=4)
+        run = {
+            qid: {data.docids[row]: float(data.features[row, 0]) for row in range(data.offsets[i], data.offsets[i + 1])}
+            for i, qid in enumerate(data.qids)
+        }
+        scored = pytrec_eval.RelevanceEvaluator(qrels_of(data), {measure}, relevance_level=2).evaluate(run)
+        ours = Objective.parse(objective).evaluate(data, data.features[:, 0])
+        np.testing.assert_allclose(ours, [scored[qid][measure] for qid in data.qids], atol=1e-9, rtol=0)
+
+
 def err(grades: list[int], cutoff: int, max_grade: int) -> float:
     """Chapelle et al. (2009), Algorithm 2, as printed."""
     chance, total = 1.0, 0.0
@@ -231,6 +246,8 @@ def test_err_is_the_published_algorithm(cutoff: int) -> None:
         ("recip_rank", "RR"),
         ("P_30", "P@30"),
         ("ERR@20", "ERR@20"),
+        ("map(rel=2)", "AP(rel=2)"),
+        ("P(rel=3)@10", "P(rel=3)@10"),
     ],
 )
 def test_spellings(text: str, spelt: str) -> None:
@@ -251,6 +268,8 @@ def test_every_objective_is_a_measure() -> None:
         ("P", "needs a cut-off, as in P@10"),
         ("nDCG@0", "cut-off must be between 1 and"),
         ("Rprec", "'Rprec' cannot be optimised"),
+        ("nDCG(rel=2)", "no relevance level"),
+        ("AP(judged_only=True)", "cannot be optimised: leave judged_only out"),
     ],
 )
 def test_invalid_objectives(text: str, reason: str) -> None:
@@ -270,6 +289,12 @@ def test_max_grade_below_the_judgements() -> None:
 def test_invalid_fields(name: str, cutoff: int | None, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         Objective(name, cutoff)
+
+
+@pytest.mark.parametrize(("name", "rel", "reason"), [("AP", 0, "at least 1"), ("ERR", 2, "no relevance level")])
+def test_invalid_levels(name: str, rel: int, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        Objective(name, rel=rel)
 
 
 def data_of(columns: dict[str, list[float]], grades: list[int], sizes: list[int]) -> RankingData:

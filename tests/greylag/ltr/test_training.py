@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from greylag.ltr.training import (
     useful_features,
 )
 from greylag.ranking import Ranking, Run
+from greylag.trec import at_level
 from tests.greylag.ltr.samples import collection, random_data, rankings, trained
 
 
@@ -115,6 +117,32 @@ def test_a_model_and_its_held_out_score(name: str) -> None:
     assert alone == recipe.fit(RANKED, QRELS, INDEX)
     with pytest.raises(ParameterError, match="12 queries cannot be split into 13 folds"):
         train(recipe, FIRST, QRELS, INDEX, folds=13)
+
+
+GRADED = {
+    qid: {docid: 2 + place % 2 if grade else place % 3 - 1 for place, (docid, grade) in enumerate(grades.items())}
+    for qid, grades in QRELS.items()
+}
+GRADED[RANKED[0].qid] = dict.fromkeys(QRELS[RANKED[0].qid], 1)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: str) -> None:
+    """A query without a document of the level is not trained on, as one without a relevant document."""
+    recipe: Any = RECIPES[name]
+    part = {"learner": replace(recipe.learner, objective="AP(rel=2)")} if name in ("mrf", "preselected") else {}
+    at_two = replace(recipe, **(part or {"objective": "AP(rel=2)"}))
+    plain = recipe if part else replace(recipe, objective="AP")
+    ours = train(at_two, FIRST, GRADED, INDEX, folds=3)
+    expected = train(plain, FIRST, at_level(GRADED, 2), INDEX, folds=3)
+    assert ours.model.objective == "AP(rel=2)"
+    assert ours.model.provenance["queries"] == [ranking.qid for ranking in RANKED[1:]]
+    for one, other in zip(
+        (ours.model, *ours.held_out.models), (expected.model, *expected.held_out.models), strict=True
+    ):
+        assert (one.features, one.weights, one.parameters) == (other.features, other.weights, other.parameters)
+    assert ours.held_out.run == expected.held_out.run
+    assert ours.scores["held out"].by_measure == {"AP(rel=2)": expected.scores["held out"].by_measure["AP"]}
 
 
 def test_what_preselection_did_is_recorded() -> None:
