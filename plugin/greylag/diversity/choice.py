@@ -26,7 +26,7 @@ from greylag.tables import aligned
 from greylag.trec import SubtopicQrels
 from greylag.vectors import Vectors
 
-WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"
 
 
@@ -129,7 +129,7 @@ def choose_diversifier(
 ) -> DiversifierChoice:
     """Tune each method's weight in cross-validation, and compare the methods with the first stage on held-out queries.
 
-    A weight is chosen on the training queries of each fold, from 0.1, 0.2, ..., 0.9, 0.95 and 0.99; ties go to the
+    A weight is chosen on the training queries of each fold, from 0, 0.1, ..., 0.9, 0.95 and 0.99; ties go to the
     higher one. SVM-div is trained on them, and its C chosen on a quarter of them.
 
     Parameters

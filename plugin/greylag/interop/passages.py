@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+import numpy as np
+
 from greylag import diversity, manifold
 from greylag.errors import ParameterError
 from greylag.hints import shown
@@ -22,9 +24,12 @@ METHODS: Mapping[str, Callable[..., Callable[[Ranking], Ranking]]] = {
     "essential-pages": diversity.EssentialPages,
     "coverage": diversity.Coverage,
     "manifold": manifold.ManifoldRanker,
+    "pm2": diversity.PM2,
+    "xquad": diversity.XQuAD,
 }
 """The stages by name of method."""
 WITH_VECTORS = ("mmr", "manifold")
+WITH_ASPECTS = ("pm2", "xquad")
 Stage = Callable[[Ranking], Ranking]
 Method = str | Callable[[PositionalIndex], Stage]
 
@@ -49,6 +54,7 @@ def rerank(
     doc_ids: Sequence[Any] | None = None,
     vectors: Any = None,
     query_vector: Any = None,
+    aspects: Any = None,
     top_k: int | None = None,
     **options: Any,
 ) -> list[RankedPassage]:
@@ -64,8 +70,8 @@ def rerank(
     scores : sequence of float, length n
         Higher is better, in any order. Equal scores keep the order of the passages.
     method : str or callable, default "mmr"
-        "mmr", "essential-pages", "coverage", "manifold", or a function from a `PositionalIndex` of the passages, whose
-        docids are their positions, to a stage, such as
+        "mmr", "essential-pages", "coverage", "manifold", "xquad", "pm2", or a function from a `PositionalIndex` of the
+        passages, whose docids are their positions, to a stage, such as
         ``lambda index: MRFRanker(model, index, transfer=True)``.
     doc_ids : sequence, length n, optional
         Identifiers to return.
@@ -73,6 +79,10 @@ def rerank(
         Embeddings of the passages, for "mmr" and "manifold", in place of TF-IDF.
     query_vector : array-like of float, shape (m,), optional
         The query's embedding, which "manifold" needs with `vectors`.
+    aspects : sequence of str, array-like of float, or callable, optional
+        For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages for
+        them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder. Scores
+        are probabilities, unless the option `scale` is "max" or "sigmoid".
     top_k : int >= 1, optional
         Return only the best ones.
     **options
@@ -100,6 +110,10 @@ def rerank(
         raise ParameterError(f"top_k is {top_k}: it must be at least 1")
     values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
     ranking = Ranking.sort("rerank", names.text(query, "the query"), list(texts), values)
+    if (aspects is not None) != (method in WITH_ASPECTS):
+        raise ParameterError(f"aspects are for {' and '.join(WITH_ASPECTS)}, which need them, not for {method!r}")
+    if aspects is not None:
+        options["aspects"] = _aspects(aspects, texts)
     ranked = _stage(method, texts, vectors, query_vector, options)(ranking).head(top_k or len(texts))
     return [
         RankedPassage(texts[docid], int(docid) if doc_ids is None else doc_ids[int(docid)], score, rank, int(docid))
@@ -216,6 +230,21 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
         results.query,
         has_scores=True,
     )
+
+
+def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
+    """Aspects as a stage takes them."""
+    if callable(given):
+        return lambda candidates: given(candidates.query, [texts[docid] for docid in candidates.docids])
+    if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(text, str) for text in given):
+        return {"rerank": tuple(given)}
+    scores = np.asarray(given)
+    if scores.ndim != 2 or len(scores) != len(texts) or scores.dtype.kind not in "fiu":
+        raise ParameterError(
+            f"aspects are an array of shape {scores.shape} and type {scores.dtype} for {len(texts)} passages: give "
+            "texts, a function, or numbers with a row for each passage"
+        )
+    return lambda candidates: scores[[int(docid) for docid in candidates.docids]]
 
 
 def _stage(method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any]) -> Stage:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from greylag import LinearModel, MRFRanker
-from greylag.diversity import MMR, Coverage, EssentialPages
+from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
 from greylag.errors import ParameterError
 from greylag.features import parse_features
 from greylag.index import PositionalIndex
@@ -42,6 +42,32 @@ def test_is_the_stage_over_the_passages(method, stage):
     assert [new.score for new in found] == expected.scores.tolist()
     assert [new.rank for new in found] == [1, 2, 3, 4, 5]
     assert [new.text for new in found] == [PASSAGES[new.position] for new in found]
+
+
+@pytest.mark.parametrize("method", ["xquad", "pm2"])
+def test_aspects_of_passages(method: str) -> None:
+    """Scores in an array, from a function, or by BM25 of texts."""
+    kind = {"xquad": XQuAD, "pm2": PM2}[method]
+    scores = np.random.default_rng(1).random((5, 2))
+    by_text = dict(zip(PASSAGES, scores.tolist(), strict=True))
+    expected = positions(kind(aspects=lambda ranking: scores[positions(ranking)])(RANKING))
+
+    def score(query: str, passages: list[str]) -> list[list[float]]:
+        assert query == "cat"
+        return [by_text[passage] for passage in passages]
+
+    for aspects in (scores, scores.tolist(), score):
+        found = rerank("cat", PASSAGES, SCORED, method=method, aspects=aspects)
+        assert [new.position for new in found] == expected
+    texts = ["the cat", "a dog ran"]
+    found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
+    assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
+    for wrong in ({"method": method}, {"aspects": texts}):
+        with pytest.raises(ParameterError, match="aspects are for pm2 and xquad"):
+            rerank("cat", PASSAGES, SCORED, **wrong)  # type: ignore[arg-type]
+    for bad in (scores[:4], scores[:, 0], "the cat", 3):
+        with pytest.raises(ParameterError, match="for 5 passages: give texts, a function"):
+            rerank("cat", PASSAGES, SCORED, method=method, aspects=bad)
 
 
 def test_moves_near_duplicates_down() -> None:
