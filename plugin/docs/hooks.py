@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from greylag.citations import REFERENCES, cite
 from greylag.experiments.config import file_fields, part_of
 from greylag.experiments.study import find_study, registered_studies
 from greylag.experiments.template import description, summary
@@ -30,6 +31,12 @@ _COMMANDS = """\
 
 Every command has `--help`. `python -m greylag` is the same as `greylag`. A mistake in the input gives one line and exit
 code 2; an interrupt gives 130. `greylag --install-completion` completes commands and options in your shell.
+"""
+_CITING = """\
+# Citing
+
+`greylag explain MODEL` ends with the BibTeX of a model's methods, and `greylag evaluate --format latex` with that of
+its measures and tests. These are all:
 """
 _EXPERIMENTS = """\
 # Experiment files
@@ -61,12 +68,20 @@ def pages() -> dict[str, str]:
     return {
         **{f"{API}/{package}.md": package_page(package) for package in (*PACKAGES, *PUBLIC_MODULES)},
         "reference/commands.md": commands_page(),
+        "reference/citing.md": citing_page(),
         f"{EXPERIMENTS}/index.md": experiments_page(),
         **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in registered_studies()},
         **dict(study_results()),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
     }
+
+
+def citing_page() -> str:
+    """What to cite for each method, by the names that options, files and tables have for it."""
+    rows = [f"- {', '.join(f'`{name}`' for name in names)}: `{key}`" for names, key, *_ in REFERENCES]
+    entries = cite(" ".join(names[0] for names, *_ in REFERENCES))
+    return "\n".join([_CITING, *rows, "", "```bibtex", *entries, "```", ""])
 
 
 @cache

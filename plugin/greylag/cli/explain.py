@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from greylag.citations import cite
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.rerank import load_model
 from greylag.cli.terminal import tell
@@ -43,7 +44,7 @@ def explain(
 ) -> None:
     """Show what a model learned, from what, and how well; with --qid and --docid, break down a document's score.
 
-    The breakdown is by features and cliques, with the counts behind each.
+    A model ends with what to cite, as BibTeX. The breakdown is by features and cliques, with the counts behind each.
 
     A contribution is weight times value. Below each feature are its cliques, by contribution. A clique's weight is its
     feature's, times the number of times that the query has the clique or, for a feedback term, times the term's
@@ -52,7 +53,8 @@ def explain(
     shared: Shared = context.obj
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
     if not any((*given.values(), against, run, html, as_json, everything, transfer)):
-        tell(load_model(model).summary())
+        summary = load_model(model).summary()
+        tell("\n".join([summary, *cite(summary)]))
         return
     if index is None or topics is None or qid is None or docid is None:
         missing = ", ".join(flag for flag, value in given.items() if value is None)

@@ -10,6 +10,7 @@ from itertools import count
 from string import ascii_lowercase
 from typing import Any, Literal
 
+from greylag.citations import cite
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.scores import Scores
@@ -47,8 +48,8 @@ def table(
     choice : RunChoice, optional
         Adds a row for the best run of each query, the second best, and so on, and a table of the proportions of wins.
     form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
-        LaTeX needs the package booktabs. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line
-        between tables. JSON has everything.
+        LaTeX needs the package booktabs, and ends with comments: BibTeX for measures and tests. TSV and JSON have
+        numbers unrounded; TSV has no notes, and an empty line between tables. JSON has everything.
     per_query : bool, default False
         Give the scores of each query instead.
     """
@@ -67,7 +68,20 @@ def table(
     if form == "text":
         notes = [found.caption for found in tables if found.caption]
         return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
-    return "\n".join(map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables))
+    parts = [*map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables)]
+    if form == "latex":
+        parts.append("".join(f"% {line}\n" for line in _cited(next(iter(shown.values())).measures, significance)))
+    return "\n".join(parts)
+
+
+def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:
+    """What to cite for the measures and the tests."""
+    kinds = [measure.family for measure in measures]
+    own = [kind.from_subtopics or kind.from_grades or kind.from_ir_measures for kind in kinds]
+    names = [*map(str, measures), *([] if all(own) else ["trec_eval"])]
+    if significance:
+        names += [TEST_NAMES[significance.test], CORRECTION_NAMES[significance.correction], "effect size"]
+    return cite(", ".join(names))
 
 
 def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:

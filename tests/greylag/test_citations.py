@@ -1,0 +1,49 @@
+"""The table of what to cite."""
+
+import re
+
+from greylag.citations import REFERENCES, cite
+from greylag.evaluation.measures import FAMILIES
+from greylag.features.stages import registered_stages
+
+
+def test_each_entry_is_bibtex() -> None:
+    lines = cite(" ".join(names[0] for names, *_ in REFERENCES))
+    assert len(lines) == len(REFERENCES)
+    keys = []
+    for line in lines:
+        kind, key, fields = re.fullmatch(r"@(article|book|inproceedings)\{(\w+), (.*)\}", line).groups()  # type: ignore[union-attr]
+        keys.append(key)
+        assert line.count("{") == line.count("}")
+        required = {"article": "journal", "book": "publisher", "inproceedings": "booktitle"}[kind]
+        assert re.findall(r"(\w+) = \{", fields) == ["author", "title", required, "year"]
+        assert re.search(r"year = \{(19|20)\d\d\}$", fields)
+    assert len(set(keys)) == len(keys)
+
+
+def test_what_is_named_is_cited() -> None:
+    def keys(text: str) -> list[str]:
+        return [line.split("{")[1].partition(",")[0] for line in cite(text)]
+
+    assert keys("1 FI/term/LM\n2 SD/ordered/BM25-O-4, learned by GreedySelection") == [
+        "robertson1994", "zhai2004", "metzler2005", "metzler2007",
+    ]  # fmt: skip
+    assert keys("alpha-nDCG@10, ERRoneous, my-mmr") == ["clarke2008"]
+    assert keys("nothing") == []
+
+
+def test_names_are_those_of_stages_and_measures() -> None:
+    """A method that is renamed elsewhere is renamed here."""
+    known = {name for names, *_ in REFERENCES for name in names}
+    assert {
+        "mmr",
+        "xquad",
+        "pm2",
+        "essential-pages",
+        "svmdiv",
+        "cssvm",
+        "manifold",
+    } <= known & registered_stages().keys()
+    assert {"nDCG", "ERR", "bpref", "infAP", "alpha-nDCG", "ERR-IA", "P-IA", "NRBP", "S-recall"} <= known & {
+        family.name.split("@")[0] for family in FAMILIES
+    }
