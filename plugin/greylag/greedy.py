@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
 TIE_TOLERANCE = 1e-12
@@ -39,23 +40,28 @@ class ModularGain:
         """Do nothing."""
 
 
-def greedy_picks(gain: Gain, k: int) -> IntArray:
+def greedy_picks(gain: Gain, k: int, n: int | None = None) -> IntArray:
     """Pick `k` candidates, each time one of largest gain; all n if there are fewer. Shape (min(k, n),).
 
     Ties, to within 1e-12 of the largest magnitude, go to the lowest number: the better rank of the previous stage.
+    `ParameterError` if there are not n gains, where n is given, or the largest is not finite.
     """
-    return greedy_path(gain, k)[0]
+    return greedy_path(gain, k, n)[0]
 
 
-def greedy_path(gain: Gain, k: int) -> tuple[IntArray, FloatArray]:
+def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, FloatArray]:
     """`greedy_picks`, and the gain of each pick when it was picked."""
     gains = gain.gains()
+    if n is not None and np.shape(gains) != (n,):
+        raise ParameterError(f"{type(gain).__name__}: gains of shape {np.shape(gains)} for {n} candidates")
     taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked, whose gain may not be a number
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     gain_when_picked = np.empty(len(picked))
     for place in range(len(picked)):
         lowest, left = np.fmax(gains, taken).min(), np.fmin(gains, -taken)
         highest = left.max()
+        if not np.isfinite(highest):
+            raise ParameterError(f"{type(gain).__name__}: the gain of candidate {left.argmax()} is not finite")
         tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
         picked[place] = best = int((left >= highest - tie).argmax())
         gain_when_picked[place] = left[best]

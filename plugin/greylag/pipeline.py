@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 
@@ -93,9 +93,12 @@ class Pipeline(Composable[Input_contra]):
         result: Any = value
         for step in self.steps:
             result = step(result)
-        if not isinstance(result, Ranking):
-            raise ParameterError("a pipeline needs at least one step that returns a Ranking")
-        return result
+            if not isinstance(result, Ranking):
+                name = getattr(step, "__name__", type(step).__name__)
+                raise ParameterError(f"{name} returned {shown(result)}, not a Ranking")
+        if not self.steps:
+            raise ParameterError("a pipeline needs at least one step")
+        return cast(Ranking, result)
 
 
 def run_step(

@@ -103,11 +103,15 @@ class Ranking:
     def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
         """Rank documents by decreasing score; ties keep the given order."""
         values = np.asarray(scores, dtype=np.float64)
+        if values.shape != (len(docids),):
+            raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
         order = np.argsort(-values, kind="stable")
         return cls(qid, query, tuple(docids[i] for i in order), values[order])
 
     def head(self, k: int) -> Ranking:
-        """The top `k` documents, or all of them if there are fewer."""
+        """The top `k` documents, k at least 0, or all of them if there are fewer."""
+        if k < 0:
+            raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
         return Ranking(self.qid, self.query, self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
@@ -115,7 +119,9 @@ class Ranking:
         return Ranking.sort(self.qid, self.query, self.docids, scores)
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
-        """The documents at the 0-based positions `order`, in that order, with scores n, n - 1, ..., 1."""
+        """The documents at the 0-based positions `order`, each once, in that order, with scores n, n - 1, ..., 1."""
+        if not np.array_equal(np.sort(np.asarray(order)), np.arange(len(self))):
+            raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
         return Ranking(self.qid, self.query, tuple(self.docids[i] for i in order), np.arange(len(order), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:

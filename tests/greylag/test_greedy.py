@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greylag.errors import ParameterError
 from greylag.greedy import ModularGain, greedy_picks, picked_first
 
 
@@ -37,6 +38,18 @@ def test_gains_of_picked_candidates_are_ignored(value: float) -> None:
             self._worth = np.where(np.arange(3) == candidate, value, self._worth)
 
     assert greedy_picks(Spent(np.array([1.0, 3.0, 2.0])), 3).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("worth", [[np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf]])
+def test_gains_that_are_not_finite_are_refused(worth: list[float]) -> None:
+    with pytest.raises(ParameterError, match="ModularGain: the gain of candidate 0 is not finite"):
+        greedy_picks(ModularGain(np.array(worth)), 2)
+
+
+def test_gains_of_another_length_are_refused() -> None:
+    for shape in (2, 4, (3, 1)):
+        with pytest.raises(ParameterError, match="for 3 candidates"):
+            greedy_picks(ModularGain(np.ones(shape)), 2, 3)
 
 
 def test_nothing_to_pick_from() -> None:

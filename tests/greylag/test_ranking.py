@@ -78,6 +78,36 @@ def test_sorting_keeps_the_order_of_ties() -> None:
     assert ranking.rescore([0, 0, 0, 0]).docids == ranking.docids
 
 
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda ranking: ranking.rescore(ranking.scores[:2]),
+        lambda ranking: ranking.rescore([4.0, 3, 2, 1]),
+        lambda ranking: ranking.rescore([1.0, np.nan, 2]),
+        lambda ranking: ranking.rescore([[1.0], [2.0], [3.0]]),
+        lambda ranking: Ranking.sort("1", "", ["a", "b", "c"], [1.0, 2.0]),
+        lambda ranking: ranking.permute([0, 1]),
+        lambda ranking: ranking.permute([-1, 0, 1]),
+        lambda ranking: ranking.permute([0, 0, 1]),
+        lambda ranking: ranking.permute([0, 1, 3]),
+        lambda ranking: ranking.head(-1),
+    ],
+)
+def test_documents_are_not_lost(lose: Any) -> None:
+    with pytest.raises(ParameterError, match="query 1"):
+        lose(Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1]))
+
+
+def test_a_step_that_returns_no_ranking_is_named() -> None:
+    for result in (None, [1]):
+
+        def careless(ranking: Ranking, result: Any = result) -> Ranking:
+            return result  # type: ignore[no-any-return]
+
+        with pytest.raises(ParameterError, match=f"careless returned {type(result).__name__}"):
+            (Letters() >> careless >> Backwards())(Query("1", "a"))
+
+
 def test_a_ranking_is_a_value() -> None:
     scores = np.array([2.0, 1.0])
     ranking = Ranking("1", "", ("a", "b"), scores)

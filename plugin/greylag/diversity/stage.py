@@ -58,7 +58,8 @@ class DiversityStage(Stage, ABC):
 
         Scores are n, n - 1, ..., 1. Ties go to the better rank.
         """
-        return ranking.permute(picked_first(greedy_picks(gain, self.k), len(ranking)))
+        picked = greedy_picks(gain, self.k, len(self.candidates(ranking)))
+        return ranking.permute(picked_first(picked, len(ranking)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class GreedyStage(DiversityStage):
 
     def marginal_gains(self, ranking: Ranking) -> FloatArray:
         """The gain that each of the top `depth` documents is picked with, whatever `k`; NaN for others. Shape (n,)."""
-        picked, gains = greedy_path(self.gain(self.candidates(ranking)), len(ranking))
+        candidates = self.candidates(ranking)
+        picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))
         out = np.full(len(ranking), np.nan)
         out[picked] = gains
         return out

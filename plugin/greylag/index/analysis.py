@@ -1,6 +1,6 @@
-"""Text analysis without a JVM: Lucene's English analyzer in Python, and stop lists for queries.
+"""Text analysis without a JVM: Lucene's English and white-space analyzers in Python, and stop lists for queries.
 
-`PositionalIndex.from_texts` uses the analyzer; an index that comes from Lucene is analysed by Lucene. Both keep most
+`PositionalIndex.from_texts` uses the analyzers; an index that comes from Lucene is analysed by Lucene. Both keep most
 function words, because Lucene's list has 33 words only. `shorten_query` removes the words of a longer list from
 queries, which is all that matters to ranking by query terms, except for document lengths and positions.
 """
@@ -8,13 +8,16 @@ queries, which is all that matters to ranking by query terms, except for documen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+import struct
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError, ParameterError
+from greylag.index.word_breaks import LONGEST, pattern_of, units, words
 from greylag.ranking import Ranking
 from greylag.runtime.files import Faults, read_text
 
@@ -26,31 +29,21 @@ STOP_WORDS = frozenset(
 
 STOP_LISTS = ("lucene", "scikit-learn")
 
-# The word boundaries of Unicode (UAX #29), as in Lucene's StandardTokenizer, for the Latin, Greek and Cyrillic scripts:
-# an apostrophe, full stop or colon does not separate letters; a comma, semicolon, apostrophe or full stop does not
-# separate digits; marks and format characters belong to the character before them (rule WB4). The other rules, for
-# emoji and for scripts without spaces, are left out.
-_MARKS = (
-    r"[\u00ad\u0300-\u036f\u0483-\u0489\u1ab0-\u1ace\u1dc0-\u1dff\u200c-\u200f\u202a-\u202e\u2060-\u2064"
-    r"\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\ufeff]*"
-)
-_NO_DIGITS = "²³¹¼-¾⁰⁴-⁹₀-₉⅐-⅟①-⒛⓪-⓿❶-➓"  # which Python's \w has
-_SYMBOLS = "©®™"  # tokens of their own
-_LETTER, _WORD = rf"[^\W\d_{_NO_DIGITS}]", rf"(?:(?![{_NO_DIGITS}])\w|[‿⁀⁔])"
-_IN_WORD, _IN_NUMBER = "['’‘.․．﹒＇:：﹕‧·]", "['’‘.․．﹒＇,，﹐;；﹔⁄]"
-_TOKEN = re.compile(
-    rf"(?:[A-Za-z0-9_]++(?=\s)|{_LETTER}{_MARKS}{_IN_WORD}{_MARKS}(?={_LETTER})|"  # the first is for speed only
-    rf"\d{_MARKS}{_IN_NUMBER}{_MARKS}(?=\d)|{_WORD}{_MARKS})+|\u200d?[{_SYMBOLS}]{_MARKS}"
-)
 _LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them, a character at a time
+_NO_SPACE = re.compile("[^\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]+")  # Java's
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s")
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """Porter's stem of a lower-case word, with the two changes of his own implementation, as in Lucene."""
-    return str(_stemmer().stem(word, to_lowercase=False))
+    if word.isascii() or max(word) <= "\uffff":
+        return str(_stemmer().stem(word, to_lowercase=False))
+    halves = _ASTRAL.sub(lambda match: "".join(map(chr, struct.unpack("<2H", match[0].encode("utf-16-le")))), word)
+    stemmed = str(_stemmer().stem(halves, to_lowercase=False))  # of Java's characters
+    return stemmed.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 @lru_cache(maxsize=1)
@@ -62,15 +55,46 @@ def _stemmer():  # type: ignore[no-untyped-def]
 
 def tokens(text: str) -> Iterator[tuple[str, int]]:
     """The index terms of `text` with their positions. Stop words leave gaps in the positions, as in Lucene."""
-    for position, match in enumerate(_TOKEN.finditer(text)):
-        word = _POSSESSIVE.sub("", match.group()).translate(_LOWER).lower()
-        if word not in STOP_WORDS and any(character.isalnum() or character in _SYMBOLS for character in word):
+    for position, token in enumerate(words(text)):
+        word = _POSSESSIVE.sub("", token).translate(_LOWER).lower()
+        if word not in STOP_WORDS:
             yield stem(word), position
 
 
 def analyze(text: str) -> list[str]:
     """The index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
     return [term for term, _ in tokens(text)]
+
+
+def white_space_tokens(text: str) -> Iterator[tuple[str, int]]:
+    """What stands between white space, as it is, with its position, as by Lucene's WhitespaceAnalyzer."""
+    return ((word, position) for position, word in enumerate(chain.from_iterable(map(_cut, _NO_SPACE.findall(text)))))
+
+
+def _cut(word: str) -> Iterator[str]:
+    """A word in the parts of at least 255 of Java's characters into which Lucene cuts a longer one."""
+    while 2 * len(word) > LONGEST and units(word) > LONGEST:
+        end = next(end for end in range(LONGEST // 2, LONGEST + 1) if units(word[:end]) >= LONGEST)
+        yield word[:end]
+        word = word[end:]
+    if word:
+        yield word
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `text`, separated by white space."""
+    return [word for word, _ in white_space_tokens(text)]
+
+
+def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Iterator[tuple[str, int]]]]:
+    """The functions from a text to its terms, and to these with their positions."""
+    known = {"en": (analyze, tokens), "whitespace": (split_words, white_space_tokens)}
+    if language not in known:
+        raise ParameterError(
+            f"language is {language!r}: without Java there are {' and '.join(known)}; the others are Lucene's: build "
+            f"an index by greylag index --language {language}"
+        )
+    return known[language]
 
 
 def read_stop_words(source: str | Path) -> frozenset[str]:
@@ -125,8 +149,8 @@ def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_senten
     """
     if first_sentence:
         text = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
-    kept = _TOKEN.sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
-    shorter = " ".join(kept.split()) if _TOKEN.search(kept) else text
+    kept = pattern_of(text).sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
+    shorter = " ".join(kept.split()) if pattern_of(kept).search(kept) else text
     # Without "the", "3.the cones" has the end of a sentence.
     return shorter if shorter == text else shorten_query(shorter, stop_words=stop_words, first_sentence=first_sentence)
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.index import analysis
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets
 
 
-def invert(texts: Mapping[str, str]) -> dict[str, Any]:
-    """`Shard`'s arrays and fingerprint for a mapping of docid to text."""
+def invert(texts: Mapping[str, str], tokens: Callable[[str], Iterable[tuple[str, int]]]) -> dict[str, Any]:
+    """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its tokens."""
     if "" in texts:
         raise ParameterError("a document has an empty docid")
     inverted: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, text in enumerate(texts.values()):
-        for term, position in analysis.tokens(text):
+        for term, position in tokens(text):
             inverted[term][number].append(position)
     encoded = {term.encode(): postings for term, postings in inverted.items()}
     vocabulary = sorted(encoded)

@@ -109,18 +109,24 @@ class PositionalIndex(Tables):
         return "; ".join([*map(verify_export, index.shards), *verify_merged(index)])
 
     @classmethod
-    def from_texts(cls, texts: Mapping[str, str] | Iterable[tuple[str, str]]) -> PositionalIndex:
-        """The positional index of texts, in memory, analysed by `greylag.index.analyze`.
+    def from_texts(
+        cls, texts: Mapping[str, str] | Iterable[tuple[str, str]], *, language: str = "en"
+    ) -> PositionalIndex:
+        """The positional index of texts, in memory, analysed without Java.
 
         Parameters
         ----------
         texts : mapping of str to str, or iterable of pairs of str
             Docids and texts.
+        language : {"en", "whitespace"}, default "en"
+            English, as by `greylag.index.analyze`, or words as they stand between white space. Other languages need
+            Lucene: ``greylag index --language``.
         """
         from greylag.index.invert import invert
 
-        arrays = invert(texts if isinstance(texts, Mapping) else _unique(texts))
-        return cls.of_shard(Shard(**arrays), analysis.analyze)
+        analyze, tokens = analysis.analyzer_of(language)
+        arrays = invert(texts if isinstance(texts, Mapping) else _unique(texts), tokens)
+        return cls.of_shard(Shard(**arrays), analyze)
 
     @classmethod
     def of_shard(cls, shard: Shard, analyze: Analyzer) -> PositionalIndex:

@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import random
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,21 @@ from hypothesis import strategies as st
 
 import greylag.index.analysis
 from greylag.errors import FormatError, ParameterError
-from greylag.index.analysis import QueryForm, analyze, read_stop_words, shorten_query, stem, tokens
+from greylag.index import PositionalIndex
+from greylag.index.analysis import (
+    QueryForm,
+    analyze,
+    analyzer_of,
+    read_stop_words,
+    shorten_query,
+    split_words,
+    stem,
+    tokens,
+)
+from greylag.lucene.build import build_index
+from greylag.lucene.jvm import calls_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.lucene_index import analyzer_of as lucene_analyzer_of
 from greylag.ranking import Ranking
 
 
@@ -29,6 +43,81 @@ def test_analysis_equals_lucenes(data: Callable[[str], Path], index: Path, name:
         for line in itertools.islice(lines, 0, None, 5):
             text = json.loads(line)[field]
             assert analyze(text) == lucene.analyze(text)
+
+
+def test_analysis_of_real_texts_with_signs_equals_lucenes(index: Path) -> None:
+    texts = [
+        "within ¼ inch",
+        "brand® ™ ©",
+        "½ cup, 1½, ², x² + y³",
+        "日本語のテキスト",
+        "서울 한국어",
+        "ภาษาไทย ລາວ",
+        "צה״ל ג'ירפה",
+        "👩‍🔬 👍🏽 🇫🇷🇩🇪 1️⃣ #️⃣ ℹ️ ❤️",
+        "ﬁnance ＦＵＬＬ １２３",
+        "a_b __ c ___",
+        "price: €5.00–€7,50 (±2°)",
+        "العربية ۱۲۳",
+        "Ελληνικός ΟΔΟΣ İstanbul",
+    ]
+    lucene = LuceneIndex(index)
+    for text in texts:
+        assert analyze(text) == lucene.analyze(text), text
+    together = {"d": " . ".join(texts)}
+    terms = PositionalIndex.from_texts(together)
+    (index.parent / "signs.jsonl").write_text(json.dumps({"id": "d", "contents": together["d"]}))
+    build_index(index.parent / "signs.jsonl", index.parent / "signs")
+    assert PositionalIndex.from_lucene(index.parent / "signs").fingerprint == terms.fingerprint
+
+
+OLD = [chr(c) for c in range(1, 0x20000) if unicodedata.ucd_3_2_0.category(chr(c)) not in ("Cn", "Co", "Cs")]
+"""The characters of Unicode 3.2, of which later versions and Java have all."""
+SIGNS = [
+    *"aZ1'\".:,;_ \u200d\ufe0f\ufe0e\u20e3#*אבע׳״ー日のはกข\u0e31한ⓂℹℹⓂ🅰🌍👩👨🏻🏿\u0301\u00ad©™½²🇩🇫",
+    "\U000e0062",
+    "\U000e007f",
+    "𝐚s",
+    "'s",
+]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_analysis_of_random_characters_equals_lucenes(index: Path, share: float) -> None:
+    lucene, rng = LuceneIndex(index), random.Random(7)
+    for _ in range(1500):
+        text = "".join(rng.choice(SIGNS if rng.random() < share else OLD) for _ in range(rng.randint(1, 14)))
+        assert analyze(text) == lucene.analyze(text), ascii(text)
+
+
+def test_analysis_of_each_character_equals_lucenes(index: Path) -> None:
+    lucene = LuceneIndex(index)
+    for first in range(0, len(OLD), 500):
+        for form in ("x{}y", "1{0}{0}2"):
+            text = " \n ".join(map(form.format, OLD[first : first + 500]))
+            assert analyze(text) == lucene.analyze(text), first
+
+
+@pytest.mark.parametrize("part", ["a", "é", "日", "𝐚", "1.", "a.", "_", "한", "🌍"])
+@pytest.mark.parametrize("language", ["en", "whitespace"])
+def test_long_tokens_are_cut_as_by_lucene(index: Path, part: str, language: str) -> None:
+    analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(lucene_analyzer_of)(language)
+    for n in (100, 127, 128, 254, 255, 256, 511, 600):
+        text = part * n + " x"
+        assert analyzer_of(language)[0](text) == list(analyzer.analyze(java, text).toArray()), n
+
+
+def test_white_space_is_javas(index: Path) -> None:
+    _, java = index, calls_java(lucene_analyzer_of)("whitespace")
+    text = "".join(f"a{chr(c)}B" for c in range(1, 0x3100) if not 0xD800 <= c < 0xE000)
+    found = list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(java, text).toArray())
+    assert split_words(text) == found
+    assert PositionalIndex.from_texts({"d": "The  Cats' x"}, language="whitespace").analyze("The Cats") == [
+        "The",
+        "Cats",
+    ]
+    with pytest.raises(ParameterError, match="language is 'de': without Java there are en and whitespace"):
+        PositionalIndex.from_texts({"d": "x"}, language="de")
 
 
 LATIN = [*"abcdeEIsSt0123'..,,::;;-_/&@ ’‘“”·…–éüßÅñ©™½²ªµ€", "n\u0303", "e\u0301", "\u0301", "\u00ad", "  "]
