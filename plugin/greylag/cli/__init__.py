@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -125,6 +126,7 @@ def main() -> None:
     prepare_streams()
     handler, log = LogLines(), logging.getLogger("greylag")
     log.addHandler(handler)
+    warnings.showwarning = lambda message, *_: log.warning("%s", message)  # without the line of the source
     log.setLevel(logging.INFO)
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.experiments.config import Experiment, Positive, Settings
@@ -44,17 +46,17 @@ class FirstStage(Settings):
     """BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.index.RM3Search`."""
     hits: Positive = 1000
     """Number of documents per topic."""
-    k1: float = 0.9
+    k1: Annotated[float, Field(ge=0)] = 0.9
     """Saturation of term frequency by BM25."""
-    b: float = 0.4
+    b: Annotated[float, Field(ge=0, le=1)] = 0.4
     """Length normalisation of BM25."""
-    mu: float = 1000.0
+    mu: Annotated[float, Field(gt=0)] = 1000.0
     """Parameter of query likelihood."""
     fb_terms: Positive = 10
     """Expansion terms of RM3."""
     fb_docs: Positive = 10
     """Feedback documents of RM3."""
-    original_query_weight: float = 0.5
+    original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Weight of the query in RM3."""
 
     @property

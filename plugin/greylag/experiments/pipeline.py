@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
 
 from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
@@ -48,10 +50,19 @@ class Features(config.Settings):
     max_clique: int = 3
     """The largest clique, in query terms."""
 
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Check the parameters before any work."""
+        self.parameters()
+        return self
+
+    def parameters(self) -> FeatureParameters:
+        """The parameters of the features."""
+        return FeatureParameters(**self.model_dump(exclude={"pool"}))
+
     def recipe(self, learner: GreedySelection, preselection: MMRPreselection | None = None) -> MRFRecipe:
         """The recipe of a model of these features."""
-        parameters = FeatureParameters(**self.model_dump(exclude={"pool"}))
-        return MRFRecipe(candidate_pool(self.pool), learner, parameters=parameters, preselection=preselection)
+        return MRFRecipe(candidate_pool(self.pool), learner, parameters=self.parameters(), preselection=preselection)
 
 
 class Training(config.Settings):
@@ -61,7 +72,7 @@ class Training(config.Settings):
     """The measure that is maximised, as `Objective.parse` reads it."""
     max_features: config.Positive = 5
     """The largest number of features."""
-    epsilon: float = 0.0
+    epsilon: Annotated[float, Field(ge=0)] = 0.0
     """Selection stops if the measure rises by no more than this."""
     retrain: bool = False
     """Whether to retrain all weights after each round."""
@@ -81,7 +92,7 @@ class Training(config.Settings):
 class Diversify(config.Settings):
     """MMR after the model, and measures on judgements by subtopic."""
 
-    relevance_weight: float = 0.7
+    relevance_weight: Annotated[float, Field(ge=0, le=1)] = 0.7
     """1 for relevance only, 0 for novelty only."""
     depth: config.Positive = 100
     """The candidates: the top documents."""

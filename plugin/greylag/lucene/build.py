@@ -158,7 +158,9 @@ def _indexer(docs: Path, index: Path, collection: str, threads: int, language: s
     arguments.storePositions = arguments.optimize = arguments.quiet = True
     # Anserini's default is as large as the whole heap.
     arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
-    return java_class("io.anserini.index.IndexCollection")(arguments)
+    indexer = java_class("io.anserini.index.IndexCollection")(arguments)
+    _set_level(java_class("org.apache.logging.log4j.Level").OFF)  # the constructor has changed it
+    return indexer
 
 
 @calls_java
@@ -216,9 +218,13 @@ def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads:
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:
+            if "unrecoverable error" in str(error):  # an earlier one, of writing
+                raise CollectionError(f"{docs}: {_UNFINISHED}") from error
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
         # Anserini prints what went wrong and continues with the next file.
         if text := printed():
+            if "No space left" in text:
+                raise CollectionError(f"{docs}: {_UNFINISHED}")
             raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
     return _counters(indexer)
 
@@ -256,6 +262,10 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
         raise failures[0]
 
 
+def _set_level(level: Any) -> None:
+    java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(level)
+
+
 @contextmanager
 def _quiet() -> Iterator[Callable[[], str]]:
     """Switch log4j off, and capture what Java prints to its standard error; yields a function that returns that."""
@@ -264,7 +274,7 @@ def _quiet() -> Iterator[Callable[[], str]]:
     def exchange(level: Any, stream: Any) -> tuple[Any, Any]:
         system, context = java_class("java.lang.System"), java_class("org.apache.logging.log4j.core.LoggerContext")
         before = context.getContext(False).getConfiguration().getRootLogger().getLevel(), system.err
-        java_class("org.apache.logging.log4j.core.config.Configurator").setRootLevel(level)
+        _set_level(level)
         system.setErr(stream)
         return before
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.runtime.files import file_stamp, is_file, is_name, parse_json, unpacked
@@ -36,7 +36,13 @@ Fields = tuple[str, tuple[str, ...]]
 _JSON_FORMS: tuple[Fields, ...] = (("id", ("title", "contents")), ("_id", ("title", "text")))  # Anserini's, BEIR's
 _DOCIDS = ("id", "_id", "docid", "doc_id", "docno", "pid")  # of the first line of a table that names its columns
 _log = logging.getLogger("greylag")
+MAX_TEXT = 20_000_000
+"""UTF-16 units of a document in JSON that Anserini's parser reads."""
 
+MAX_HEADER = 1 << 20
+"""Bytes of a member's attributes in an archive."""
+_EXTENDED = {*b"xgXLK"}
+"""The types of headers that hold attributes of the next member, or of all."""
 _TAR = (".tar.gz", ".tgz", ".tar")
 _PACKED = re.compile(r"\.(gz|bz2)$", re.IGNORECASE)
 _ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
@@ -163,13 +169,25 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     for path in _paths(docs):
         with _reading(path):
             if path.name.lower().endswith(_TAR):
-                with tarfile.open(path) as archive:
+                with tarfile.open(path, tarinfo=_Member) as archive:
                     for member in archive:
                         if content := archive.extractfile(member):
                             yield path / member.name, content
             else:
                 with path.open("rb") as file:
                     yield path, unpacked(file)
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive, of which tarfile reads long names and other attributes into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: Any, errors: str) -> Self:
+        """The member of a header."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type[0] in _EXTENDED and member.size > MAX_HEADER:
+            raise OSError(f"a name in the archive has {member.size} bytes")
+        return member
 
 
 def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
@@ -284,7 +302,10 @@ def _document(name: Path, line: int, record: Mapping[str, Any], key: str, fields
     texts = [record[field] for field in fields if record.get(field) is not None]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise FormatError(name, line, f"document {docid}: {' and '.join(fields)} must be strings")
-    return str(docid), "\n".join(filter(None, texts))
+    text = "\n".join(filter(None, texts))
+    if len(text.encode("utf-16-le", "replace")) > 2 * MAX_TEXT:
+        raise FormatError(name, line, f"document {docid} has more than {MAX_TEXT:,} characters: split it")
+    return str(docid), text
 
 
 def _is_bare(docs: Path) -> bool:

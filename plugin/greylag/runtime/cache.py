@@ -174,7 +174,8 @@ class WorkLog(Cache):
         except OSError as error:
             self._fail(error.strerror or str(error))
             return False
-        if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022:
+        own = state.st_uid == os.geteuid() and state.st_nlink == 1 and not state.st_mode & 0o022
+        if stat.S_ISREG(state.st_mode) and own:
             return True
         self._warn("is not a file that only you may write: what is done is not kept")
         return False

@@ -13,10 +13,11 @@ import json
 import logging
 import math
 import os
+import shutil
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -300,6 +301,8 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
         sweep(target.parent)
         with claimed(target) as (part, _):
             with _open(part, "xb", path, binary) as file:
+                with suppress(FileNotFoundError):
+                    shutil.copymode(target, part)
                 yield file
             sync(part)
             os.replace(part, target)

@@ -13,6 +13,9 @@ from greylag.errors import FormatError
 from greylag.runtime.files import is_name, read_json_lines
 from greylag.vectors.dense import ArrayVectors, Dense
 
+LARGEST, MOST = 1 << 30, 100
+"""An archive larger than so many bytes may unpack to so many times its size; vectors do not shrink as much."""
+
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     """Read vectors and their identifiers.
@@ -41,13 +44,16 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     for identifier in ids:
         if not is_name(identifier):
             raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
+    if vectors.dtype not in (np.float32, np.float64):
+        with np.errstate(over="ignore"):  # of longer floats, to infinity
+            vectors = vectors.astype(np.float64)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         example = ids[int(np.argmin(finite))]
         raise FormatError(path, None, f"the vector of {example!r} has a coordinate that is not finite")
     if len(set(ids)) < len(ids):
         raise FormatError(path, None, f"{Counter(ids).most_common(1)[0][0]!r} has two vectors; keep one")
-    return ids, vectors if vectors.dtype in (np.float32, np.float64) else vectors.astype(np.float64)
+    return ids, vectors
 
 
 def open_vectors(path: str | Path) -> ArrayVectors:
@@ -58,6 +64,9 @@ def open_vectors(path: str | Path) -> ArrayVectors:
 def _archive(path: str | Path) -> tuple[tuple[str, ...], Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            if size > max(LARGEST, MOST * Path(path).stat().st_size):
+                raise FormatError(path, None, f"unpacks to {size:,} bytes: save it without compression")
             return tuple(map(str, archive["ids"].tolist())), archive["vectors"]
     except KeyError as error:
         raise FormatError(path, None, f"not an archive with the arrays ids and vectors: {error.args[0]}") from None

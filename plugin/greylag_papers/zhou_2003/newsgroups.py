@@ -52,7 +52,7 @@ class Settings(TextSettings):
     """See `affinity_graph`."""
     neighbours: Positive = 10
     """Number of neighbours in the graph "knn"."""
-    alpha: float = 0.99
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
     """The alpha of manifold ranking."""
     steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
     """The t of each f(t)."""

@@ -49,7 +49,7 @@ class Settings(Experiment):
     """Seed of what is drawn."""
     sigma: float = 0.15
     """Kernel width of the connecting graph."""
-    alpha: float = 0.99
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
     """The alpha of manifold ranking."""
     steps: tuple[Positive, ...] = (5, 10, 50, 100)
     """The t of each f(t), ascending."""

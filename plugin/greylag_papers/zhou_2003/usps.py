@@ -60,7 +60,7 @@ class Settings(Experiment):
     """See `affinity_graph`."""
     sigma: float = 1.25
     """Kernel width."""
-    alpha: float = 0.99
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
     """The alpha of manifold ranking."""
     widths: tuple[float, ...] = ()
     """Other values of sigma, compared with one query, and among which leave-one-query-out chooses."""

@@ -97,10 +97,16 @@ def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
     for more, place in (
         ("measures: [nDGC@10]", "measures.0"),
         ("training: {objective: nDGC}", "training.objective"),
+        ("first_stage: {b: 2}", "first_stage.b"),
+        ("first_stage: {k1: -1}", "first_stage.k1"),
+        ("features: {max_clique: 1}", "features: max_clique"),
+        ("features: {mu: 0}", "features: mu"),
+        ("training: {epsilon: -1}", "training.epsilon"),
+        ("diversify: {subtopic_qrels: s, relevance_weight: 2}", "diversify.relevance_weight"),
         ("diversify: {subtopic_qrels: s, measures: [S-recal@10]}", "diversify.measures.0"),
     ):
         (tmp_path / "x.yaml").write_text(f"{fields}{more}\n")
-        with pytest.raises(FormatError, match=rf"x.yaml: {place}: "):
+        with pytest.raises(FormatError, match=rf"x.yaml: {place}\b"):
             load(tmp_path / "x.yaml")
 
 

@@ -215,6 +215,8 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (FormatError, "j.json:1: docid '' is empty or has white space", {"j.json": GOOD.replace("1", "")}, {}),
         (CollectionError, "no document has a word that is indexed", {"j.json": GOOD.replace("x", "the of")}, {}),
         (FormatError, "h.tgz: cannot be read: Compressed", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
+        (FormatError, "j.json:1: document 1 has more than", {"j.json": GOOD.replace('"x', '"' + 100_001 * "x")}, {}),
+        (FormatError, "h.tar: cannot be read: a name in the archive has 6", {"h.tar": tar({6000 * "n": HTML}, "w")}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
         (ParameterError, "threads is 0", {"j.json": GOOD}, {"threads": 0}),
@@ -226,12 +228,17 @@ def test_refusals(
     message: str,
     files: dict[str, str | bytes],
     options: dict[str, str | int],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr("greylag.lucene.documents.MAX_TEXT", 100_000)
+    monkeypatch.setattr("greylag.lucene.documents.MAX_HEADER", 5000)
     (tmp_path / "docs").mkdir()
     with pytest.raises(error, match=message) as caught:
         build(tmp_path, files, **options)
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["docs"]
+    assert capfd.readouterr().err == ""  # of log4j
 
 
 def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -219,7 +219,14 @@ def writable(path: Path) -> None:
     path.chmod(0o666)
 
 
-@pytest.mark.parametrize("make", [lambda path: path.write_text("mine\n" * 999), os.mkfifo, Path.mkdir, writable])
+def linked(path: Path) -> None:
+    path.with_name("mine").touch(mode=0o600)
+    path.hardlink_to(path.with_name("mine"))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.write_text("mine\n" * 999), os.mkfifo, Path.mkdir, writable, linked]
+)
 def test_a_file_that_is_not_the_users_log_is_left_alone(
     tmp_path: Path, make: Callable[[Path], object], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -228,6 +235,7 @@ def test_a_file_that_is_not_the_users_log_is_left_alone(
     with resuming(path, lambda: ""):
         assert list(parallel_map(pow, range(3), 2, what="squares")) == [0, 1, 4]
     assert path.exists()
+    assert make is not linked or path.read_bytes() == b""
     assert len(caplog.messages) == 1
     with resuming(tmp_path / "absent" / "log", lambda: ""):
         assert list(parallel_map(pow, range(3), 2, what="squares")) == [0, 1, 4]

@@ -187,6 +187,15 @@ def test_a_link_is_followed_and_the_umask_respected(tmp_path):
     assert target.stat().st_mode == ordinary.stat().st_mode
 
 
+def test_a_file_keeps_its_mode(tmp_path):
+    """What is private stays so, while it is written and afterwards."""
+    (tmp_path / "a").touch(mode=0o600)
+    with open_atomically(tmp_path / "a") as file:
+        file.write("x\n")
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*a*part")} == {0o600}
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -194,3 +194,22 @@ def test_archives_that_hold_no_vectors(tmp_path: Path) -> None:
     file.write_bytes(b"not an archive")
     with pytest.raises(FormatError, match="cannot be read as a NumPy archive"):
         read_vectors(file)
+
+
+def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
+    assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
+    monkeypatch.setattr("greylag.vectors.vector_files.LARGEST", 1 << 20)
+    with pytest.raises(FormatError, match=r"v\.npz: unpacks to 8,000,\d+ bytes"):
+        read_vectors(tmp_path / "v.npz")
+    np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
+    assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float64_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.array([[1, np.longdouble("1e400")]]))
+    with pytest.raises(FormatError, match="the vector of 'a' has a coordinate that is not finite"):
+        read_vectors(tmp_path / "v.npz")
