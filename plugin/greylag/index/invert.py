@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.index import analysis
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets
 
 
-def invert(texts: Mapping[str, str], tokens: Callable[[str], Iterable[tuple[str, int]]]) -> dict[str, Any]:
+def invert(
+    texts: Mapping[str, str], tokens: Callable[[str], Iterable[tuple[str, int]]] = analysis.tokens
+) -> dict[str, Any]:
     """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its tokens."""
     if "" in texts:
         raise ParameterError("a document has an empty docid")

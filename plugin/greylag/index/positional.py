@@ -26,6 +26,7 @@ from greylag.runtime.parallel import rebuilt
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from greylag.index.bm25 import PositionalBM25
     from greylag.lucene.lucene_index import LuceneIndex
 
 _CACHED_DOCIDS = 1 << 20
@@ -187,6 +188,36 @@ class PositionalIndex(Tables):
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
         """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
         return frequencies(self.parts, terms, self._existing(documents))
+
+    def postings(self, term: int) -> tuple[IntArray, IntArray]:
+        """The documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
+        documents, tfs = [], []
+        for part in self.parts:
+            number = int(part.shard_terms(np.array([term]))[0])
+            if number >= 0:
+                of_part, tf = part.shard.postings(number)
+                documents.append(of_part + part.first)
+                tfs.append(tf)
+        empty = [np.empty(0, dtype=np.int64)]
+        return np.concatenate(documents or empty), np.concatenate(tfs or empty)
+
+    def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
+        """The source that ranks by BM25 without Java, with the docids and scores of `greylag.lucene.BM25`.
+
+        All postings of the query's terms are read, so that a query takes time in proportion to their df.
+
+        Parameters
+        ----------
+        k : int, at least 1, default 1000
+            Number of documents to retrieve.
+        k1 : float, at least 0, default 0.9
+            Term frequency saturation.
+        b : float in [0, 1], default 0.4
+            Document length normalisation.
+        """
+        from greylag.index.bm25 import PositionalBM25
+
+        return PositionalBM25(self, k=k, k1=k1, b=b)
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
         """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""

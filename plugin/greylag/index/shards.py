@@ -40,6 +40,14 @@ class Shard(Tables):
     forward_offsets: IntArray  # document d's terms are ``forward[forward_offsets[d]:forward_offsets[d + 1]]``
     forward: Bytes  # the streams of the terms of each document, with tf
 
+    def postings(self, term: int) -> tuple[IntArray, IntArray]:
+        """The documents with a term, in ascending order, and its tf in each."""
+        width = streams.document_bytes(self.n_documents)
+        first, end = self.postings_offsets[term : term + 2].tolist()
+        digits = self.postings_docs[first * width : end * width].reshape(-1, width)
+        documents: IntArray = digits @ 256 ** np.arange(width)
+        return documents, np.diff(self.locate(np.array([term]), documents).starts)
+
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))

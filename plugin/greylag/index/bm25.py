@@ -1,0 +1,76 @@
+"""BM25 without Java, from a `PositionalIndex`, with Lucene's arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.errors import ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.pipeline import Source
+from greylag.ranking import IntArray, Query, Ranking
+
+EXACT_LENGTHS = 24  # below which Lucene keeps the length of a document; of greater ones, four digits in binary
+
+
+@dataclass(frozen=True)
+class PositionalBM25(Source):
+    """The source of `PositionalIndex.bm25`, with the scores of `greylag.lucene.BM25` in every digit."""
+
+    index: PositionalIndex
+    _: KW_ONLY
+    k: int = 1000
+    k1: float = 0.9
+    b: float = 0.4
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ParameterError(f"k is {self.k}: it must be at least 1")
+        if not (math.isfinite(self.k1) and self.k1 >= 0 and 0 <= self.b <= 1):
+            raise ParameterError(f"k1 is {self.k1} and b {self.b}: k1 must be at least 0 and finite, b from 0 to 1")
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        index, scores = self.index, np.zeros(self.index.n_documents)
+        counts = Counter(number for number in index.query_terms(query.text).tolist() if number >= 0)
+        for term, count in counts.items():
+            documents, tfs = index.postings(term)
+            df = np.float64(len(documents))
+            idf = np.float32(np.log(1 + (self._n - df + 0.5) / (df + 0.5)))
+            weight = np.float32(count) * idf
+            norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
+            scores[documents] += weight - weight / norms
+        found = np.flatnonzero(scores)
+        values = scores[found].astype(np.float32)
+        if len(found) > self.k:
+            least = np.partition(values, -self.k)[-self.k]
+            found, values = found[values >= least], values[values >= least]
+        docids = [index.docid(number) for number in found.tolist()]
+        order = sorted(range(len(docids)), key=lambda i: (-values[i], docids[i].encode()))[: self.k]
+        return Ranking(query.qid, query.text, tuple(docids[i] for i in order), values[order].astype(np.float64))
+
+    @cached_property
+    def _n(self) -> int:
+        """Number of documents that have a token."""
+        return int(np.count_nonzero(self.index.document_lengths))
+
+    @cached_property
+    def _inverse_norms(self) -> NDArray[np.float32]:
+        """1 / (k1 (1 - b + b |D| / avgdl)) of each document, shape (N,)."""
+        k1, b, one = np.float32(self.k1), np.float32(self.b), np.float32(1)
+        lengths = kept_lengths(np.asarray(self.index.document_lengths, dtype=np.int64)).astype(np.float32)
+        with np.errstate(divide="ignore"):
+            norms: NDArray[np.float32] = one / (k1 * ((one - b) + b * lengths / np.float32(self.index.average_length)))
+        return norms
+
+
+def kept_lengths(lengths: IntArray) -> IntArray:
+    """Lengths as Lucene keeps them in a byte (SmallFloat.intToByte4, and back), shape (N,)."""
+    excess = np.maximum(lengths - EXACT_LENGTHS, 0)
+    shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
+    return np.where(lengths < EXACT_LENGTHS, lengths, EXACT_LENGTHS + (excess >> shift << shift))

@@ -1,0 +1,51 @@
+"""BM25 without Java, compared with Lucene's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.index import PositionalIndex
+from greylag.index.bm25 import kept_lengths
+from greylag.lucene.build import build_index
+from greylag.lucene.jvm import java_class
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Query
+from greylag.trec import read_topics
+
+TEXTS = {"b": "goose goose duck", "a": "goose goose duck", "c": "duck " * 30, "d": "the of", "é": "swan"}
+
+
+@pytest.mark.parametrize("name", ["cacm", "cranfield"])
+def test_rankings_and_scores_are_lucenes(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+    docs, topics = {"cacm": ("cacm.tar.gz", "topics.cacm.txt"), "cranfield": ("docs.jsonl.gz", "topics.tsv")}[name]
+    build_index(data(name) / docs, tmp_path / "index")
+    lucene, queries = LuceneIndex(tmp_path / "index"), read_topics(data(name) / topics)
+    index = PositionalIndex.from_lucene(lucene)
+    for k, k1, b in ((1000, 0.9, 0.4), (10, 1.2, 0.75), (50, 0.0, 1.0), (5, 3.0, 0.0)):
+        for qid, text in list(queries.items())[:20]:
+            query = Query(qid, f"{text} {text.split()[0]}")
+            assert index.bm25(k, k1=k1, b=b)(query) == lucene.bm25(k, k1=k1, b=b)(query)
+
+
+def test_ties_missing_terms_and_empty_documents() -> None:
+    bm25 = PositionalIndex.from_texts(TEXTS).bm25()
+    assert bm25(Query("1", "goose")).docids == ("a", "b")
+    assert bm25(Query("1", "the geese unknown")).docids == ()
+    assert PositionalIndex.from_texts(TEXTS).bm25(1)(Query("1", "goose duck")).docids == ("a",)
+
+
+def test_lengths_are_those_that_lucene_keeps(index: Path) -> None:
+    _, small = index, java_class("org.apache.lucene.util.SmallFloat")
+    lengths = np.array([*range(300), 1000, 12345, 2**20 - 1, 2**30, 2**31 - 1])
+    assert kept_lengths(lengths).tolist() == [small.byte4ToInt(small.intToByte4(n)) for n in lengths.tolist()]
+
+
+@pytest.mark.parametrize("options", [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}])
+def test_parameters_out_of_range(options: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="must be"):
+        PositionalIndex.from_texts(TEXTS).bm25(**options)  # type: ignore[arg-type]
