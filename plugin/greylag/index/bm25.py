@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
-from greylag.index.positional import PositionalIndex
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
 
 EXACT_LENGTHS = 24  # below which Lucene keeps the length of a document; of greater ones, four digits in binary
 
 
+class _Postings(Protocol):
+    """What is used of a `PositionalIndex`."""
+
+    @property
+    def document_lengths(self) -> IntArray: ...
+    @property
+    def n_documents(self) -> int: ...
+    @property
+    def average_length(self) -> float: ...
+    @property
+    def query_terms(self) -> Callable[[str], IntArray]: ...
+    def postings(self, term: int, /) -> tuple[IntArray, IntArray]: ...
+    def docid(self, document: int, /) -> str: ...
+
+
 @dataclass(frozen=True)
 class PositionalBM25(Source):
     """The source of `PositionalIndex.bm25`, with the scores of `greylag.lucene.BM25` in every digit."""
 
-    index: PositionalIndex
+    index: _Postings
     _: KW_ONLY
     k: int = 1000
     k1: float = 0.9
