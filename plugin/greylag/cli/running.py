@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +26,7 @@ RESUMED = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""
 CONNECTING = 10
 """Seconds to wait for a cluster."""
+_log = logging.getLogger("greylag")
 
 
 def surrounded(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,5 +153,7 @@ def cluster(address: str) -> Iterator[None]:
         raise ParameterError(
             f"no Dask scheduler at {address} ({reason}): start one with `dask scheduler`, and give its address"
         ) from None
+    if sum(client.ncores().values()) == 1:  # joblib sends one worker of one thread nothing
+        _log.warning("the cluster at %s has one worker of one thread: the work is done in this process", address)
     with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTING):
         yield

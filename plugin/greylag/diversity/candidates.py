@@ -57,7 +57,8 @@ class CandidateMaker:
         object.__setattr__(self, "_extract", extract)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt(self)
+        rebuild, parameters = rebuilt(self)
+        return rebuild, parameters, {"_extract": self._extract}  # whose features check their files
 
     def __call__(self, ranking: Ranking) -> Candidates:
         """The documents of a ranking as candidates, in the same order."""

@@ -6,7 +6,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -310,13 +310,20 @@ class FeatureExtractor:
     @cached_property
     def _priors(self) -> dict[int, FloatArray]:
         """The column of each prior, and its values for all documents of the index."""
-        return {f: base.values(self.index) for f, base in enumerate(self._bases) if isinstance(base, Prior)}
+        return {f: base.values(self.index) for f, base in self._of(Prior)}
 
     @cached_property
     def _evidence(self) -> dict[int, Values]:
         """The column of each feature that is not computed from the index, and its function."""
         shared: dict[str, Any] = {}
-        return {f: base.bind(self.index, shared) for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
+        return {f: base.bind(self.index, shared) for f, base in self._of(Evidence)}
+
+    def _of(self, kind: Any) -> Iterator[tuple[int, Any]]:
+        """The features of a kind, whose files are those of the process that sent them."""
+        for f, base in enumerate(self._bases):
+            if isinstance(base, kind):
+                base.check_files()
+                yield f, base
 
     @cached_property
     def _fixed(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.errors import ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.hints import shown
 from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.runtime.files import file_digest, is_file
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -66,6 +68,18 @@ class Feature(_Joins):
 
     def __str__(self) -> str:
         return self.form.format_map(vars(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters, and digests of the files, which a worker on another machine may have others of."""
+        sent = {file: file_digest(file) for file in self.files() if is_file(file)}
+        return {**vars(self), **({"_sent": sent} if sent else {})}
+
+    def check_files(self) -> None:
+        """Raise `FormatError` if a file is not that of the process that sent the feature here."""
+        for file, digest in vars(self).get("_sent", {}).items():
+            if not is_file(file) or file_digest(file) != digest:
+                reason = f"is another file on {platform.node()}, or none: give a whole name on a shared disk"
+                raise FormatError(file, None, reason)
 
     @property
     def base(self) -> Feature:

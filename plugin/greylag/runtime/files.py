@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import hashlib
 import io
 import json
 import logging
@@ -18,7 +19,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self, cast
@@ -271,6 +272,17 @@ def file_stamp(path: str | Path) -> Stamp:
     # A copy or `os.utime` may restore size and time of modification, but not the time of change or another's inode.
     state = os.stat(path)
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file's content (hex)."""
+    return _digest(os.path.realpath(path), file_stamp(path))
+
+
+@lru_cache
+def _digest(path: str, _: Stamp) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_stamps(path: Path) -> list[tuple[str, Stamp]]:

@@ -1,12 +1,15 @@
 """Features that are not counted in the index: priors, the incoming ranking, other runs, and vectors."""
 
 import json
+import pickle
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from greylag.diversity import PRESETS, CandidateMaker
 from greylag.errors import FormatError, ParameterError
 from greylag.features.evidence import Prior, RunScore, VectorCosine
 from greylag.features.extract import FeatureExtractor
@@ -188,3 +191,25 @@ def test_bad_spellings_and_files(spelt: str, tmp_path: Path) -> None:
         VectorCosine(feature.documents, str(short)).bind(INDEX, {})
     with pytest.raises(FormatError, match=r"none\.npz"):
         VectorCosine(str(tmp_path / "none.npz"), feature.queries).bind(INDEX, {})
+
+
+def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    index, docid, ranking = OF_PRIORS, "a", Ranking("q", "cat", ("a",), np.zeros(1))
+    for name, line in (("a.run", "q Q0 {} 1 {} t\n"), ("a.prior", "{} {}\n")):
+        Path(name).write_text(line.format(docid, 2))
+    for text in ("run:a.run", "run:a.run@z", "prior:a.prior", "stage:rm3>>manifold(feedback=a.run)"):
+        extractor = FeatureExtractor(index, parse_features(text))
+        maker = CandidateMaker(index, replace(PRESETS["svmdiv"], document_features=(text,)))
+        sent = [pickle.dumps(extractor), pickle.dumps(maker)]
+        if "stage" not in text:
+            assert pickle.loads(sent[0])(ranking).tolist() == extractor(ranking).tolist()
+        files = {path: path.read_text() for path in tmp_path.iterdir()}
+        for change in (lambda path: path.write_text(path.read_text().replace("2", "3")), Path.unlink):
+            for path in files:
+                change(path)
+            for content in sent:
+                with pytest.raises(FormatError, match=r"a\.(run|prior): is another file on .*, or none"):
+                    pickle.loads(content)(ranking)
+        for path, content in files.items():
+            path.write_text(content)
