@@ -19,6 +19,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.trec import read_aspects, read_subtopic_qrels
 from greylag.vectors.vector_files import open_vectors
 
+SETTINGS = ("--set", "preset=svmdiv2", "--set", "validate=true")  # those of `fit_svmdiv`
 _log = logging.getLogger("greylag")
 
 
@@ -95,7 +96,7 @@ def commands(
     if step.name == LEARNED:
         train = ["greylag", "train", "--model", LEARNED, *folders, "--topics", "TOPICS", "--run", str(run)]
         model = f"{LEARNED}.json"
-        before.append(shlex.join([*train, "--qrels", str(subtopics), "--set", "validate=true", "--out", model]))
+        before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", "score", *SETTINGS, "--out", model]))
         step = step.adding(model=model)
     elif "aspects" in step.readers:
         step = step.adding(aspects=str(aspects))

@@ -180,18 +180,18 @@ def choose_diversifier(
             scores[name], stages[name] = evaluate_by_subtopic(fitted, qrels, parsed), step
             seconds[name] = (perf_counter() - start) / len(first)
             continue
-        tried = _alternatives(_sized(step, k))
+        tried = alternatives(_sized(step, k))
         runs = [alternative.make(index, **given).run(first, n_jobs=n_jobs, tag=name) for _, alternative in tried]
         seconds[name] = (perf_counter() - start) / len(first) / len(tried)
         values = np.array([evaluate_by_subtopic(run, qrels, parsed).values for run in runs])
         held_out, chosen = _chosen(values, tests, sign)
         scores[name] = replace(before, values=held_out)
-        stages[name] = tried[_last_best(sign * values[:, :, 0].mean(axis=1))][1]
+        stages[name] = tried[last_best(sign * values[:, :, 0].mean(axis=1))][1]
         weights[name] = tuple(weight for weight in (tried[place][0] for place in chosen) if weight is not None)
         pool.append(values)
     if pool:
-        alternatives = np.concatenate([*pool[::-1], before.values[None]])  # the last wins ties: none
-        scores[CHOSEN] = replace(before, values=_chosen(alternatives, tests, sign)[0])
+        every = np.concatenate([*pool[::-1], before.values[None]])  # the last wins ties: none
+        scores[CHOSEN] = replace(before, values=_chosen(every, tests, sign)[0])
     gains, costs = (compare({name: _one(found, column) for name, found in scores.items()}, NONE) for column in range(2))
     return DiversifierChoice(*parsed, scores, gains, costs, stages, weights, seconds)
 
@@ -226,7 +226,7 @@ def _sized(step: StageStep, k: int) -> StageStep:
     return step if k == 20 or "k" in names else step.adding(k=k)
 
 
-def _alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
+def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
     """The stage with each of its weights; as it is if it has none, or has one already."""
     spelt = {name for name, _ in step.options}
     weight = next((part.name for part in fields(step.stage) if part.name.endswith("_weight")), None)
@@ -242,13 +242,13 @@ def _chosen(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tupl
     """
     found, places = np.empty(values.shape[1:]), []
     for test in tests:
-        place = _last_best(sign * values[:, ~test, 0].mean(axis=1))
+        place = last_best(sign * values[:, ~test, 0].mean(axis=1))
         found[test] = values[place, test]
         places.append(place)
     return found, places
 
 
-def _last_best(means: FloatArray) -> int:
+def last_best(means: FloatArray) -> int:
     """The number of the highest mean, the last one if several are."""
     return len(means) - 1 - int(np.argmax(np.round(means[::-1], DECIMALS)))
 

@@ -194,7 +194,8 @@ def fit_svmdiv(
     qrels: SubtopicQrels,
     documents: PositionalIndex | Mapping[str, str],
     *,
-    preset: str = "svmdiv",
+    preset: str = "svmdiv2",
+    document_features: Sequence[str] = ("score",),
     set_size: int = 5,
     depth: int = 100,
     picks: int = 20,
@@ -211,8 +212,10 @@ def fit_svmdiv(
         Grades by qid, subtopic or nugget, and docid.
     documents : PositionalIndex or mapping of str to str
         The collection: an index, or texts by docid. The stage diversifies documents of this collection.
-    preset : str, default "svmdiv"
+    preset : str, default "svmdiv2"
         One of `greylag.diversity.PRESETS`.
+    document_features : sequence of str, default ("score",)
+        See `CandidateMaker`. The score lets it weigh relevance against words.
     set_size : int >= 1, default 5
         The size of the sets that it learns to pick.
     depth, picks : int >= 1
@@ -226,7 +229,7 @@ def fit_svmdiv(
     if preset not in PRESETS:
         raise ParameterError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}")
     index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
-    make = CandidateMaker(index, PRESETS[preset], depth=depth)
+    make = CandidateMaker(index, replace(PRESETS[preset], document_features=tuple(document_features)), depth=depth)
     examples = training_examples(rankings, qrels, make, n_jobs=n_jobs)
     training, held_out = split_validation(examples) if C is None else (examples, {})
     learner = CuttingPlane(C=1.0 if C is None else C)
