@@ -16,7 +16,7 @@ from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_di
 from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.trec import read_aspects, read_subtopic_qrels
+from greylag.trec import read_aspects
 from greylag.vectors.vector_files import open_vectors
 
 SETTINGS = ("--set", "preset=svmdiv2", "--set", "validate=true")  # those of `fit_svmdiv`
@@ -27,7 +27,8 @@ def diversify(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run to diversify.")],
     subtopics: Annotated[
-        Path | None, typer.Option("--subtopics", help="Judgements by subtopic or nugget: columns or JSON lines.")
+        Path | None,
+        typer.Option("--subtopics", help="Judgements by subtopic or nugget: columns, JSON lines, or irds:NAME."),
     ] = None,
     index: Annotated[list[Path] | None, INDEX] = None,
     vectors: Annotated[Path | None, VECTORS] = None,
@@ -63,7 +64,7 @@ def diversify(
         return
     choice = choose_diversifier(
         first,
-        read_subtopic_qrels(subtopics, lenient=shared.lenient),
+        shared.subtopic_qrels(subtopics),
         index=positions,
         vectors=embeddings,
         aspects=None if aspects is None else read_aspects(aspects),

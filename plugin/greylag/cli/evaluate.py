@@ -16,7 +16,6 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.report import Form
 from greylag.evaluation.significance import Correction, Family, Test
 from greylag.ranking import Run
-from greylag.trec import read_subtopic_qrels
 
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
@@ -28,7 +27,7 @@ def evaluate(
     qrels: Annotated[
         Path,
         typer.Option(
-            "--qrels", help="Relevance or subtopic judgements; for relevance, also a name of Pyserini, or irds:NAME."
+            "--qrels", help="Relevance or subtopic judgements: a file, irds:NAME, or for relevance a name of Pyserini."
         ),
     ],
     measures: Annotated[
@@ -89,8 +88,7 @@ def _scorer(
     """A function that scores a run by the judgements in `path`."""
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:
-        by_subtopic = read_subtopic_qrels(path, lenient=shared.lenient)
-        return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
+        return partial(evaluation.evaluate_by_subtopic, qrels=shared.subtopic_qrels(path), measures=measures)
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")

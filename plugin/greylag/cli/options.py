@@ -15,7 +15,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.stages import accepts, domain, read_option
 from greylag.ranking import Run
-from greylag.trec import Qrels, open_run, read_qrels, read_run, read_topics
+from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
 _log = logging.getLogger("greylag")
@@ -55,6 +55,14 @@ class Shared:
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)
         return qrels
+
+    def subtopic_qrels(self, path: Path) -> SubtopicQrels:
+        """Judgements by subtopic, of a file or of ``irds:NAME``."""
+        from greylag.interop import subtopic_qrels_from_ir_datasets
+
+        if str(path).startswith("irds:") and not path.exists():
+            return subtopic_qrels_from_ir_datasets(str(path))
+        return read_subtopic_qrels(path, lenient=self.lenient)
 
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:

@@ -47,7 +47,7 @@ from greylag.ltr.training import MRFRecipe, Recipe, training_line
 from greylag.ltr.training import train as train_by
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.trec import read_subtopic_qrels, read_titles, write_run
+from greylag.trec import read_titles, write_run
 
 Model = Literal["mrf", "bm25", "ql", "sdm", "rm3", "stack", "svmdiv", "cssvm"]
 DIVERSE = ("svmdiv", "cssvm")
@@ -264,7 +264,7 @@ def train_diversity(
         depth=settings.depth,
     )
     rankings = shared.run(run, topics).rankings
-    judgements = read_subtopic_qrels(qrels, lenient=shared.lenient)
+    judgements = shared.subtopic_qrels(qrels)
     examples = diversity.training_examples(rankings, judgements, make, n_jobs=shared.jobs)
     training, held_out = diversity.split_validation(examples) if settings.validate else (examples, {})
     if settings.validate and not held_out:

@@ -7,7 +7,8 @@ gain of the document d_r at rank r is
     G_r = sum over s of J(d_r, s) (1 - alpha)^(number of documents above rank r that are relevant to s),  alpha = 0.5.
 
 Every measure takes `covered`, the coverage of the ranked documents, shape (n, M); `pool`, that of all relevant
-documents by descending docid, shape (pool size, M); and the cut-off `k`. M must be positive.
+documents by descending docid, shape (pool size, M); and the cut-off `k`. M must be positive. D-nDCG and D#-nDCG take
+grades, 0 or more, in place of coverage. All subtopics are equally likely.
 
 References
 ----------
@@ -15,10 +16,15 @@ Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, Novelty and
 evaluation, SIGIR 2008. Clarke, Kolla and Vechtomova, An effectiveness measure for ambiguous and underspecified queries,
 ICTIR 2009. Clarke, Craswell, Soboroff and Ashkan, A comparative analysis of cascade measures for novelty and diversity,
 WSDM 2011. Agrawal, Gollapudi, Halverson and Ieong, Diversifying search results, WSDM 2009. Zhai, Cohen and Lafferty,
-Beyond independent relevance, SIGIR 2003. Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
+Beyond independent relevance, SIGIR 2003. Sakai and Song, Evaluating diversified search results using per-intent graded
+relevance, SIGIR 2011. Thakur et al., FreshStack: building realistic benchmarks for evaluating retrieval on technical
+documents, 2025. Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +33,8 @@ from greylag.ranking import BoolArray, FloatArray, IntArray
 
 ALPHA = 0.5
 BETA = 0.5
+GAMMA = 0.5  # the weight of I-rec in D#-nDCG
+DECAYED = 100  # ranks beyond it have no influence on NRBP in float64
 
 
 def novelty_gains(covered: BoolArray) -> FloatArray:
@@ -54,11 +62,16 @@ def ideal_order(pool: BoolArray, k: int) -> IntArray:
 
 def alpha_ndcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """alpha-nDCG@k: the sum over r <= k of G_r / log2(r + 1), over its value for `ideal_order` (Clarke et al. 2008)."""
+    return _dcg(novelty_gains(covered[:k])) / _dcg(novelty_gains(pool[ideal_order(pool, k)]))
 
-    def dcg(documents: BoolArray) -> float:
-        return float((novelty_gains(documents) / np.log2(np.arange(2, len(documents) + 2))).sum())
 
-    return dcg(covered[:k]) / dcg(pool[ideal_order(pool, k)])
+def _dcg(gains: FloatArray) -> float:
+    return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
+
+
+def alpha_dcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
+    """alpha-DCG@k: the sum over r <= k of G_r / log2(r + 1), divided as ERR-IA is."""
+    return _of_most(covered, pool, k, lambda ranks: np.log2(ranks + 1))
 
 
 def err_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
@@ -67,10 +80,20 @@ def err_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
     The divisor is M times the sum over r <= k of (1 - alpha)^(r-1) / r (Clarke et al. 2011). ndeval omits the division
     at k = 1, where its values can exceed 1.
     """
+    return _of_most(covered, pool, k, lambda ranks: ranks)
+
+
+def _of_most(covered: BoolArray, pool: BoolArray, k: int, discount: Callable[[IntArray], Any]) -> float:
+    """The discounted sum of gains, divided by its value if every document covered every subtopic."""
     gains = novelty_gains(covered[:k])
     ranks = np.arange(1, max(len(gains), min(k, 1075)) + 1)  # 0.5^1075 is 0 in float64
-    most = pool.shape[1] * ((1 - ALPHA) ** (ranks - 1) / ranks).sum()
-    return float((gains / ranks[: len(gains)]).sum() / most)
+    most = pool.shape[1] * ((1 - ALPHA) ** (ranks - 1) / discount(ranks)).sum()
+    return float((gains / discount(ranks[: len(gains)])).sum() / most)
+
+
+def nerr_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
+    """nERR-IA@k: ERR-IA@k over its value for `ideal_order`."""
+    return err_ia(covered, pool, k) / err_ia(pool[ideal_order(pool, k)], pool, k)
 
 
 def nrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
@@ -80,14 +103,42 @@ def nrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
     return float((1 - (1 - ALPHA) * BETA) / pool.shape[1] * (gains @ decay))
 
 
+def nnrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
+    """nNRBP: NRBP over its value for `ideal_order`."""
+    return nrbp(covered, pool, k) / nrbp(pool[ideal_order(pool, DECAYED)], pool, DECAYED)
+
+
+def map_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
+    """MAP-IA: average precision, averaged over subtopics (Agrawal et al. 2009)."""
+    precision = covered[:k].cumsum(axis=0) / np.arange(1, len(covered[:k]) + 1)[:, None]
+    return float(((precision * covered[:k]).sum(axis=0) / pool.sum(axis=0)).mean())
+
+
 def p_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """P-IA@k: precision at k, averaged over subtopics (Agrawal et al. 2009, with equally likely intents)."""
     return float(covered[:k].sum() / (k * pool.shape[1]))
 
 
 def subtopic_recall(covered: BoolArray, _: BoolArray, k: int) -> float:
-    """S-recall@k: the proportion of subtopics that the top k documents cover (Zhai et al. 2003)."""
+    """S-recall@k: the proportion of subtopics that the top k documents cover (Zhai et al. 2003); NTCIR's I-rec@k.
+
+    Coverage@k is the same over all subtopics of a query, also those without a relevant document (Thakur et al. 2025).
+    """
     return float(covered[:k].any(axis=0).mean())
+
+
+def d_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:
+    """D-nDCG@k: the nDCG of the mean grade over subtopics; the ideal ranking is by that mean (Sakai and Song 2011).
+
+    The gain of a grade is the grade, and the discount log2(r + 1).
+    """
+    ideal = np.sort(pool.mean(axis=1))[::-1][:k]
+    return _dcg(grades[:k].mean(axis=1)) / _dcg(ideal)
+
+
+def d_sharp_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:
+    """D#-nDCG@k: the mean of I-rec@k and D-nDCG@k (Sakai and Song 2011, with gamma = 0.5)."""
+    return GAMMA * subtopic_recall(grades > 0, pool > 0, k) + (1 - GAMMA) * d_ndcg(grades, pool, k)
 
 
 def subtopic_loss(covered: BoolArray, pool: BoolArray, k: int) -> float:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from greylag.errors import ParameterError
 from greylag.evaluation import diversity
-from greylag.ranking import BoolArray
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 UNJUDGED = -(10**9)  # below all grades
@@ -34,7 +33,8 @@ class Family:
     # From the grades of the ranked documents (`UNJUDGED` of the others), those of the ideal ranking, both to the
     # cut-off, and the scale's highest.
     from_grades: Callable[[Sequence[int], Sequence[int], int], float] | None = None
-    from_subtopics: Callable[[BoolArray, BoolArray, int], float] | None = None  # see `greylag.evaluation.diversity`
+    from_subtopics: Callable[[Any, Any, int], float] | None = None  # see `greylag.evaluation.diversity`
+    every_subtopic: bool = False  # whether subtopics without a relevant document count
     by_grade: bool = False  # whether all grades matter, so that it has no relevance level
     lower_is_better: bool = False  # whether it is a loss
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
@@ -150,9 +150,16 @@ FAMILIES = (
     JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),
+    Family("nERR-IA", None, "nERR-IA@{}", from_subtopics=diversity.nerr_ia),
+    Family("alpha-DCG", None, "alpha-DCG@{}", from_subtopics=diversity.alpha_dcg),
     Family("NRBP", "NRBP", from_subtopics=diversity.nrbp),
+    Family("nNRBP", "nNRBP", from_subtopics=diversity.nnrbp),
+    Family("MAP-IA", "MAP-IA", from_subtopics=diversity.map_ia),
     Family("P-IA", None, "P-IA@{}", from_subtopics=diversity.p_ia),
     Family("S-recall", None, "strec@{}", from_subtopics=diversity.subtopic_recall),
+    Family("Coverage", None, "Coverage@{}", from_subtopics=diversity.subtopic_recall, every_subtopic=True),
+    Family("D-nDCG", None, "D-nDCG@{}", from_subtopics=diversity.d_ndcg, by_grade=True),
+    Family("D#-nDCG", None, "D#-nDCG@{}", from_subtopics=diversity.d_sharp_ndcg, by_grade=True),
     Family("subtopic-loss", None, "subtopic-loss@{}", from_subtopics=diversity.subtopic_loss, lower_is_better=True),
 )
 
@@ -160,6 +167,7 @@ FAMILIES = (
 AGREED = {
     **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
     **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
+    **{"alpha_DCG": "alpha-DCG", "nERR_IA": "nERR-IA", "nNRBP": "nNRBP", "AP_IA": "MAP-IA"},
     **{"StRecall": "S-recall", "Judged": "Judged"},
 }
 """The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
@@ -275,3 +283,4 @@ _WITH_CUTOFF = {
     if family.cut
     for name in (family.name, family.whole or family.name, re.sub(r"[@_]\{\}$", "", family.cut))
 }
+_WITH_CUTOFF["i_rec"] = _WITH_CUTOFF["s_recall"]  # as NTCIR calls it

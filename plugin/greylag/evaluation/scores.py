@@ -14,12 +14,12 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
-from greylag.evaluation.subtopics import coverage, relevant_documents
+from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.hints import check_qrels, remedy
-from greylag.ranking import FloatArray, Run
+from greylag.ranking import FloatArray, IntArray, Run
 from greylag.tables import notebook_table
 from greylag.trec import Qrels, SubtopicQrels
-from greylag.trec.qrels import GRADE_LIMIT
+from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
 NO_DOCUMENT = "-greylag-no-document-"
 
@@ -123,17 +123,27 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
         values = evaluate(run, highest_grades(qrels), relevance).values
         columns.update(zip(relevance, values.T, strict=True))
     for level in dict.fromkeys(measure.rel for measure in parsed if measure.family.from_subtopics):
-        covers = []  # the coverage of the ranked documents, and that of all relevant documents by descending docid
+        graded = []  # by subtopic, the grades of the ranked documents, and of all relevant ones by descending docid
         for qid, docids in _ranked(run, qrels):
-            relevant = relevant_documents(qrels[qid], level)
-            pool = sorted(set().union(*relevant), reverse=True)
-            covers.append((coverage(docids, relevant), coverage(pool, relevant)))
+            subtopics = [g for name, g in qrels[qid].items() if name != NO_SUBTOPIC or max(g.values(), default=0) > 0]
+            pool = sorted(set().union(*relevant_documents(qrels[qid], level)), reverse=True)
+            graded.append((subtopic_grades(docids, subtopics), subtopic_grades(pool, subtopics)))
         for measure in parsed:
-            if (compute := measure.family.from_subtopics) and measure.rel == level:
-                cutoffs = [measure.cutoff or len(covered) for covered, _ in covers]
-                scores = [compute(*pair, k) if pair[1].size else 0.0 for pair, k in zip(covers, cutoffs, strict=True)]
-                columns[measure] = np.array(scores)
+            if measure.family.from_subtopics and measure.rel == level:
+                columns[measure] = np.array([_by_subtopic(measure, *pair) for pair in graded])
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
+
+
+def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:
+    """The score of a query from grades by document and subtopic; 0 without a relevant document."""
+    compute, kept = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
+    if compute is None or not kept.any():
+        return 0.0
+    if not measure.family.every_subtopic:
+        ranked, pool = ranked[:, kept], pool[:, kept]
+    if measure.family.by_grade:
+        return compute(ranked, pool, measure.cutoff or len(ranked))
+    return compute(ranked >= measure.rel, pool >= measure.rel, measure.cutoff or len(ranked))
 
 
 def highest_grades(qrels: SubtopicQrels) -> Qrels:

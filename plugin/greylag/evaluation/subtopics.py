@@ -36,6 +36,12 @@ def coverage(docids: Sequence[str], relevant: Sequence[set[str]]) -> BoolArray:
     return np.array(rows, dtype=bool).reshape(len(docids), len(relevant))
 
 
+def subtopic_grades(docids: Sequence[str], subtopics: Sequence[Mapping[str, int]]) -> IntArray:
+    """The grade of each of n documents for each of S subtopics, shape (n, S); 0 if it is negative or not judged."""
+    rows = [[max(grades.get(docid, 0), 0) for grades in subtopics] for docid in docids]
+    return np.array(rows, dtype=np.int64).reshape(len(docids), len(subtopics))
+
+
 def uncovered_weight(weights: FloatArray | IntArray, covered: BoolArray) -> float:
     """The total weight of the subtopics that are not `covered`; both of shape (S,)."""
     return float(weights[~covered].sum())

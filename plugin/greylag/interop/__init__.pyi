@@ -6,6 +6,7 @@ from .frames import topics_from_frame as topics_from_frame
 from .frames import topics_to_frame as topics_to_frame
 from .ir_datasets import qrels_from_ir_datasets as qrels_from_ir_datasets
 from .ir_datasets import run_from_ir_datasets as run_from_ir_datasets
+from .ir_datasets import subtopic_qrels_from_ir_datasets as subtopic_qrels_from_ir_datasets
 from .ir_datasets import texts_from_ir_datasets as texts_from_ir_datasets
 from .ir_datasets import topics_from_ir_datasets as topics_from_ir_datasets
 from .named import named_qrels as named_qrels

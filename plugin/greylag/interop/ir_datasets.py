@@ -12,7 +12,10 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Run
-from greylag.trec import Qrels
+from greylag.trec import Qrels, SubtopicQrels
+from greylag.trec.qrels import NO_SUBTOPIC
+
+_JUDGED = ("query", "subtopic", "doc")
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
@@ -42,6 +45,19 @@ def qrels_from_ir_datasets(source: Any) -> Qrels:
     """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade."""
     items = _items(source, "qrels", "relevance")
     return names.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
+
+
+def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
+    """Judgements by subtopic, as `greylag.trec.read_subtopic_qrels` reads them: grades by qid, subtopic and docid."""
+    qrels: SubtopicQrels = {}
+    for item in _items(source, "qrels", "subtopic_id"):
+        qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED)
+        what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
+        grade, grades = names.grade(item.relevance, what), qrels.setdefault(qid, {}).setdefault(subtopic, {})
+        if docid in grades or (subtopic == NO_SUBTOPIC and grade > 0):
+            raise ParameterError(f"{what} is judged {'twice' if docid in grades else 'relevant, but 0 is no subtopic'}")
+        grades[docid] = grade
+    return qrels
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:

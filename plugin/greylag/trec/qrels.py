@@ -32,7 +32,7 @@ SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 """qid to subtopic to docid to grade."""
 
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
-NO_SUBTOPIC = ("0", "Q0")
+NO_SUBTOPIC = "0"  # or Q0 in files
 COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
 
@@ -75,7 +75,8 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
 def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:
     """Read judgements by subtopic or nugget: ``qid subtopic docid grade``, as in TREC's diversity tasks, or JSON lines.
 
-    A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. It adds only the query.
+    A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. It is under subtopic 0, which no measure
+    counts as a subtopic.
 
     A file that begins with ``{`` has one of these objects in each line:
 
@@ -116,7 +117,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
             judgements = _judgements(split_rows([content], COLUMNS, faults), faults)
         for line, qid, subtopic, docid, grade in judgements:
             subtopics = qrels.setdefault(qid, {})
-            if subtopic not in NO_SUBTOPIC:
+            if subtopic not in (NO_SUBTOPIC, f"Q{NO_SUBTOPIC}"):
                 grades = subtopics.setdefault(subtopic, {})
                 if docid is None:  # the subtopic has no judgement
                     continue
@@ -124,9 +125,12 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                     where = f"query {qid!r} and subtopic {subtopic!r}"
                     faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
                 grades.setdefault(docid, grade)
-            elif grade > 0:
+                continue
+            if grade > 0:
                 reason = f"document {docid!r} is relevant to subtopic 0, which means no subtopic"
                 faults.repair(line, reason, "counts it as not relevant")
+            if docid is not None:
+                subtopics.setdefault(NO_SUBTOPIC, {})[docid] = min(grade, 0)
     return qrels
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pyndeval
 import pytest
 
-from greylag.evaluation import Subtopics, evaluate_by_subtopic
+from greylag.evaluation import Subtopics, evaluate_by_subtopic, parse_measure
 from greylag.evaluation.diversity import subtopic_loss
 from greylag.evaluation.subtopics import coverage, covered_columns, relevant_documents
 from greylag.ranking import Ranking, Run
-from greylag.trec import read_run, read_subtopic_qrels
+from greylag.trec import at_level, read_run, read_subtopic_qrels
 from tests.greylag.evaluation import samples
 
 JUDGEMENTS = {"1": {"a": 1, "c": 2}, "2": {"a": 0}, "3": {"b": 1, "a": 1}}
@@ -69,7 +69,8 @@ NDEVAL = {
     f"{name}@{k}": f"{other}@{k}" for name, other in (("alpha-nDCG", "alpha-nDCG"), ("P-IA", "P-IA")) for k in CUTOFFS
 }
 NDEVAL |= {f"S-recall@{k}": f"strec@{k}" for k in CUTOFFS} | {f"ERR-IA@{k}": f"ERR-IA@{k}" for k in CUTOFFS[1:]}
-NDEVAL |= {"NRBP": "NRBP"}
+NDEVAL |= {f"{name}@{k}": f"{name}@{k}" for name in ("nERR-IA", "alpha-DCG") for k in CUTOFFS[1:]}
+NDEVAL |= {name: name for name in ("NRBP", "nNRBP", "MAP-IA")}
 
 
 def ndeval(run, qrels):
@@ -112,6 +113,57 @@ def test_values_equal_ndeval_on_ambient(data):
     run, qrels = read_run(folder / "candidates.run"), read_subtopic_qrels(folder / "qrels.subtopics.txt")
     scores = evaluate_by_subtopic(run, qrels, list(NDEVAL))
     np.testing.assert_allclose(scores.values, ndeval(run, qrels), atol=1e-12)
+
+
+def slow_d_sharp(docids, subtopics, k):
+    """Sakai and Song (2011), section 3, from global gains with equal probabilities of the intents."""
+    intents = [grades for grades in subtopics.values() if any(grade > 0 for grade in grades.values())]
+    gain = {d: sum(max(g.get(d, 0), 0) / len(intents) for g in intents) for g in intents for d in g}
+    ideal = sorted(gain.values(), reverse=True)[:k]
+    dcg = sum(gain.get(d, 0) / np.log2(rank + 1) for rank, d in enumerate(docids[:k], 1))
+    d_ndcg = dcg / sum(g / np.log2(rank + 1) for rank, g in enumerate(ideal, 1))
+    i_rec = sum(any(g.get(d, 0) > 0 for d in docids[:k]) for g in intents) / len(intents)
+    return d_ndcg, i_rec, (i_rec + d_ndcg) / 2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_graded_measures_are_their_definitions(seed):
+    run, qrels = samples.random_subtopic_case(np.random.default_rng(seed))
+    scores = evaluate_by_subtopic(run, qrels, ["D-nDCG@7", "I-rec@7", "D#-nDCG@7", "Coverage@7"])
+    for qid, (*found, coverage_at_7) in zip(scores.qids, scores.values, strict=True):
+        docids = run[qid].docids if qid in run else ()
+        judged = any(grade > 0 for grades in qrels[qid].values() for grade in grades.values())
+        expected = slow_d_sharp(docids, qrels[qid], 7) if judged else (0, 0, 0)
+        assert found == pytest.approx(expected, abs=1e-12)
+        nuggets = [any(grades.get(d, 0) > 0 for d in docids[:7]) for grades in qrels[qid].values()]
+        assert coverage_at_7 == pytest.approx(np.mean(nuggets), abs=1e-12)
+
+
+def test_coverage_counts_subtopics_that_no_document_is_relevant_to():
+    """As FreshStack's; but not subtopic 0, whose documents belong to none."""
+    run, qrels = one_query("a b", {"1": "a", "2": "c", "3": "", "4": ""})
+    qrels["q"] |= {"0": {"b": 0}, "4": {"a": 0}}
+    assert value(run, qrels, "Coverage@2") == 1 / 4
+    assert value(run, qrels, "S-recall@2") == value(run, qrels, "I-rec@2") == 1 / 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_are_those_of_judgements_without_lower_grades(seed):
+    run, qrels = samples.random_subtopic_case(np.random.default_rng(seed))
+    names = ["alpha-nDCG@5", "ERR-IA@5", "NRBP", "MAP-IA", "S-recall@5", "nNRBP", "Coverage@5", "subtopic-loss@5"]
+    higher = {qid: dict(at_level(subtopics, 2)) for qid, subtopics in qrels.items()}
+    at = evaluate_by_subtopic(run, qrels, [parse_measure(name, rel=2) for name in names])
+    assert at.values.tolist() == evaluate_by_subtopic(run, higher, names).values.tolist()
+    assert at.values.tolist() != evaluate_by_subtopic(run, qrels, names).values.tolist()
+
+
+def test_documents_without_a_subtopic_are_judged(tmp_path):
+    (tmp_path / "qrels").write_text("q 0 b 0\nq 1 a 1\nq 0 c -2\n")
+    run, _ = one_query("a b c x", {})
+    scores = evaluate_by_subtopic(
+        run, read_subtopic_qrels(tmp_path / "qrels"), ["Judged@4", "S-recall@4", "Coverage@4"]
+    )
+    assert scores.values.tolist() == [[3 / 4, 1, 1]]
 
 
 def test_err_ia_at_1_is_normalised():

@@ -8,6 +8,7 @@ from urllib.error import URLError
 
 import pytest
 
+from greylag.cli.options import Shared
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.interop import (
@@ -15,11 +16,13 @@ from greylag.interop import (
     named_topics,
     qrels_from_ir_datasets,
     run_from_ir_datasets,
+    subtopic_qrels_from_ir_datasets,
     texts_from_ir_datasets,
     topics_from_ir_datasets,
 )
 from greylag.lucene.prebuilt import pyserini_module
-from tests.greylag.interop.data_set import registered
+from greylag.trec import read_subtopic_qrels
+from tests.greylag.interop.data_set import Local, registered
 
 
 @pytest.fixture
@@ -54,6 +57,31 @@ class SubtopicQrel(NamedTuple):
     doc_id: str
     relevance: int
     subtopic_id: str
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_subtopics_are_those_of_the_file(
+    ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
+    (tmp_path / "div").write_text("1 0 c 0\n1 1 a 1\n1 2 a 2\n1 2 b 0\n2 1 a 0\n")
+    judged = ir_datasets.formats.TrecSubQrels(Local(tmp_path / "div"), {0: "no", 1: "yes"})
+    monkeypatch.setitem(ir_datasets.registry._registered, "greylag-div", ir_datasets.Dataset(judged))
+    source = "irds:greylag-div" if by_name else ir_datasets.load("greylag-div")
+    assert subtopic_qrels_from_ir_datasets(source) == read_subtopic_qrels(tmp_path / "div")
+    assert Shared().subtopic_qrels(Path("irds:greylag-div")) == read_subtopic_qrels(tmp_path / "div")
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([SubtopicQrel("1", "a", 1, "0")], "relevant, but 0 is no subtopic"),
+        ([SubtopicQrel("1", "a", 1, "2")] * 2, "subtopic 2 is judged twice"),
+        ([TrecQuery("1", "a", "")], "has no subtopic_id"),
+    ],
+)
+def test_wrong_subtopics(items: list[Any], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        subtopic_qrels_from_ir_datasets(items)
 
 
 def test_named_tuples_and_their_fields() -> None:

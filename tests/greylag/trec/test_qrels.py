@@ -71,13 +71,19 @@ def test_files_in_another_format(reader, text, tmp_path):
 
 def test_subtopic_0_means_no_subtopic(tmp_path):
     path = write(tmp_path, "1 2 a 1\n1 0 b 0\n1 1 a 2\n1 2 c 0\n2 0 a 0\n3 Q0 a 0\n")
-    assert read_subtopic_qrels(path) == {"1": {"2": {"a": 1, "c": 0}, "1": {"a": 2}}, "2": {}, "3": {}}
+    none = {"0": {"a": 0}}
+    first = {"2": {"a": 1, "c": 0}, "0": {"b": 0}, "1": {"a": 2}}
+    assert read_subtopic_qrels(path) == {"1": first, "2": none, "3": none}
 
 
 @pytest.mark.parametrize(
     ("text", "reason", "repaired"),
     [
-        ("1 1 a 1\n1 0 b 1\n", "document 'b' is relevant to subtopic 0, which means no subtopic", {"1": {"a": 1}}),
+        (
+            "1 1 a 1\n1 0 b 1\n",
+            "document 'b' is relevant to subtopic 0, which means no subtopic",
+            {"1": {"a": 1}, "0": {"b": 0}},
+        ),
         ("1 1 a 1\n1 1 a 0\n", "document 'a' is judged twice for query '1' and subtopic '1'", {"1": {"a": 1}}),
     ],
 )
@@ -150,6 +156,6 @@ def test_real_judgements(*, collection, name, queries, pairs, relevant, data):
 def test_real_judgements_by_subtopic(*, collection, name, queries, subtopics, pairs, data):
     path = data(collection) / name
     qrels = read_subtopic_qrels(path)
-    found = [judged for by_subtopic in qrels.values() for judged in by_subtopic.values()]
+    found = [judged for by_subtopic in qrels.values() for name, judged in by_subtopic.items() if name != "0"]
     assert (len(qrels), sum(map(len, found))) == (queries, pairs)
     assert subtopics in (None, len(found))
