@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +38,7 @@ COMMANDS = {
 MAX_MESSAGE = 2000
 MAX_JOBS = 1024
 INTERRUPTED = 130
-SHARED = ("--jobs", "--scheduler", "--field", "--lenient")
+SHARED = ("--jobs", "--scheduler", "--field", "--lenient", "--metadata")
 """The options of greylag itself."""
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
@@ -105,6 +106,12 @@ def _greylag(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")
     ] = False,
+    metadata: Annotated[
+        Path | None,
+        typer.Option(
+            "--metadata", metavar="FILE", help="Write ir_metadata into runs, with the fields of this YAML file."
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -115,7 +122,12 @@ def _greylag(
     """
     from greylag.cli.options import Shared
 
-    context.obj = Shared(jobs, scheduler, field, lenient)
+    given = None
+    if metadata is not None:
+        from greylag.experiments.provenance import read_given
+
+        given = read_given(metadata)
+    context.obj = Shared(jobs, scheduler, field, lenient, given)
 
 
 def main() -> None:

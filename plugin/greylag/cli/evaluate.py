@@ -16,6 +16,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.report import Form
 from greylag.evaluation.significance import Correction, Family, Test
 from greylag.ranking import Run
+from greylag.trec.metadata import read_metadata
 
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
@@ -73,13 +74,14 @@ def evaluate(
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common
             raise FormatError(path, None, str(error)) from None
+    metadata = {str(path): found for path in map(Path, scores) if (found := read_metadata(path))}
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
     significance = None
     if baseline or all_pairs:
         compared, against = (scores, None) if all_pairs else (shown, str(baseline))
         significance = evaluation.compare(compared, against, test=test, correction=correction, family=family)
-    tell(evaluation.table(scores, significance, choice, form=form, per_query=per_query))
+    tell(evaluation.table(scores, significance, choice, form=form, per_query=per_query, metadata=metadata))
 
 
 def _scorer(

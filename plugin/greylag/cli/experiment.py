@@ -74,7 +74,8 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    finished = run_study(study, settings, out or Path("runs") / settings.name, n_jobs=shared.jobs, progress=tell)
+    place = out or Path("runs") / settings.name
+    finished = run_study(study, settings, place, n_jobs=shared.jobs, progress=tell, metadata=shared.given)
     tell(f"\n{finished.summary}")
     if check:
         differing = deviations(finished.scores, settings.expected)

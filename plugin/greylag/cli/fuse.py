@@ -26,4 +26,8 @@ def fuse(
 ) -> None:
     """Fuse runs without learning: all documents that one of them has, such as the candidates for reranking."""
     shared: Shared = context.obj
-    write_run(fuse_runs([shared.run(path) for path in run], method, k=hits, tag=tag), out)
+    runs = [shared.run(path) for path in run]
+    fused = fuse_runs(runs, method, k=hits, tag=tag)
+    tags = [each.tag for each in runs]
+    step = {"name": fused.tag, "method": method, "interpolates": tags}
+    write_run(fused, out, metadata=shared.metadata(step, before=zip(tags, run, strict=True)))

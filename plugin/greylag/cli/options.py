@@ -29,6 +29,19 @@ class Shared:
     scheduler: str | None = None
     field: str = "title"
     lenient: bool = False
+    given: Mapping[str, Any] | None = None  # metadata of runs
+
+    def metadata(
+        self, *steps: Mapping[str, Any], before: Iterable[tuple[str, Path | None]] = ()
+    ) -> dict[str, Any] | None:
+        """The metadata of a run that these steps made of earlier runs (tag and file); None unless it is asked for."""
+        if self.given is None:
+            return None
+        from greylag.experiments.provenance import run_metadata, steps_before
+        from greylag.trec.metadata import read_metadata
+
+        earlier = steps_before([(tag, {} if path is None else read_metadata(path)) for tag, path in before])
+        return run_metadata({"retrieval": [*earlier, *steps]}, self.given)
 
     def topics(self, path: Path) -> dict[str, str]:
         """Query texts by qid, of a file or name."""

@@ -93,15 +93,20 @@ def rerank(
         check_topics(stage, rankings, "" if positions is None else positions.fingerprint)
     made_up = "-".join([rankings.tag, *(name for name, _ in made)])
     tag, last = visible(made_up) if tag is None else tag, made[-1][1]
+    methods = [*([] if model is None else [str(model)]), *map(str, steps)]
+    step = {"name": tag, "method": " ".join(methods), "reranks": rankings.tag}
+    metadata = shared.metadata(step, before=[(rankings.tag, run)])
     before: Pipeline[Ranking] = Pipeline(tuple(stage for _, stage in (made[:-1] if members else made)))
     if not members:
-        write_rankings(before, rankings, out, tag=tag, n_jobs=shared.jobs)
+        write_rankings(before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
         return
     if not isinstance(last, CSSVM):
         raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {made[-1][0]}")
     paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
     check_outputs(paths, input_files({"run": run, "topics": topics, "model": model, "stages": stages}))
-    write_members(partial(_member_rankings, before, last), rankings, paths, tag=tag, n_jobs=shared.jobs)
+    write_members(
+        partial(_member_rankings, before, last), rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata
+    )
     tell(" ".join(map(str, paths)))
 
 

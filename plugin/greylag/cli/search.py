@@ -51,7 +51,9 @@ def search(
     queries = shared.topics(topics)
     source = MODELS[name](LuceneIndex(folders(index, positions=bool(expansion))), k=hits, **values)
     source = RM3Search(source, **feedback) if expansion else source
-    write_rankings(source, queries, out, tag=model if tag is None else tag, n_jobs=shared.jobs)
+    tag = model if tag is None else tag
+    metadata = shared.metadata({"name": tag, "method": model, "hits": hits, **values, **feedback})
+    write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
 
 
 def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:

@@ -184,7 +184,8 @@ def train(
         progress=tell,
     )
     if held_out is not None and out_run is not None:
-        write_run(held_out.run, out_run)
+        step = {"name": held_out.run.tag, "method": model, "folds": folds, "reranks": rankings.tag}
+        write_run(held_out.run, out_run, metadata=shared.metadata(step, before=[(rankings.tag, run)]))
         tell(f"\n{table(scores, compare(scores, 'first stage'))}")
     if model == "stack":  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": run is None})

@@ -35,6 +35,7 @@ def table(
     *,
     form: Form = "text",
     per_query: bool = False,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> str:
     """Format scores: the mean of each run (rows) by each measure (columns), with notes.
 
@@ -52,9 +53,12 @@ def table(
         numbers unrounded; TSV has no notes, and an empty line between tables. JSON has everything.
     per_query : bool, default False
         Give the scores of each query instead.
+    metadata : mapping, optional
+        What runs' files say of how they were made (ir_metadata), by name of run: whole in JSON, shortened in notes.
     """
     if form == "json":
-        return json.dumps(to_dict(scores, significance, choice), indent=1) + "\n"
+        content = to_dict(scores, significance, choice) | ({"metadata": metadata} if metadata else {})
+        return json.dumps(content, indent=1, default=str) + "\n"
     shown = {**scores, **(choice.scores if choice else {})}
     check_comparable(shown)
     tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
@@ -63,6 +67,7 @@ def table(
         columns = None if form == "tsv" else SHOWN
         header, rows = ("run", *whole.header[1:columns]), [row[:columns] for row in whole.rows]
         tables.append(Table(f"{FIGURES}.", header, rows))
+    tables[0] = replace(tables[0], caption="\n".join([*filter(None, [tables[0].caption]), *_origins(metadata or {})]))
     if choice and not per_query:
         tables.append(_wins_table(choice))
     if form == "text":
@@ -215,6 +220,19 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             f"{CORRECTION_NAMES[significance.correction]} correction over {over}; * below {SIGNIFICANCE_LEVEL}."
         )
     return notes
+
+
+def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each run with metadata: its steps, and who made it."""
+    lines = []
+    for name, content in metadata.items():
+        actor, method = (part if isinstance(part, dict) else {} for part in map(content.get, ("actor", "method")))
+        steps = found if isinstance(found := method.get("retrieval"), list) else []
+        names = " > ".join(str(step.get("name", "?")) for step in steps if isinstance(step, dict))
+        lines.append(
+            f"{name}: {'; '.join(filter(None, [names, actor.get('team') or actor.get('name')]))} (ir_metadata)."
+        )
+    return lines
 
 
 def _few(qids: Sequence[str]) -> str:

@@ -141,11 +141,11 @@ def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=reason, problem_mark=place.start_mark)
 
 
-def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The fields of an experiment file, unchecked; all values are those of JSON."""
+def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, Any]:
+    """The fields of an experiment file or the like, unchecked; all values are those of JSON."""
     text = read_bytes(path)
     if len(text) > MAX_YAML:
-        raise FormatError(path, None, f"an experiment file has at most {MAX_YAML} bytes, not {len(text)}")
+        raise FormatError(path, None, f"{what} has at most {MAX_YAML} bytes, not {len(text)}")
     try:
         content = yaml.load(text.decode("utf-8-sig"), _Loader)
         json.dumps(content)
@@ -156,11 +156,11 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         line = mark.line + 1 if mark else None
         raise FormatError(path, line, f"not YAML: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
-        raise FormatError(path, None, "not an experiment file: it is nested too deeply") from None
+        raise FormatError(path, None, f"not {what}: it is nested too deeply") from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:  # such as a number of 5,000 digits
         raise FormatError(path, None, f"a value is not valid: {error}") from None
     if not isinstance(content, dict):
-        raise FormatError(path, None, "an experiment file is a mapping of field names to values")
+        raise FormatError(path, None, f"{what} is a mapping of field names to values")
     return content
 
 

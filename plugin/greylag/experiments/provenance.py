@@ -1,4 +1,4 @@
-"""How a run was made (ir_metadata)."""
+"""How a run was made (ir_metadata): what greylag knows, and what its user says."""
 
 from __future__ import annotations
 
@@ -6,53 +6,89 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from greylag.errors import FormatError
 from greylag.evaluation import parse_measure
-from greylag.ranking import Run
+from greylag.experiments.config import did_you_mean, read_yaml
 from greylag.runtime.software import versions
 
+FIELDS = (
+    "schema-version", "run-version", "tag", "platform", "research goal", "implementation", "method", "actor", "data",
+)  # fmt: skip
 
-def describe(run: Run, description: Mapping[str, Any]) -> str:
-    """The metadata of a run as YAML."""
-    content = {
-        "tag": run.tag,
-        "platform": _platform(),
-        "research goal": {
-            "evaluation": {
-                "reported measures": [parse_measure(measure).trec_name for measure in description["measures"]],
-                "baseline": list(description["baselines"]),
-                "significance test": [{"name": "one-tailed paired t-test", "correction method": "Holm"}],
-            }
+
+def read_given(path: Path) -> dict[str, Any]:
+    """The fields of a user's file of metadata; others than those of ir_metadata may be added."""
+    given = read_yaml(path, "a file of metadata")
+    for name in given.keys() - set(FIELDS):
+        if meant := did_you_mean(name, FIELDS):
+            raise FormatError(path, None, f"unknown field {name!r}{meant}")
+    return given
+
+
+def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The metadata of a run but its tag.
+
+    Parameters
+    ----------
+    description : mapping
+        ``retrieval``, the steps; and of a study, ``measures``, ``baselines``, ``test`` and ``collection``.
+    given : mapping, optional
+        What the user says. It overrides what greylag knows, and asks for the hardware with ``platform: {hardware:
+        auto}``.
+    """
+    given = dict(given or {})
+    if isinstance(wanted := given.get("platform"), dict) and wanted.get("hardware") == "auto":
+        cpu = {"architecture": platform.machine(), "number of cores": os.cpu_count()}
+        given["platform"] = {**wanted, "hardware": {"cpu": cpu}}
+    numbers = versions()
+    libraries = [f"{name.lower()}=={number}" for name, number in numbers.items()]
+    toolkit = [f"{name}=={numbers[name]}" for name in ("greylag", "pyserini") if name in numbers]
+    content: dict[str, Any] = {
+        "platform": {
+            "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
+            "software": {"libraries": {"python": libraries}, "retrieval toolkit": toolkit},
         },
         "implementation": {
             "executable": {"cmd": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])},
             "source": {"lang": ["python"]},
         },
-        "method": {
-            "automatic": True,
-            "score ties": "order of the step before",
-            "indexing": {
-                "tokenizer": "org.apache.lucene.analysis.standard.StandardTokenizer",
-                "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
-                "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
-            },
-            "retrieval": [dict(step) for step in description["retrieval"]],
-        },
-        "data": {"test collection": dict(description["collection"])},
+        "method": {"automatic": True, "score ties": "order of the step before"},
     }
-    return yaml.safe_dump(content, sort_keys=False, width=120, allow_unicode=True)
+    if "collection" in description:
+        content["method"]["indexing"] = {
+            "tokenizer": "org.apache.lucene.analysis.standard.StandardTokenizer",
+            "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
+            "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
+        }
+        content["data"] = {"test collection": dict(description["collection"])}
+    if "measures" in description:
+        content["research goal"] = {
+            "evaluation": {
+                "reported measures": [parse_measure(measure).trec_name for measure in description["measures"]],
+                "baseline": list(description["baselines"]),
+                "significance test": [dict(description["test"])],
+            }
+        }
+    content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
+    merged = _merged(content, given)
+    return {name: merged[name] for name in (*FIELDS, *merged) if name in merged}
 
 
-def _platform() -> dict[str, Any]:
-    libraries = [f"{name.lower()}=={number}" for name, number in versions().items()]
-    return {
-        "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": os.cpu_count()}},
-        "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
-        "software": {"libraries": {"python": libraries}, "retrieval toolkit": [f"pyserini=={version('pyserini')}"]},
-    }
+def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The steps that made runs, by tag and metadata; a run without metadata is a step by its tag."""
+    steps: list[dict[str, Any]] = []
+    for tag, found in metadata:
+        known = found.get("method", {}).get("retrieval") if isinstance(found.get("method"), dict) else None
+        steps += known if isinstance(known, list) and known else [{"name": tag}]
+    return steps
+
+
+def _merged(ours: Any, theirs: Any) -> Any:
+    """Two values, of which mappings are merged field by field, and others are theirs."""
+    if not (isinstance(ours, dict) and isinstance(theirs, Mapping)):
+        return theirs
+    return {**ours, **{name: _merged(ours.get(name), value) for name, value in theirs.items()}}

@@ -30,7 +30,7 @@ from typing import Any
 from greylag.errors import ParameterError
 from greylag.experiments.config import Experiment, check_file_name
 from greylag.experiments.figures import check_dependencies
-from greylag.experiments.provenance import describe
+from greylag.experiments.provenance import run_metadata
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.features.named_files import followed
@@ -39,6 +39,7 @@ from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.software import code, versions
 from greylag.tables import as_text
+from greylag.trec.metadata import dump
 from greylag.trec.runs import write_run
 
 FINISHED = "finished.json"
@@ -70,6 +71,7 @@ def run_study(
     *,
     n_jobs: int | None = None,
     progress: Progress = lambda line: None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Finished:
     """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
 
@@ -85,6 +87,8 @@ def run_study(
         Number of workers; -1 for one per core. Results do not depend on it.
     progress : callable, default prints nothing
         Called with one line for each finished step.
+    metadata : mapping, optional
+        Fields of ir_metadata to be written at the head of the runs, with those that greylag knows.
 
     Raises
     ------
@@ -92,11 +96,11 @@ def run_study(
         Any error of the study, or if a file in `out` that the study did not write is in the way. The files of an
         earlier outcome are then unchanged.
     """
-    key, context = dependencies(settings), Context(out, n_jobs, progress)
+    key, context = dependencies(settings, metadata), Context(out, n_jobs, progress)
     if finished := _reuse(key, context):
         return finished
     with alone(out / WORK):
-        return _reuse(key, context) or _run(study, settings, key, context)
+        return _reuse(key, context) or _run(study, settings, key, context, metadata)
 
 
 def _reuse(key: str, context: Context) -> Finished | None:
@@ -108,7 +112,9 @@ def _reuse(key: str, context: Context) -> Finished | None:
     return Finished(earlier["scores"], earlier["summary"])
 
 
-def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Context) -> Finished:
+def _run(
+    study: Study[Any, Any], settings: Experiment, key: str, context: Context, metadata: Mapping[str, Any] | None
+) -> Finished:
     out, earlier = context.folder, _earlier_files(context.folder)
     _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
     if study.figures:
@@ -116,7 +122,7 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
         outcome = study.run(settings, opened, context)
-    files = outcome_files(outcome, settings)
+    files = outcome_files(outcome, settings, metadata)
     _check_free(out, earlier, files)
     out.mkdir(parents=True, exist_ok=True)
     # without a key until all files are there
@@ -141,16 +147,21 @@ def _run(study: Study[Any, Any], settings: Experiment, key: str, context: Contex
     return Finished(outcome.scores, summary)
 
 
-def outcome_files(outcome: Outcome, settings: Experiment) -> dict[str, Callable[[Path], object]]:
+def outcome_files(
+    outcome: Outcome, settings: Experiment, metadata: Mapping[str, Any] | None = None
+) -> dict[str, Callable[[Path], object]]:
     """The files of an outcome, each with a function that writes it."""
     origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
     for name, description in outcome.descriptions.items():
-        texts[f"{name}.yaml"] = describe(outcome.runs[name], description)
+        content = {"tag": outcome.runs[name].tag, **run_metadata(description, metadata)}
+        texts[f"{name}.yaml"] = dump(content, width=120)
     files: dict[str, Callable[[Path], object]] = {name: partial(write_text, text=text) for name, text in texts.items()}
-    files |= {f"{name}.run": partial(write_run, run) for name, run in outcome.runs.items()}
+    for name, run in outcome.runs.items():
+        head = None if metadata is None else run_metadata(outcome.descriptions.get(name, {}), metadata)
+        files[f"{name}.run"] = partial(write_run, run, metadata=head)
     files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
     if outcome.sections:
         title = outcome.title or settings.name
@@ -182,9 +193,10 @@ def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> 
             raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 
 
-def dependencies(settings: Experiment) -> str:
+def dependencies(settings: Experiment, metadata: Mapping[str, Any] | None = None) -> str:
     """A digest of all that an outcome depends on: settings, input files (as `file_stamp` sees them), code, versions."""
     depends = {
+        **({} if metadata is None else {"metadata": metadata}),
         "settings": settings.model_dump(mode="json"),
         "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],
         "code": code(),

@@ -151,24 +151,33 @@ def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
     return bz2.BZ2File(file) if head.startswith(b"BZh") and head[4:10] == BZIP2_BLOCK else file
 
 
-def read_rows(path: str | Path, columns: str, faults: Faults, *others: str) -> Iterator[tuple[int, list[bytes]]]:
+def read_rows(
+    path: str | Path, columns: str, faults: Faults, *others: str, comments: bool = False
+) -> Iterator[tuple[int, list[bytes]]]:
     """Number, from 1, and columns of each line; see `split_rows`."""
-    return split_rows(read_text_blocks(path, faults), columns, faults, *others)
+    return split_rows(read_text_blocks(path, faults), columns, faults, *others, comments=comments)
 
 
 def split_rows(
-    blocks: Iterable[bytes], columns: str, faults: Faults, *others: str
+    blocks: Iterable[bytes], columns: str, faults: Faults, *others: str, comments: bool = False
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Number, from 1, and columns of each line that is not blank; ASCII white space separates columns, as in trec_eval.
 
     `columns` are their names, separated by spaces. A line with another number of columns is a fault. If the first line
-    has as many columns as one of the `others`, so must all.
+    has as many columns as one of the `others`, so must all. With `comments`, lines that begin with # are left out, as
+    by trec_eval; below the first other line, one with all columns is a fault, since it may be meant.
     """
     width, good = len(columns.split()), 0
     lines = chain.from_iterable(map(io.BytesIO, blocks))
     for number, line in enumerate(lines, 1):
         row = line.split()
         if not row:
+            continue
+        if comments and line.startswith(b"#"):
+            if good and len(row) == width:
+                faults.repair(
+                    number, f"begins with # as a comment, but has {width} columns: {columns}", "skips the line"
+                )
             continue
         if others:
             columns = next((other for other in others if len(other.split()) == len(row)), columns)
@@ -257,6 +266,8 @@ def check_names(what: str, names: Iterable[str]) -> None:
         if not is_name(name):
             reason = "is empty or has white space or NUL or is not UTF-8, which a TREC file cannot contain; rename it"
             raise ParameterError(f"{what} {name!r} {reason}")
+        if what == "query" and name.startswith("#"):
+            raise ParameterError(f"query {name!r} begins with #, so that its lines would be comments; rename it")
 
 
 def is_file(path: str | Path) -> bool:

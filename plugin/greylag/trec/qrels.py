@@ -63,7 +63,9 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     qrels: Qrels = {}
     path = _of_folder(Path(path))
     with Faults(path, lenient) as faults:
-        for line, qid, _, docid, grade in _judgements(read_rows(path, COLUMNS, faults, BEIR_COLUMNS), faults):
+        for line, qid, _, docid, grade in _judgements(
+            read_rows(path, COLUMNS, faults, BEIR_COLUMNS, comments=True), faults
+        ):
             grades = qrels.setdefault(qid, {})
             if docid in grades:
                 where = f"query {qid!r} (are these judgements by subtopic?)"
@@ -114,7 +116,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
         if content.lstrip().startswith(b"{"):
             judgements = nugget_judgements(split_json_lines(content, path), faults)
         else:
-            judgements = _judgements(split_rows([content], COLUMNS, faults), faults)
+            judgements = _judgements(split_rows([content], COLUMNS, faults, comments=True), faults)
         for line, qid, subtopic, docid, grade in judgements:
             subtopics = qrels.setdefault(qid, {})
             if subtopic not in (NO_SUBTOPIC, f"Q{NO_SUBTOPIC}"):

@@ -38,6 +38,7 @@ from greylag.runtime.files import (
     write_text,
 )
 from greylag.runtime.parallel import parallel_map
+from greylag.trec.metadata import metadata_header
 
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
@@ -153,7 +154,7 @@ def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     return RunFile(path, topics) if is_file(path) and not lenient else read_run(path, topics, lenient=lenient)
 
 
-def write_run(run: Run, path: str | Path) -> None:
+def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Write a run atomically, such that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
@@ -168,6 +169,8 @@ def write_run(run: Run, path: str | Path) -> None:
         The rankings.
     path : str or Path
         The file; gzipped if its name ends in ``.gz``.
+    metadata : mapping, optional
+        How the run was made, for comments at the head of the file (ir_metadata), which older programs cannot read.
 
     Raises
     ------
@@ -179,7 +182,7 @@ def write_run(run: Run, path: str | Path) -> None:
     check_names("query", run)
     text = "".join(_lines(ranking, run.tag) for ranking in run.rankings)
     _check_output(text, path, run.tag)
-    write_text(path, text)
+    write_text(path, metadata_header(run.tag, metadata) + text)
 
 
 def write_rankings(
@@ -189,6 +192,7 @@ def write_rankings(
     *,
     tag: str,
     n_jobs: int | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Rank every query and write the run as queries are ranked; the file is the same as that of `write_run`.
 
@@ -200,7 +204,7 @@ def write_rankings(
         A source, stage or pipeline.
     inputs : mapping of str to str, Run or RunFile
         Topics (qid to text) for a source, a run for a stage.
-    path, tag
+    path, tag, metadata
         As for `write_run`.
     n_jobs : int, optional
         Number of workers; see `greylag.parallel_map`.
@@ -210,7 +214,7 @@ def write_rankings(
     ParameterError
         As for `write_run`.
     """
-    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs)
+    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs, metadata)
 
 
 def write_members(
@@ -220,9 +224,10 @@ def write_members(
     *,
     tag: str,
     n_jobs: int | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """`write_rankings` for several runs, of which `rank` gives a ranking each; run m is tagged ``tag-m``, from 1."""
-    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs)
+    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs, metadata)
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
@@ -255,6 +260,7 @@ def _write(
     tags: Sequence[str],
     what: str,
     n_jobs: int | None,
+    metadata: Mapping[str, Any] | None,
 ) -> None:
     """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
     check_names("tag", tags)
@@ -264,6 +270,8 @@ def _write(
     empty: list[str] = []
     with ExitStack() as stack:
         files = [stack.enter_context(open_atomically(path)) for path in paths]
+        for file, tag in zip(files, tags, strict=True):
+            file.write(metadata_header(tag, metadata))
         filled = [False] * len(files)
         for qid, parts in zip(inputs, texts, strict=True):
             if not any(parts):
@@ -344,7 +352,7 @@ def _read(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
     """The tag of the first line, and the queries as `_groups` yields them."""
-    rows: Iterator[tuple[int, list[bytes]]] = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS)
+    rows: Iterator[tuple[int, list[bytes]]] = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True)
     first = next(rows)
     rows = chain([first], rows)
     if len(first[1]) == 6:

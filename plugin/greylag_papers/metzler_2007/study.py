@@ -143,6 +143,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     return {
         "retrieval": steps,
         "measures": list(findings.means[system]),
+        "test": {"name": "one-tailed paired t-test", "correction method": "Holm"},
         "baselines": [file_name(model.name) for model in learning.BASELINES],
         "collection": {
             "name": settings.collection.docs,

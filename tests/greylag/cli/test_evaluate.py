@@ -42,7 +42,7 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
 
 def test_relevance_level(command: Command, refused: Refused, made: Path) -> None:
     """The measures have it, unless they have their own or use all grades; P@10 of what is ranked is that of grade 2."""
-    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--json", "-m", "AP"]
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--format", "json", "-m", "AP"]
     _, out, _ = command(*words, "--relevance-level", 2, "-m", "nDCG@10", "-m", "P(rel=1)@5", "-m", "P@10")
     means = json.loads(out)["runs"][str(made / "bm25.run")]["means"]
     expected = evaluate(read_run(made / "bm25.run"), at_level(read_qrels(made / "qrels.txt"), 2), ["AP", "P@10"])
@@ -154,3 +154,42 @@ def test_a_full_disk_behind_the_output_is_one_line(made: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "greylag: error: output: No space left on device\n")
+
+
+def test_metadata_from_search_to_evaluation(
+    command: Command, made: Path, collection: list[object], tmp_path: Path, refused: Refused
+) -> None:
+    """The fields that CLEF LongEval 2026 requires: those that greylag knows, and those of the user's file."""
+    given, first, fused = tmp_path / "me.yml", tmp_path / "ql.run", tmp_path / "rrf.run"
+    given.write_text(
+        "actor: {team: geese}\n"
+        "research goal: {description: likelihoods}\n"
+        "implementation: {source: {repository: 'https://example.org/geese'}}\n"
+        "data: {training data: [{name: none}]}\n"
+    )
+    assert command("--metadata", given, "search", *collection, "--model", "ql", "--out", first)[0] == 0
+    words = ["fuse", "--run", made / "bm25.run", "--run", first, "--tag", "both", "--out", fused]
+    assert command("--metadata", given, *words)[0] == 0
+    judged = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", fused, "-m", "AP"]
+    code, out, _ = command(*judged, "--format", "json")
+    assert code == 0
+    (found,) = json.loads(out)["metadata"].values()
+    assert found["tag"] == "both"
+    assert found["actor"]["team"] == "geese"
+    assert found["research goal"]["description"] == "likelihoods"
+    assert "numpy" in "".join(found["platform"]["software"]["libraries"]["python"])
+    assert "hardware" not in found["platform"]
+    assert found["implementation"]["source"] == {"lang": ["python"], "repository": "https://example.org/geese"}
+    assert found["implementation"]["executable"]["cmd"].split()[1:3] == ["--metadata", str(given)]
+    assert found["data"]["training data"] == [{"name": "none"}]
+    assert found["method"]["automatic"] is True
+    steps = found["method"]["retrieval"]
+    assert [step["name"] for step in steps] == ["bm25", "ql", "both"]
+    assert (steps[1]["method"], steps[1]["hits"]) == ("ql", 1000)
+    assert (steps[2]["method"], steps[2]["interpolates"]) == ("rrf", ["bm25", "ql"])
+    assert f"{fused}: bm25 > ql > both; geese (ir_metadata)." in command(*judged)[1]
+    plain = tmp_path / "plain.run"
+    assert command("fuse", *words[1:-1], plain)[0] == 0
+    assert fused.read_text().partition("# ir_metadata.end\n")[2] == plain.read_text()
+    given.write_text("actors: {}\n")
+    assert "unknown field 'actors'; did you mean 'actor'?" in refused("--metadata", given, *words)

@@ -13,16 +13,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from greylag import FormatError, ParameterError, Run
+from greylag import FormatError, ParameterError
 from greylag.errors import DependencyError
 from greylag.experiments import Context, Experiment, Study, deviations, load, runner
-from greylag.experiments.provenance import describe
+from greylag.experiments.provenance import read_given, run_metadata
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import registered_studies
 from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
 from greylag.runtime.software import code, versions
 from greylag.trec import read_run
+from greylag.trec.metadata import read_metadata
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, STUDY, Number, Settings
 
@@ -324,24 +325,52 @@ def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
     step = {"name": "search", "method": "BM25Similarity", "k1": 0.9}
-    content = yaml.safe_load(
-        describe(
-            Run((), "tag"),
-            {
-                "retrieval": [step],
-                "measures": ["AP", "nDCG@10"],
-                "baselines": ("bm25",),
-                "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
-            },
-        )
+    content = run_metadata(
+        {
+            "retrieval": [step],
+            "measures": ["AP", "nDCG@10"],
+            "baselines": ("bm25",),
+            "test": {"name": "t-test"},
+            "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
+        }
     )
-    assert list(content) == ["tag", "platform", "research goal", "implementation", "method", "data"]
-    assert content["tag"] == "tag"
+    assert list(content) == ["platform", "research goal", "implementation", "method", "data"]
     evaluation = content["research goal"]["evaluation"]
     assert evaluation["reported measures"] == ["map", "ndcg_cut_10"]
     assert evaluation["baseline"] == ["bm25"]
+    assert evaluation["significance test"] == [{"name": "t-test"}]
     assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
     assert content["method"]["retrieval"] == [step]
     assert content["data"]["test collection"] == {"name": "cacm", "topics": "t", "qrels": "q"}
-    libraries = content["platform"]["software"]["libraries"]["python"]
-    assert {f"numpy=={version('numpy')}", f"python=={platform.python_version()}"} <= set(libraries)
+    assert "hardware" not in content["platform"]
+
+
+def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
+    given = {
+        "actor": {"team": "geese"},
+        "platform": {"hardware": "auto", "software": {"retrieval toolkit": ["mine==1"]}},
+        "method": {"automatic": False},
+    }
+    content = run_metadata({"retrieval": [{"name": "bm25"}]}, given)
+    assert content["actor"] == {"team": "geese"}
+    assert content["platform"]["hardware"]["cpu"].keys() == {"architecture", "number of cores"}
+    assert content["platform"]["software"]["retrieval toolkit"] == ["mine==1"]
+    assert any(name.startswith("numpy==") for name in content["platform"]["software"]["libraries"]["python"])
+    assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
+    assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
+    (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
+    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal'; did you mean 'research goal'\?"):
+        read_given(tmp_path / "me.yml")
+    (tmp_path / "me.yml").write_text("[1]\n")
+    with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):
+        read_given(tmp_path / "me.yml")
+
+
+def test_a_study_writes_metadata_into_its_runs(settings: Settings, tmp_path: Path) -> None:
+    """And is run again for other metadata."""
+    for team in ("geese", "ducks"):
+        run_study(STUDY, settings, tmp_path / "out", metadata={"actor": {"team": team}})
+        found = read_metadata(tmp_path / "out" / "sum.run")
+        assert (found["actor"], found["data"]) == ({"team": team}, {"test collection": {"name": "none"}})
+    run_study(STUDY, settings, tmp_path / "out")
+    assert read_metadata(tmp_path / "out" / "sum.run") == {}

@@ -1,0 +1,87 @@
+"""Comments in runs and judgements, and ir_metadata at the head of runs."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greylag.errors import FormatError, ParameterError
+from greylag.ranking import Ranking, Run
+from greylag.trec import open_run, read_qrels, read_run, read_subtopic_qrels, write_run
+from greylag.trec.metadata import metadata_header, read_metadata
+
+RUN = Run((Ranking("1", "", ("b", "a"), np.array([2.0, 1.0])),), "mine")
+LINES = "1 Q0 b 1 2.0 mine\n1 Q0 a 2 1.0 mine\n"
+
+texts = st.text(max_size=20)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(texts, values, max_size=4))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]) -> None:
+    path = tmp_path_factory.mktemp("runs") / "a.run.gz"
+    write_run(RUN, path, metadata=content)
+    assert read_metadata(path) == {"schema-version": 0.1, "run-version": 1.0, **content, "tag": "mine"}
+    assert read_run(path)["1"].docids == ("b", "a")
+    assert read_run(path).tag == open_run(path).tag == "mine"
+
+
+def test_the_form_is_that_of_ir_metadata(tmp_path: Path) -> None:
+    """ir-metadata.org: between the lines ir_metadata.start and ir_metadata.end, YAML that begins with the versions."""
+    write_run(RUN, tmp_path / "a.run", metadata={"actor": {"team": "geese"}})
+    assert (tmp_path / "a.run").read_text() == (
+        "# ir_metadata.start\n# schema-version: 0.1\n# run-version: 1.0\n# actor:\n#   team: geese\n# tag: mine\n"
+        "# ir_metadata.end\n" + LINES
+    )
+    write_run(RUN, tmp_path / "b.run")
+    assert (tmp_path / "b.run").read_text() == LINES
+    assert metadata_header("mine", None) == ""
+
+
+@pytest.mark.parametrize("head", ["#\n", "# of columns 6 4 5 6\n", "# 1 Q0 z 1 2 other\n", "\n#a\n\n", "\ufeff# b\r\n"])
+def test_comments_are_left_out(tmp_path: Path, head: str) -> None:
+    (tmp_path / "a.run").write_text(head + LINES + "# the end\n")
+    assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")
+    assert list(open_run(tmp_path / "a.run")) == ["1"]
+    assert read_metadata(tmp_path / "a.run") == {}
+    (tmp_path / "qrels").write_text(head + "1 3 a 1\n#\n1 3 b 0\n")
+    assert read_qrels(tmp_path / "qrels") == {"1": {"a": 1, "b": 0}}
+    assert read_subtopic_qrels(tmp_path / "qrels") == {"1": {"3": {"a": 1, "b": 0}}}
+
+
+def test_a_comment_that_may_be_meant_as_a_line_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text(LINES + "#2 Q0 a 1 1 mine\n")
+    with pytest.raises(FormatError, match=r"a\.run:3: begins with # as a comment, but has 6 columns"):
+        read_run(tmp_path / "a.run")
+    assert list(read_run(tmp_path / "a.run", lenient=True)) == ["1"]
+    with pytest.raises(ParameterError, match="query '#2' begins with #"):
+        write_run(Run((Ranking("#2", "", ("a",), np.array([1.0])),), "mine"), tmp_path / "b.run")
+
+
+def test_a_header_that_is_no_yaml_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.run").write_text("# ir_metadata.start\n# a: [\n# ir_metadata.end\n" + LINES)
+    with caplog.at_level(logging.WARNING):
+        assert read_metadata(tmp_path / "a.run") == {}
+    assert "its ir_metadata is not YAML and is ignored" in caplog.text
+    (tmp_path / "a.run").write_text("# ir_metadata.start\n# - 1\n# ir_metadata.end\n" + LINES)
+    assert read_metadata(tmp_path / "a.run") == {}
+
+
+def test_headers_of_others_are_read(tmp_path: Path) -> None:
+    """The order of the published example, and a comment without a space."""
+    content = {"schema-version": 0.1, "tag": "ccrf", "method": {"automatic": True, "retrieval": [{"name": "bm25"}]}}
+    head = "".join(
+        f"#{line}\n" for line in ("ir_metadata.start", *yaml.safe_dump(content).splitlines(), "ir_metadata.end")
+    )
+    (tmp_path / "a.run").write_text(head + LINES)
+    assert read_metadata(tmp_path / "a.run") == content
