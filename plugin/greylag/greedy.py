@@ -6,6 +6,7 @@ marginal gain; they differ in their `Gain`.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -55,17 +56,18 @@ def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, Flo
     if n is not None and np.shape(gains) != (n,):
         raise ParameterError(f"{type(gain).__name__}: gains of shape {np.shape(gains)} for {n} candidates")
     taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked, whose gain may not be a number
+    left = -taken
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     gain_when_picked = np.empty(len(picked))
     for place in range(len(picked)):
-        lowest, left = np.fmax(gains, taken).min(), np.fmin(gains, -taken)
-        highest = left.max()
-        if not np.isfinite(highest):
-            raise ParameterError(f"{type(gain).__name__}: the gain of candidate {left.argmax()} is not finite")
-        tie = TIE_TOLERANCE * max(abs(lowest), abs(highest))
-        picked[place] = best = int((left >= highest - tie).argmax())
-        gain_when_picked[place] = left[best]
-        taken[best] = np.inf
+        others, gains = np.fmax(gains, taken), np.fmin(gains, left)
+        lowest, highest = others[others.argmin()], gains[gains.argmax()]
+        if not isfinite(highest):
+            raise ParameterError(f"{type(gain).__name__}: the gain of candidate {gains.argmax()} is not finite")
+        tie = TIE_TOLERANCE * max(-lowest, highest, -highest)
+        picked[place] = best = int((gains >= highest - tie).argmax())
+        gain_when_picked[place] = gains[best]
+        taken[best], left[best] = np.inf, -np.inf
         gain.add(best)
         gains = gain.gains() if place + 1 < len(picked) else gains
     return picked, gain_when_picked

@@ -67,7 +67,7 @@ def rerank(
     """Rerank or diversify a run by a model, or by stages one after another.
 
     For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
-    parameters of its class in Python; model, aspects, titles and feedback are files. Stages with
+    parameters of its class in Python; model, aspects, groups, titles and feedback are files. Stages with
     --vectors need no index; nor do xquad and pm2 with scores of aspects.
 
     A model of `greylag train --model stack` that was trained without a run needs none: the union of BM25 and BM25+RM3

@@ -9,11 +9,14 @@ from .coverage_model import Candidates as Candidates
 from .coverage_model import CoverageModel as CoverageModel
 from .crowding import Crowding as Crowding
 from .crowding import measure_crowding as measure_crowding
+from .dpp import DPP as DPP
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain
+from .group_limit import GroupLimit as GroupLimit
 from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
+from .msd import MSD as MSD
 from .oracle import SubtopicOracle as SubtopicOracle
 from .oracle import subtopic_gain as subtopic_gain
 from .pm2 import PM2 as PM2

@@ -27,15 +27,20 @@ class DiversityStage(Stage, ABC):
         The candidates are the top `depth` documents.
     k : int >= 1, default 20
         Number of candidates to pick; all if there are fewer. The first picks are the same for every `k`.
+    min_relevance : float in [0, 1], default 0
+        Documents whose score, scaled to [0, 1] over the top `depth`, is lower are no candidates: they are not moved up.
     """
 
     _: KW_ONLY
     depth: int = 100
     k: int = 20
+    min_relevance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.depth < 1 or self.k < 1:
             raise ParameterError(f"depth and k must be at least 1, not {self.depth} and {self.k}")
+        if not 0 <= self.min_relevance <= 1:
+            raise ParameterError(f"min_relevance must be in [0, 1], not {self.min_relevance}")
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
@@ -47,7 +52,11 @@ class DiversityStage(Stage, ABC):
 
     def candidates(self, ranking: Ranking) -> Ranking:
         """The documents to pick from, best first."""
-        return ranking.head(self.depth)
+        top = ranking.head(self.depth)
+        if not self.min_relevance or not len(top):
+            return top
+        lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
+        return top.head(int(np.count_nonzero(top.scores >= lowest)))
 
     @abstractmethod
     def diversify(self, ranking: Ranking) -> Ranking:

@@ -140,8 +140,9 @@ class StageScore(Evidence):
 
     It is spelt ``stage:NAME(OPTION=VALUE,...)``, and with several stages ``stage:rm3>>manifold(alpha=0.8)``.
 
-    Documents beyond a stage's depth have no value. A last stage that picks documents greedily (``mmr``, ``coverage``,
-    ``essential-pages``, ``svmdiv``, ``xquad``, ``pm2``) gives each document the marginal gain that it was picked with.
+    Documents beyond a stage's depth have no value. A last stage that picks documents greedily (``mmr``, ``msd``,
+    ``dpp``, ``coverage``, ``essential-pages``, ``group-limit``, ``svmdiv``, ``xquad``, ``pm2``) gives each document the
+    marginal gain that it was picked with.
 
     Parameters
     ----------

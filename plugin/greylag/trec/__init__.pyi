@@ -9,5 +9,6 @@ from .runs import read_run as read_run
 from .runs import write_rankings as write_rankings
 from .runs import write_run as write_run
 from .texts import read_aspects as read_aspects
+from .texts import read_groups as read_groups
 from .texts import read_titles as read_titles
 from .topics import read_topics as read_topics

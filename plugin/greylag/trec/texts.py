@@ -27,17 +27,40 @@ def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
     FormatError
         If a line is not such an object, or a docid is repeated.
     """
-    titles: dict[str, str] = {}
+    return _by_id(path, "title", lenient)
+
+
+def read_groups(path: str | Path) -> dict[str, str]:
+    """Read groups by docid, such as the site of a page or the document of a passage, from JSON lines.
+
+    Parameters
+    ----------
+    path : str or Path
+        One object per line with the key ``id`` and optionally ``group``. A document without a group has no entry.
+
+    Raises
+    ------
+    FormatError
+        If a line is not such an object, or a docid is repeated.
+    """
+    return {docid: group for docid, group in _by_id(path, "group", lenient=False).items() if group}
+
+
+def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
+    """A string of each object by its id, "" if it has none."""
+    values: dict[str, str] = {}
     for number, record in read_json_lines(path, lenient=lenient):
-        docid, title = record.get("id"), record.get("title", "")
+        docid, value = record.get("id"), record.get(key, "")
         if isinstance(docid, bool) or not isinstance(docid, str | int):
-            raise FormatError(path, number, "not a JSON object with an id (string or integer) and, optionally, a title")
-        if not isinstance(title, str):
-            raise FormatError(path, number, f"title {title!r:.40} is not a string: document {docid!r}")
-        if str(docid) in titles:
+            raise FormatError(
+                path, number, f"not a JSON object with an id (string or integer) and, optionally, a {key}"
+            )
+        if not isinstance(value, str):
+            raise FormatError(path, number, f"{key} {value!r:.40} is not a string: document {docid!r}")
+        if str(docid) in values:
             raise FormatError(path, number, f"duplicate document {str(docid)!r}")
-        titles[str(docid)] = title
-    return titles
+        values[str(docid)] = value
+    return values
 
 
 def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from greylag.diversity import MMR
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, unit_range
+from greylag.ranking import Ranking
 from greylag.vectors import ArrayVectors
 from greylag.vectors.protocol import unit_rows
 
@@ -86,33 +86,11 @@ def test_dense_vectors_equal_the_formula(seed: int, n: int, weight: float, k: in
     assert [int(d[1:]) for d in result.docids] == picked + [i for i in range(n) if i not in picked]
 
 
-@pytest.mark.parametrize("exponent", [-170, 170])
-def test_the_length_of_vectors_changes_no_pick(exponent: int) -> None:
-    """Squares of such lengths are 0 or infinite in float64."""
-    rng = np.random.default_rng(5)
-    rows, docids = rng.standard_normal((30, 8)), tuple(f"d{i}" for i in range(30))
-    ranking = Ranking("q", "", docids, np.sort(rng.random(30))[::-1])
-    scaled = rows * np.where(rng.random((30, 1)) < 0.5, 10.0**exponent, 1.0)
-    expected = MMR(vectors=ArrayVectors(docids, rows), relevance_weight=0.3)(ranking)
-    assert MMR(vectors=ArrayVectors(docids, scaled), relevance_weight=0.3)(ranking) == expected
-
-
 def test_dense_and_sparse_vectors_agree() -> None:
     index = collection(3, 40)
     ranking = Ranking("q", "", tuple(f"d{i}" for i in range(40)), np.linspace(3, 1, 40))
     dense = index.tfidf(index.documents(ranking.docids)).toarray()
     assert MMR(vectors=ArrayVectors(ranking.docids, dense))(ranking) == MMR(index)(ranking)
-
-
-def test_agrees_with_pyversity() -> None:
-    """Where no cosine is negative; pyversity raises those to 0."""
-    pyversity = pytest.importorskip("pyversity")
-    rng = np.random.default_rng(0)
-    rows, scores = rng.random((200, 32)).astype(np.float32), np.sort(rng.random(200))[::-1]
-    ranking = Ranking("q", "", tuple(map(str, range(200))), scores)
-    ours = MMR(vectors=ArrayVectors(ranking.docids, rows), relevance_weight=0.6, depth=200, k=50)(ranking)
-    theirs = pyversity.mmr(rows, unit_range(scores), 50, diversity=0.4)
-    assert [int(docid) for docid in ours.docids[:50]] == theirs.indices.tolist()
 
 
 def test_weight_one_keeps_the_order() -> None:

@@ -15,6 +15,7 @@ from greylag.diversity import (
     EssentialPages,
     EssentialPagesGain,
     GreedyStage,
+    GroupLimit,
     RandomOrder,
     SubtopicOracle,
     XQuAD,
@@ -29,7 +30,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking, Run
+from greylag.ranking import FloatArray, Ranking, Run, unit_range
 from tests.greylag.diversity import samples
 
 
@@ -303,3 +304,49 @@ def test_aspects_without_what_they_need(caplog: pytest.LogCaptureFixture) -> Non
     ranking = samples.ranking(2, 3)
     PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(ranking)
     assert "1 of 3 documents of 1 queries are without a score of an aspect, such as d2" in caplog.text
+
+
+def group_scores(order: str, groups: str, limit: int, decay: float) -> str:
+    """`GroupLimit` by its formula, for documents a, b, c, ... in the incoming order, with scores 1, 1/2, 1/4, ..."""
+    relevance = unit_range(0.5 ** np.arange(len(order)))
+    picked: list[int] = []
+    while len(picked) < len(order):
+        worth = {}
+        for i in range(len(order)):
+            beyond = max(0, 1 + sum(groups[i] == groups[s] for s in picked) - limit)
+            worth[i] = relevance[i] * decay**beyond if decay or not beyond else -1.0
+        picked.append(max((i for i in worth if i not in picked), key=lambda i: (round(worth[i], 12), -i)))
+    return "".join(order[i] for i in picked)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("decay", [0.0, 0.2, 0.7, 1.0])
+def test_group_limit_equals_its_formula(limit: int, decay: float) -> None:
+    order, groups = "abcdefgh", "11121232"
+    ranking = Ranking("q", "", tuple(order), 0.5 ** np.arange(8))
+    for named in (dict(zip(order, groups, strict=True)), dict(zip(order, groups, strict=True)).get):
+        stage = GroupLimit(named, limit, decay)
+        assert "".join(stage(ranking).docids) == group_scores(order, groups, limit, decay)
+
+
+def test_a_cap_moves_the_surplus_behind_all_others() -> None:
+    ranking = Ranking("q", "", tuple("abcdef"), np.arange(6.0, 0, -1))
+    groups = {"a": "x", "b": "x", "c": "x", "d": "y", "f": "y"}
+    assert "".join(GroupLimit(groups)(ranking).docids) == "adebcf"  # e is in no group
+    assert "".join(GroupLimit(groups, max_per_group=2)(ranking).docids) == "abdefc"
+    assert "".join(GroupLimit({})(ranking).docids) == "abcdef"
+
+
+@pytest.mark.parametrize("options", [{"max_per_group": 0}, {"decay": -0.1}, {"decay": 1.5}, {"min_relevance": 1.1}])
+def test_bad_options_of_groups(options: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        GroupLimit({}, **options)  # type: ignore[arg-type]
+
+
+def test_documents_of_little_relevance_are_not_moved_up() -> None:
+    """RANKING has the scores 9 8 7 7 7 1."""
+    for least, expected in ((0.0, "fedcba"), (0.5, "edcbaf"), (0.8, "bacdef"), (1.0, "abcdef")):
+        assert "".join(Backwards(min_relevance=least)(RANKING).docids) == expected
+    level = Ranking("q", "", tuple("abc"), np.ones(3))
+    assert "".join(Backwards(min_relevance=1.0)(level).docids) == "cba"  # none is less relevant than another
+    assert len(Backwards(min_relevance=0.5)(Ranking("q", "", (), np.zeros(0)))) == 0

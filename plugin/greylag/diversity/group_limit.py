@@ -1,0 +1,87 @@
+"""Caps and demotion by group: at most so many documents of a site, or passages of a document, near the top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
+from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
+from greylag.trec import read_groups
+
+Groups = Mapping[str, str] | Callable[[str], str | None]
+"""The group of a document: a mapping from docids, or a function. None, or no entry, is a group of its own."""
+
+
+@dataclass(frozen=True)
+class GroupLimit(GreedyStage):
+    """Pick documents by their scores, where those beyond the first of a group count less.
+
+    Each pick maximises
+
+        rel(d) decay^max(0, 1 + n(d) - m)
+
+    with rel the incoming score scaled to [0, 1] over the candidates, n(d) the number of picks of the document's group,
+    and m = `max_per_group`. With decay 0, documents beyond the limit follow all others, in the incoming order. Among
+    the first `k` documents there are then at most m of a group, unless there are no others.
+
+    Parameters
+    ----------
+    groups : mapping of str to str, or callable from str to str or None
+        The group of each docid. A document without one is in no group.
+    max_per_group : int >= 1, default 1
+        m.
+    decay : float in [0, 1], default 0
+        0 is a cap; higher values demote softly; 1 keeps the incoming order.
+    depth, k, min_relevance
+        See `greylag.diversity.DiversityStage`.
+    """
+
+    readers: ClassVar = {"groups": read_groups}
+
+    groups: Groups
+    max_per_group: int = 1
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_per_group < 1:
+            raise ParameterError(f"max_per_group must be at least 1, not {self.max_per_group}")
+        if not 0 <= self.decay <= 1:
+            raise ParameterError(f"decay must be in [0, 1], not {self.decay}")
+
+    def gain(self, candidates: Ranking) -> GroupGain:
+        """The relevance of these documents, less for those beyond the limit."""
+        group_of = self.groups if callable(self.groups) else self.groups.get
+        named = ((docid, group_of(docid)) for docid in candidates.docids)
+        names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        groups = np.array([numbers[name] for name in names], dtype=np.int64)
+        return GroupGain(unit_range(candidates.scores), groups, self.max_per_group, self.decay)
+
+
+class GroupGain:
+    """The gain of `GroupLimit` over n candidates: relevance in [0, 1] and numbers of groups, each of shape (n,)."""
+
+    def __init__(self, relevance: FloatArray, groups: IntArray, max_per_group: int, decay: float) -> None:
+        self._gains = relevance
+        self._groups = groups
+        self._left = np.full(len(groups), max_per_group)
+        self._decay = decay
+
+    def gains(self) -> FloatArray:
+        """Shape (n,)."""
+        return self._gains
+
+    def add(self, candidate: int) -> None:
+        """Count a document of its group."""
+        group = self._groups[candidate]
+        self._left[group] -= 1
+        if self._decay and self._left[group] <= 0:
+            self._gains = np.where(self._groups == group, self._gains * self._decay, self._gains)
+        elif self._left[group] == 0:
+            self._gains = np.where(self._groups == group, self._gains - 2.0, self._gains)  # behind all others

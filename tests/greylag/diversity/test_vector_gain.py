@@ -1,0 +1,135 @@
+"""MMR, MSD and DPP over vectors against their definitions, in all three forms of the computation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from greylag.diversity import DPP, MMR, MSD, vector_gain
+from greylag.diversity.dpp import LogDeterminant
+from greylag.diversity.mmr import MarginalRelevance
+from greylag.diversity.msd import DistanceSum
+from greylag.greedy import greedy_path
+from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.vectors import ArrayVectors
+from greylag.vectors.protocol import unit_rows
+
+STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
+GAINS = {"mmr": MarginalRelevance, "msd": DistanceSum, "dpp": LogDeterminant}
+
+
+def log_residual(units: FloatArray, candidate: int, picked: Sequence[int]) -> float:
+    """The logarithm of det S of the picks and the candidate, over that of the picks that are independent."""
+    independent: list[int] = []
+    for pick in picked:
+        if ratio(units, pick, independent) > 1e-6:
+            independent.append(pick)
+    return float(np.log(max(ratio(units, candidate, independent), 1e-6)))
+
+
+def ratio(units: FloatArray, candidate: int, picked: Sequence[int]) -> float:
+    """Determinants, by brute force."""
+    cosines = units @ units.T
+    both = [*picked, candidate]
+    return float(np.linalg.det(cosines[np.ix_(both, both)]) / np.linalg.det(cosines[np.ix_(picked, picked)]))
+
+
+def plain(method: str, units: FloatArray, relevance: FloatArray, w: float, k: int) -> tuple[list[int], list[float]]:
+    """The picks and their gains by the formulas of the stages."""
+    picked: list[int] = []
+    gains = []
+    while len(picked) < min(k, len(units)):
+
+        def gain(i: int) -> float:
+            cosines = units[picked] @ units[i]
+            worth = {
+                "mmr": lambda: -cosines.max() if picked else 0.0,
+                "msd": (1.0 - cosines).sum,
+                "dpp": lambda: log_residual(units, i, picked),
+            }[method]()
+            return float(w * relevance[i] + (1 - w) * worth)
+
+        values = {i: gain(i) for i in range(len(units)) if i not in picked}
+        picked.append(next(i for i, value in values.items() if value >= max(values.values()) - 1e-8))
+        gains.append(values[picked[-1]])
+    return picked, gains
+
+
+@pytest.fixture(params=["rounded", "filter"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "filter":
+        monkeypatch.setattr(vector_gain, "_SMALL", 0)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("method", STAGES)
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 12),
+    m=st.integers(1, 12),
+    w=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    k=st.integers(1, 12),
+    alike=st.booleans(),
+)
+def test_equals_the_formula(method: str, seed: int, n: int, m: int, w: float, k: int, alike: bool) -> None:
+    """With negative cosines, equal vectors, a zero vector, and vectors of any length; dense, filtered and sparse."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, m)) * rng.integers(1, 4, (n, 1))
+    if alike:
+        rows[n // 2], rows[-1] = 3 * rows[0], 0.0
+    relevance, units = np.sort(rng.random(n))[::-1], unit_rows(rows)
+    expected, gains = plain(method, units, relevance, w, k)
+    for vectors in (rows, csr_matrix(units)):
+        picks, found = greedy_path(GAINS[method](relevance, vectors, w), k)
+        assert picks.tolist() == expected
+        assert found == pytest.approx(gains, abs=1e-6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_gain, "_SMALL", 0)
+        assert greedy_path(GAINS[method](relevance, rows, w, exact=False), k)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("method", STAGES)
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5])
+def test_float32_only_excludes(method: str, spread: float) -> None:
+    """The closer the vectors are, the more candidates float32 leaves in doubt: the picks are those of float64."""
+    rng = np.random.default_rng(1)
+    rows = (np.ones(64) + spread * rng.standard_normal((300, 64))).astype(np.float32)
+    rows[100:150] = rows[:50]
+    relevance = np.sort(rng.random(300))[::-1]
+    gains = [GAINS[method](relevance, rows, 0.4, exact=True) for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_gain, "_SMALL", 0)
+        gains[1] = GAINS[method](relevance, rows, 0.4, exact=False)
+    assert gains[1].error > 0
+    picks = [greedy_path(gain, 60)[0].tolist() for gain in gains]
+    assert picks[0] == picks[1]
+
+
+@pytest.mark.parametrize("exponent", [-170, 170])
+@pytest.mark.parametrize("method", STAGES)
+def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int, form: str) -> None:
+    """Squares of such lengths are 0 or infinite."""
+    rng = np.random.default_rng(5)
+    rows, docids = rng.standard_normal((30, 8)), tuple(f"d{i}" for i in range(30))
+    ranking = Ranking("q", "", docids, np.sort(rng.random(30))[::-1])
+    scaled = rows * np.where(rng.random((30, 1)) < 0.5, 10.0**exponent, 1.0)
+    expected = STAGES[method](vectors=ArrayVectors(docids, rows), relevance_weight=0.3)(ranking)
+    assert STAGES[method](vectors=ArrayVectors(docids, scaled), relevance_weight=0.3)(ranking) == expected
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_agrees_with_pyversity(method: str, form: str) -> None:
+    """Where no cosine is negative; pyversity raises those to 0 in MMR. Its DPP weighs exp(beta z), z the z-score."""
+    pyversity = pytest.importorskip("pyversity")
+    rng = np.random.default_rng(0)
+    rows, scores = rng.random((200, 32)).astype(np.float32), np.sort(rng.random(200))[::-1]
+    ranking = Ranking("q", "", tuple(map(str, range(200))), scores)
+    odds = 0.6 / 0.4 if method != "dpp" else 2 * 0.6 * np.ptp(scores) / scores.std()
+    weight = odds / (1 + odds)
+    stage = STAGES[method](vectors=ArrayVectors(ranking.docids, rows), relevance_weight=weight, depth=200, k=25)
+    theirs = getattr(pyversity, method)(rows, unit_range(scores), 25, diversity=0.4)
+    assert [int(docid) for docid in stage(ranking).docids[:25]] == theirs.indices.tolist()
