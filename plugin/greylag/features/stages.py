@@ -222,7 +222,9 @@ def _readers(stage: type) -> Mapping[str, Callable[[str], Any]]:
 
 def _check_options(stage: type, options: Mapping[str, Any]) -> None:
     """Check that options are parameters of a stage, of their types, and that none is missing."""
-    types, readers = get_type_hints(stage), _readers(stage)
+    from greylag.index.positional import PositionalIndex  # some stages do not import it, nor Numba with it
+
+    types, readers = get_type_hints(stage, localns={"PositionalIndex": PositionalIndex}), _readers(stage)
     parameters = {field.name: field for field in fields(stage) if field.init and field.name != "index"}
     known = [name for name in parameters if name in readers or domain(types[name])]  # others are for Python
     for name, value in options.items():
