@@ -42,13 +42,13 @@ class Vectors(Protocol):
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None) -> Vectors:
     """The vectors that a stage was given: `vectors`, or the TF-IDF vectors of `index`, but not both."""
-    from greylag.index.positional import PositionalIndex  # imports numba, which many commands do not need
-    from greylag.vectors.tfidf import TfidfVectors
-
     if (index is None) == (vectors is None):
         given = "neither" if index is None else "both"
         raise ParameterError(f"{stage} needs an index or vectors=, and was given {given}")
     if index is not None:
+        from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
+        from greylag.vectors.tfidf import TfidfVectors
+
         if not isinstance(index, PositionalIndex):
             raise ParameterError(
                 f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
