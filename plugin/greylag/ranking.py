@@ -112,7 +112,7 @@ class Ranking:
         """The top `k` documents, k at least 0, or all of them if there are fewer."""
         if k < 0:
             raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
-        return Ranking(self.qid, self.query, self.docids[:k], self.scores[:k])
+        return self if k >= len(self) else Ranking(self.qid, self.query, self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
         """The same documents ranked by new scores, shape (n,); ties keep the current order."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from greylag.errors import FormatError, ParameterError
@@ -33,6 +36,7 @@ _LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them, a character at a t
 _NO_SPACE = re.compile("[^\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]+")  # Java's
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s")
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_importing = Lock()
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 
@@ -47,9 +51,19 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _stemmer():  # type: ignore[no-untyped-def]
-    from nltk.stem.porter import PorterStemmer
-
+def _stemmer() -> Any:
+    """NLTK's stemmer, without the rest of NLTK, which takes a second to import, and scikit-learn with it."""
+    with _importing:
+        before = {name for name in sys.modules if name.partition(".")[0] == "nltk"}
+        try:
+            for name in ("nltk", "nltk.stem"):
+                spec = find_spec(name)
+                assert spec is not None
+                sys.modules.setdefault(name, module_from_spec(spec))  # a package that has its folder, and is not run
+            from nltk.stem.porter import PorterStemmer
+        finally:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "nltk" and name not in before]:
+                del sys.modules[name]  # whoever imports NLTK gets all of it
     return PorterStemmer(mode=PorterStemmer.MARTIN_EXTENSIONS)
 
 

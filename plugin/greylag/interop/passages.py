@@ -6,32 +6,38 @@ Texts and scores come in, a list goes out, without a JVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, get_type_hints
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from greylag import diversity, manifold
 from greylag.errors import ParameterError
 from greylag.hints import shown
-from greylag.index.positional import PositionalIndex
 from greylag.interop import names
 from greylag.ranking import Ranking
 from greylag.vectors import ArrayVectors
 
-METHODS: Mapping[str, Callable[..., Callable[[Ranking], Ranking]]] = {
-    "mmr": diversity.MMR,
-    "essential-pages": diversity.EssentialPages,
-    "coverage": diversity.Coverage,
-    "manifold": manifold.ManifoldRanker,
-    "pm2": diversity.PM2,
-    "xquad": diversity.XQuAD,
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+METHODS: Mapping[str, str] = {
+    "mmr": "MMR",
+    "msd": "MSD",
+    "dpp": "DPP",
+    "essential-pages": "EssentialPages",
+    "coverage": "Coverage",
+    "manifold": "ManifoldRanker",
+    "pm2": "PM2",
+    "xquad": "XQuAD",
+    "svmdiv": "SVMDiv",
+    "cssvm": "CSSVM",
 }
-"""The stages by name of method."""
-WITH_VECTORS = ("mmr", "manifold")
+"""The stages by name of method, which are imported when they are first used."""
+WITH_VECTORS = ("mmr", "msd", "dpp", "manifold")
 WITH_ASPECTS = ("pm2", "xquad")
 Stage = Callable[[Ranking], Ranking]
-Method = str | Callable[[PositionalIndex], Stage]
+Method = str | Callable[["PositionalIndex"], Stage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,9 @@ def rerank(
     vectors: Any = None,
     query_vector: Any = None,
     aspects: Any = None,
+    groups: Sequence[Any] | None = None,
+    max_per_group: int = 1,
+    decay: float = 0.0,
     top_k: int | None = None,
     **options: Any,
 ) -> list[RankedPassage]:
@@ -70,19 +79,26 @@ def rerank(
     scores : sequence of float, length n
         Higher is better, in any order. Equal scores keep the order of the passages.
     method : str or callable, default "mmr"
-        "mmr", "essential-pages", "coverage", "manifold", "xquad", "pm2", or a function from a `PositionalIndex` of the
+        "mmr", "msd", "dpp", "essential-pages", "coverage", "manifold", "xquad", "pm2", with the option `model` "svmdiv"
+        or "cssvm", or a function from a `PositionalIndex` of the
         passages, whose docids are their positions, to a stage, such as
         ``lambda index: MRFRanker(model, index, transfer=True)``.
     doc_ids : sequence, length n, optional
         Identifiers to return.
     vectors : array-like of float, shape (n, m), optional
-        Embeddings of the passages, for "mmr" and "manifold", in place of TF-IDF.
+        Embeddings of the passages, for "mmr", "msd", "dpp" and "manifold", in place of TF-IDF.
     query_vector : array-like of float, shape (m,), optional
         The query's embedding, which "manifold" needs with `vectors`.
     aspects : sequence of str, array-like of float, or callable, optional
         For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages for
         them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder. Scores
         are probabilities, unless the option `scale` is "max" or "sigmoid".
+    groups : sequence, length n, optional
+        The group of each passage, such as its document or site; None is a group of its own. Passages beyond the first
+        `max_per_group` of a group then follow all others, or count `decay` times less each (see
+        `greylag.diversity.GroupLimit`).
+    max_per_group : int >= 1, default 1
+    decay : float in [0, 1], default 0
     top_k : int >= 1, optional
         Return only the best ones.
     **options
@@ -103,7 +119,7 @@ def rerank(
     if isinstance(passages, str) or (isinstance(query, Sequence) and not isinstance(query, str)):
         raise ParameterError("rerank takes one query, a sequence of passages and a sequence of scores")
     texts = {str(place): names.text(passage, f"passage {place}") for place, passage in enumerate(passages)}
-    for what, given in (("scores", scores), ("doc_ids", doc_ids)):
+    for what, given in (("scores", scores), ("doc_ids", doc_ids), ("groups", groups)):
         if given is not None and len(given) != len(texts):
             raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
     if top_k is not None and top_k < 1:
@@ -114,7 +130,13 @@ def rerank(
         raise ParameterError(f"aspects are for {' and '.join(WITH_ASPECTS)}, which need them, not for {method!r}")
     if aspects is not None:
         options["aspects"] = _aspects(aspects, texts)
-    ranked = _stage(method, texts, vectors, query_vector, options)(ranking).head(top_k or len(texts))
+    k = max(1, min(top_k or len(texts), len(texts)))
+    ranked = _stage(method, texts, vectors, query_vector, options, k if groups is None else len(texts))(ranking)
+    if groups is not None:
+        group_of = dict(zip(texts, groups, strict=True))
+        limit = diversity.GroupLimit(group_of, max_per_group, decay, depth=max(1, len(texts)), k=k)
+        ranked = limit(ranked)
+    ranked = ranked.head(k)
     return [
         RankedPassage(texts[docid], int(docid) if doc_ids is None else doc_ids[int(docid)], score, rank, int(docid))
         for rank, (docid, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
@@ -122,7 +144,12 @@ def rerank(
 
 
 def langchain_compressor(
-    *, method: Method = "mmr", top_k: int | None = None, score: str | None = "score", **options: Any
+    *,
+    method: Method = "mmr",
+    top_k: int | None = None,
+    score: str | None = "score",
+    group: str | None = None,
+    **options: Any,
 ) -> Any:
     """A ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
 
@@ -137,6 +164,8 @@ def langchain_compressor(
     score : str or None, default "score"
         The metadata field with the retriever's score, higher being better. None takes the order of the documents
         instead, as scores n, n - 1, ..., 1; LangChain's own retrievers return no scores.
+    group : str, optional
+        The metadata field that is a document's group, such as "source", of which `max_per_group` are kept in front.
 
     Returns
     -------
@@ -159,14 +188,17 @@ def langchain_compressor(
                     )
                 scores = [document.metadata[score] for document in documents]
             texts = [document.page_content for document in documents]
-            ranked = rerank(query, texts, scores, method=method, top_k=top_k, **options)
+            groups = None if group is None else [document.metadata.get(group) for document in documents]
+            ranked = rerank(query, texts, scores, method=method, groups=groups, top_k=top_k, **options)
             chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
             return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
 
     return GreylagCompressor()
 
 
-def llama_index_postprocessor(*, method: Method = "mmr", top_k: int | None = None, **options: Any) -> Any:
+def llama_index_postprocessor(
+    *, method: Method = "mmr", top_k: int | None = None, group: str | None = None, **options: Any
+) -> Any:
     """A ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
 
     Parameters
@@ -175,6 +207,8 @@ def llama_index_postprocessor(*, method: Method = "mmr", top_k: int | None = Non
         See `greylag.rerank`.
     top_k : int >= 1, optional
         Return only the best ones.
+    group : str, optional
+        The metadata field that is a node's group, such as "file_name", of which `max_per_group` are kept in front.
 
     Returns
     -------
@@ -197,7 +231,8 @@ def llama_index_postprocessor(*, method: Method = "mmr", top_k: int | None = Non
             if bare := next((node for node in nodes if node.score is None), None):
                 raise ParameterError(f"node {bare.node_id!r} has no score: rerank the nodes that a retriever returns")
             texts, scores = [n.node.get_content(schema.MetadataMode.NONE) for n in nodes], [n.score for n in nodes]
-            ranked = rerank(query_bundle.query_str, texts, scores, method=method, top_k=top_k, **options)
+            groups = None if group is None else [node.metadata.get(group) for node in nodes]
+            ranked = rerank(query_bundle.query_str, texts, scores, method=method, groups=groups, top_k=top_k, **options)
             return [schema.NodeWithScore(node=nodes[new.position].node, score=new.score) for new in ranked]
 
     return GreylagPostprocessor()
@@ -247,22 +282,35 @@ def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
     return lambda candidates: scores[[int(docid) for docid in candidates.docids]]
 
 
-def _stage(method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any]) -> Stage:
+def _stage(
+    method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any], k: int
+) -> Stage:
     if vectors is not None and method not in WITH_VECTORS:
-        raise ParameterError(f"method {method!r} takes no vectors: use {' or '.join(WITH_VECTORS)}")
+        raise ParameterError(f"method {method!r} takes no vectors: use {', '.join(WITH_VECTORS)}")
     if not isinstance(method, str):
         if options:
             raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
-        return method(PositionalIndex.from_texts(texts))
+        return method(_index(texts))
     if method not in METHODS:
         raise ParameterError(f"unknown method {method!r}: use {', '.join(METHODS)}, or a function of the index")
-    stage = METHODS[method]
-    sizes = {name: max(1, len(texts)) for name in ("depth", "k") if name in get_type_hints(stage)}
-    unknown = options.keys() - get_type_hints(stage).keys()
-    if unknown:
-        known = ", ".join(name for name in get_type_hints(stage) if not name.startswith("_"))
-        raise ParameterError(f"method {method!r} has no option {sorted(unknown)[0]!r}: its options are {known}")
+    stage = getattr(manifold if method == "manifold" else diversity, METHODS[method])
+    known = [field.name for field in fields(stage) if field.init]
+    if unknown := options.keys() - set(known):
+        raise ParameterError(
+            f"method {method!r} has no option {sorted(unknown)[0]!r}: its options are {', '.join(known)}"
+        )
+    if "model" in known and "model" not in options:
+        raise ParameterError(f"method {method!r} needs a model: give model=")
+    sizes = {name: size for name, size in (("depth", max(1, len(texts))), ("k", max(1, k))) if name in known}
+    if "transfer" in known:
+        sizes["transfer"] = True  # a model is of another collection than these passages
     if vectors is None:
-        return stage(index=PositionalIndex.from_texts(texts), **sizes | options)
+        return stage(index=_index(texts), **sizes | options)  # type: ignore[no-any-return]
     queries = None if query_vector is None else {"rerank": query_vector}
-    return stage(vectors=ArrayVectors(list(texts), vectors, queries), **sizes | options)
+    return stage(vectors=ArrayVectors(list(texts), vectors, queries), **sizes | options)  # type: ignore[no-any-return]
+
+
+def _index(texts: Mapping[str, str]) -> PositionalIndex:
+    from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
+
+    return PositionalIndex.from_texts(texts)

@@ -8,6 +8,7 @@ import pytest
 
 from greylag import LinearModel, MRFRanker
 from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
+from greylag.diversity.vector_gain import VectorGain
 from greylag.errors import ParameterError
 from greylag.features import parse_features
 from greylag.index import PositionalIndex
@@ -115,10 +116,12 @@ def test_no_passages() -> None:
         ({"passages": [1] * 5}, "the text of passage 0 is int 1"),
         ({"query": ["cat"]}, "takes one query"),
         ({"doc_ids": ["a"]}, "5 passages but 1 doc_ids"),
+        ({"groups": ["a"]}, "5 passages but 1 groups"),
+        ({"method": "svmdiv"}, "give model="),
         ({"top_k": 0}, "top_k is 0"),
-        ({"method": "mrr"}, "unknown method 'mrr': use mmr, essential-pages, coverage, manifold"),
+        ({"method": "mrr"}, "unknown method 'mrr': use mmr, msd, dpp, essential-pages, coverage, manifold"),
         ({"lambd": 1}, "method 'mmr' has no option 'lambd': its options are .*relevance_weight"),
-        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use mmr or manifold"),
+        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use mmr, msd, dpp, manifold"),
         ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
         ({"method": "manifold", "vectors": ROWS}, "give queries="),
         ({"method": MMR, "k": 3}, "k: a function of the index sets"),
@@ -130,8 +133,54 @@ def test_refuses_what_does_not_fit(arguments, message):
         rerank(given.pop("query"), given.pop("passages"), given.pop("scores"), **given)
 
 
-def test_starts_no_jvm() -> None:
+HEAVY = {"jnius", "pandas", "sklearn", "nltk", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [("vectors=[[1.0, 0.0], [0.6, 0.8]]", HEAVY | {"numba", "scipy", "joblib", "pydantic"}), ("", HEAVY)],
+)
+def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
     code = (
-        "import sys; from greylag import rerank; rerank('cat', ['a cat', 'dog'], [1, 2]); print('jnius' in sys.modules)"
+        f"import sys; from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2], {options}); "
+        "print(*sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "greylag.interop.passages" in loaded
+    assert not unused & set(loaded)
+
+
+def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
+    code = (
+        "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; from nltk.stem import porter; "
+        "print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found == "['run']\nrun nltk.stem.porter\n"
+
+
+def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    picked: list[int] = []
+    add = VectorGain.add
+    monkeypatch.setattr(VectorGain, "add", lambda gain, candidate: (picked.append(candidate), add(gain, candidate)))
+    rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)
+    assert len(picked) == 2
+    for method in ("mmr", "msd", "dpp"):
+        every = [new.position for new in rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS)]
+        few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, top_k=2)
+        assert [new.position for new in few] == every[:2]
+        assert rerank("cat", PASSAGES, SCORED, method=method, top_k=9) == rerank("cat", PASSAGES, SCORED, method=method)
+
+
+def test_few_of_a_group() -> None:
+    groups = ["a", "a", "a", "b", None]
+    found = rerank("cat", PASSAGES, SCORED, relevance_weight=1.0, groups=groups, max_per_group=2)
+    assert [new.position for new in found] == [0, 1, 3, 4, 2]
+    capped = rerank("cat", PASSAGES, SCORED, relevance_weight=1.0, groups=groups, top_k=2)
+    assert [new.position for new in capped] == [0, 3]
+    by_mmr = [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS)]
+    allowed = [place for place in by_mmr if groups[place] != "a"]
+    first = next(place for place in by_mmr if groups[place] == "a")
+    expected = sorted([first, *allowed], key=by_mmr.index)
+    capped = rerank("cat", PASSAGES, SCORED, vectors=ROWS, groups=groups, top_k=3)
+    assert [new.position for new in capped] == expected  # the cap does not end what MMR picks
