@@ -152,8 +152,8 @@ def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
 
 def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
     code = (
-        "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; from nltk.stem import porter; "
-        "print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
+        "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; "
+        "from nltk.stem import porter; print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found == "['run']\nrun nltk.stem.porter\n"
