@@ -18,7 +18,7 @@ from pathlib import Path
 from greylag.errors import GreylagError
 
 FAST = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # flushing to it takes no time
-FORKING = ("faults", "damage", "places")
+FORKING = ("faults", "damage", "places", "attacks")
 PARTS = (*FORKING, "kills", "concurrency")
 
 
