@@ -96,24 +96,24 @@ def changed_source(source: str, node: Any, other: ast.AST) -> str:
     return (content[:first] + text.encode() + content[last:]).decode()
 
 
-def sample(count: int, seed: int) -> Iterator[tuple[Path, str, str]]:
+def sample(place: Path, count: int, seed: int) -> Iterator[tuple[Path, str, str]]:
     """Modules, by their path in the project, with their source and that of a mutant."""
-    folder, found = ROOT / "plugin/greylag", []
+    folder, found = place / "plugin/greylag", []
     for path in sorted(folder.rglob("*.py")):
         if path.name != "__init__.py" and path.relative_to(folder).parts[0] not in WITHOUT:
             source = path.read_text(encoding="utf-8")
             found += [(path, source, *pair) for pair in mutants(ast.parse(source))]
     print(f"{len(found)} mutants, of which {count} are tried; seed {seed}", flush=True)
     for path, source, node, other in random.Random(seed).sample(found, min(count, len(found))):
-        yield path.relative_to(ROOT), source, changed_source(source, node, other)
+        yield path.relative_to(place), source, changed_source(source, node, other)
 
 
-def test_files(module: Path) -> tuple[list[str], list[str]]:
+def test_files(place: Path, module: Path) -> tuple[list[str], list[str]]:
     """The test modules of a module's folder: those that name the module, and all."""
     folder = Path("tests", *module.parent.parts[1:])
-    everything = [str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).glob("test_*.py"))]
+    everything = [str(path.relative_to(place)) for path in sorted((place / folder).glob("test_*.py"))]
     name = ".".join(module.with_suffix("").parts[1:])
-    return [path for path in everything if name in (ROOT / path).read_text() or module.stem in path], everything
+    return [path for path in everything if name in (place / path).read_text() or module.stem in path], everything
 
 
 def passes(place: Path, files: list[str], seconds: float) -> bool:
@@ -145,8 +145,8 @@ def main(count: int, seed: int) -> None:
                 place.mkdir(exist_ok=True)
                 shutil.copy2(ROOT / name, place / name)
         (place / "numba").mkdir()
-        for module, source, changed in sample(count, seed):
-            own, everything = test_files(module)
+        for module, source, changed in sample(place, count, seed):
+            own, everything = test_files(place, module)
             began = time.monotonic()
             if tuple(everything) not in baselines:
                 if not passes(place, everything, 3600) or not passes(place, everything, 3600):
@@ -155,10 +155,12 @@ def main(count: int, seed: int) -> None:
                 shutil.rmtree(warm, ignore_errors=True)
                 shutil.copytree(place / "numba", warm)
                 began = time.monotonic()
+            times = (place / module).stat()
             (place / module).write_text(changed, encoding="utf-8")
             seconds = PATIENCE * baselines[tuple(everything)] + COMPILING
             lives = all(passes(place, files, seconds) for files in (own, everything) if files)
-            shutil.copy2(ROOT / module, place / module)
+            (place / module).write_text(source, encoding="utf-8")
+            os.utime(place / module, ns=(times.st_atime_ns, times.st_mtime_ns))
             shutil.rmtree(place / "numba")  # no other mutant may run its machine code
             shutil.copytree(warm, place / "numba")
             tried += 1
