@@ -23,6 +23,9 @@ class Marked:
 Cell = str | float | Marked | None
 Row = Sequence[Cell]
 
+# Control characters but tabs and line breaks, and marks and overrides of the writing direction.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 SHOWN = 10  # rows of a table in a notebook
 _MARKDOWN = re.compile(r"[\\|*_`<>\[\]]")
 _LATEX = str.maketrans(
@@ -57,6 +60,11 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Row]
     decimals: int = 4
+
+
+def visible(text: str) -> str:
+    r"""The text with an escape such as ``\x1b`` for what could change the terminal, or the order of its letters."""
+    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def as_text(table: Table | str) -> str:
@@ -126,7 +134,7 @@ def as_html(table: Table, label: str = "") -> str:
     body = "".join(_html_row(row, sides, table.decimals) for row in table.rows)
     name = f' id="{escape(label)}"' if label else ""
     caption = f"<caption{name}>{escape(table.caption)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return visible(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def notebook_table(caption: str, header: Sequence[str], rows: Iterable[Row], total: int) -> str:
@@ -137,7 +145,7 @@ def notebook_table(caption: str, header: Sequence[str], rows: Iterable[Row], tot
 
 def html_text(text: str) -> str:
     """A text of several lines as HTML."""
-    return f"<pre>{escape(text)}</pre>"
+    return visible(f"<pre>{escape(text)}</pre>")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

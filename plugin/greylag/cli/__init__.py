@@ -18,9 +18,10 @@ import typer
 from typer.core import TyperGroup
 
 from greylag import __version__
-from greylag.cli.terminal import LogLines, prepare_streams, visible
+from greylag.cli.terminal import LogLines, prepare_streams
 from greylag.errors import GreylagError, one_line
 from greylag.runtime import interrupts
+from greylag.tables import visible
 
 COMMANDS = {
     "index": "Index documents with positions.",

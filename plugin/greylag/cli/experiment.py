@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from greylag.cli.options import Shared
-from greylag.cli.terminal import tell, visible
+from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.experiments import template
 from greylag.experiments.config import shipped_file, shipped_files
 from greylag.experiments.runner import run_study
 from greylag.experiments.study import deviations, find_study, load, registered_studies
+from greylag.tables import visible
 
 
 def _experiment_file(path: Path | None) -> Path | None:

@@ -13,7 +13,7 @@ import typer
 from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, Shared, Tag
 from greylag.cli.running import check_outputs, input_files
 from greylag.cli.search import search_first
-from greylag.cli.terminal import tell, visible
+from greylag.cli.terminal import tell
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ModelError, ParameterError
@@ -24,6 +24,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.model_files import read_kind
 from greylag.pipeline import Pipeline
 from greylag.ranking import Ranking, Run
+from greylag.tables import visible
 from greylag.trec import write_rankings
 from greylag.trec.runs import RunFile, write_members
 from greylag.vectors.dense import ArrayVectors

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,13 +12,7 @@ from typing import Any
 
 import typer
 
-# Control characters but tabs and line breaks, and marks and overrides of the writing direction.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    r"""The text with an escape such as ``\x1b`` for each character that could change the terminal."""
-    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+from greylag.tables import visible
 
 
 @contextmanager

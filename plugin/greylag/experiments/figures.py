@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from greylag.errors import DependencyError
-from greylag.tables import Table
+from greylag.tables import Table, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -75,7 +75,7 @@ def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 
         canvas = Canvas(figsize=(width, height), layout="constrained")
         draw(canvas)
         canvas.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    svg = stream.getvalue()
+    svg = visible(stream.getvalue())
     svg = svg[svg.index("<svg") :].strip()
     used = set(re.findall(r'#([^")]+)', svg))
     return Figure(caption, re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", svg))

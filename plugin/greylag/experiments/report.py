@@ -15,7 +15,7 @@ from typing import Any
 from greylag.experiments.figures import Figure
 from greylag.experiments.queries import QueryChanges
 from greylag.runtime.files import write_text
-from greylag.tables import Table, as_html, cell_text
+from greylag.tables import Table, as_html, cell_text, visible
 
 Part = Table | Figure | QueryChanges
 
@@ -69,7 +69,8 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
     shown = [section for section in shown if section.text.strip() or section.parts]
     scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
     template = environment.get_template("report.html")
-    write_text(path, template.render(title=title, sections=shown, provenance=provenance, scripted=scripted).lstrip())
+    page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
+    write_text(path, visible(page.lstrip()))
 
 
 def _has_content(part: Part) -> bool:

@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 import greylag
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
-from greylag.cli.terminal import tell, visible
+from greylag.cli.terminal import tell
+from greylag.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 
 MOST_OPTIONS = 110

@@ -35,7 +35,7 @@ from greylag.experiments.report import write_report
 from greylag.experiments.tables import merge_scores
 from greylag.features.spelling import parse_feature
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
-from greylag.tables import Table, as_text, cell_text
+from greylag.tables import Table, as_html, as_text, cell_text, html_text
 from tests.greylag.experiments.samples import Page
 
 
@@ -377,3 +377,13 @@ def test_figures_for_json() -> None:
         **{"terms": ["york"], "multiplicity": 1.0, "tf": 0, "cf": 9, "df": 5},
         **{"value": -2.5, "contribution": -5.0},
     }
+
+
+def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path: Path) -> None:
+    odd = "a\x1b[31m\u202eb\u2066"
+    figure = line_figure(odd, odd, odd, {odd: ({odd: {0.0: 1.0, 1.0: 2.0}}, {odd: 1.5})})
+    table = Table(odd, [odd], [[odd]])
+    write_report(tmp_path / "r.html", odd, [Section(odd, odd, [table, figure])], {odd: odd})
+    for text in ((tmp_path / "r.html").read_text(), figure.svg, as_html(table), html_text(odd)):
+        assert r"a\x1b[31m\u202eb\u2066" in text or "<svg" in text
+        assert not re.search("[\x1b\u202e\u2066]", text)
