@@ -20,7 +20,6 @@ from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics
-from greylag.vectors import ArrayVectors
 from tests.benchmarks.harness import DATA, Row, cpu_seconds, once, seconds
 from tests.benchmarks.learners import compared
 
@@ -45,7 +44,6 @@ def rows() -> Iterator[Row]:
                 yield from selection_rows(PositionalIndex.from_lucene(index), run, read_qrels(DATA / name / qrels))
                 full = [ranking for ranking in run.rankings if len(ranking) == 1000][:10]
                 yield from mmr_rows(PositionalIndex.from_lucene(index), full)
-                yield dense_mmr_row()
 
 
 def export_rows(name: str, docs: Path, index: Path) -> Iterator[Row]:
@@ -123,16 +121,3 @@ def mmr_rows(index: PositionalIndex, rankings: Sequence[Ranking]) -> Iterator[Ro
     yield Row("MMR, 100 of 1000, from the index", 1e3 * ours, "ms/query")
     yield Row("pyversity's MMR, vectors given", 1e3 * theirs, "ms/query")
     yield Row("MMR / pyversity", ours / theirs, "x", "at most 1")
-
-
-def dense_mmr_row() -> Row:
-    """MMR, 100 of 1000 candidates, on the same float32 vectors of 768 dimensions as pyversity."""
-    from pyversity import mmr
-
-    rng = np.random.default_rng(0)
-    rows = (rng.standard_normal((1000, 768)) + rng.standard_normal(768)).astype(np.float32)
-    ranking = Ranking("q", "", tuple(map(str, range(1000))), np.sort(rng.random(1000))[::-1])
-    stage = MMR(vectors=ArrayVectors(ranking.docids, rows), relevance_weight=0.7, depth=1000, k=100)
-    ours = seconds(lambda: stage(ranking), 15)
-    theirs = seconds(lambda: mmr(rows, ranking.scores, 100, diversity=0.3), 15)
-    return Row("MMR / pyversity, embeddings of 768 dimensions", ours / theirs, "x", "at most 1")

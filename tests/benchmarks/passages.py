@@ -1,0 +1,51 @@
+"""Passages with embeddings or texts: the first call, and MMR, MSD and DPP against pyversity on the same vectors."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from greylag import rerank
+from greylag.diversity import DPP, MMR, MSD
+from greylag.ranking import Ranking
+from greylag.vectors import ArrayVectors
+from tests.benchmarks.harness import Row, cpu_seconds
+from tests.benchmarks.start import process_seconds
+
+CALL = "from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2]{})"
+STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
+
+
+def rows() -> Iterator[Row]:
+    """CPU seconds of processes, the least of five; ratios of CPU time of a thread, medians of 15."""
+    for what, options, aim in (("embeddings", ", vectors=[[1.0, 0], [0.6, 0.8]]", 0.35), ("texts", "", 1.0)):
+        taken = [process_seconds("-c", CALL.format(options)) for _ in range(6)][1:]
+        yield Row(f"import and the first rerank of {what}", min(taken), "CPU s", f"at most {aim}")
+    rng = np.random.default_rng(0)
+    for n, m in ((100, 256), (1000, 768)):
+        yield from compared(rng, n, m)
+    words = [f"word{number}" for number in range(2000)]
+    for length in (20, 100):
+        texts = [" ".join(rng.choice(words, length)) for _ in range(100)]
+        scores = np.sort(rng.random(100))[::-1].tolist()
+        taken = cpu_seconds(lambda texts=texts, scores=scores: rerank("word1", texts, scores, top_k=10))  # type: ignore[misc]
+        yield Row(f"rerank of 100 texts of {length} words", 1e3 * taken, "CPU ms", "at most 2")
+
+
+def compared(rng: np.random.Generator, n: int, m: int) -> Iterator[Row]:
+    """Each method on the same float32 vectors and scores."""
+    import pyversity
+
+    vectors = (rng.standard_normal((n, m)) + rng.standard_normal(m)).astype(np.float32)
+    ranking = Ranking("q", "", tuple(map(str, range(n))), np.sort(rng.random(n))[::-1])
+    given = ArrayVectors(ranking.docids, vectors)
+    texts, scores = list(ranking.docids), ranking.scores.tolist()
+    for k in (10, 100):
+        for name, kind in STAGES.items():
+            stage = kind(vectors=given, relevance_weight=0.5, depth=n, k=k)
+            peer = getattr(pyversity, name)
+            theirs = cpu_seconds(lambda: peer(vectors, ranking.scores, k), 15)  # noqa: B023
+            ours = cpu_seconds(lambda: stage(ranking), 15)  # noqa: B023
+            yield Row(f"{name} / pyversity, {k} of {n} x {m}", ours / theirs, "x", "at most 1")
+        called = cpu_seconds(lambda: rerank("q", texts, scores, vectors=vectors, relevance_weight=0.5, top_k=k), 15)  # noqa: B023
+        theirs = cpu_seconds(lambda: pyversity.mmr(vectors, ranking.scores, k), 15)  # noqa: B023
+        yield Row(f"rerank() / pyversity.mmr, {k} of {n} x {m}", called / theirs, "x", "at most 1")
