@@ -38,8 +38,8 @@ FI/expansion/LM,reciprocal-rank,run:bm25.run@rank,stage:manifold(alpha=0.8) --ou
 train {LEARN} --model bm25 --set k1=0.6,1.2 --set b=0.2,0.6 --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
 train {LEARN} --model rm3 --set k1=0.9 --set b=0.4 --set fb_docs=5 --set fb_terms=10 --out tuned-rm3.json
 train {LEARN} --model sdm --set mu=100,1000 --out tuned-sdm.json
-train {LEARN} --folds 3 --out-run held-out.run --out mrf.json
-train {LEARN} --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
+train {LEARN} --model mrf --folds 3 --out-run held-out.run --out mrf.json
+train {LEARN} --model mrf --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
 rerank --index index --topics topics.tsv --run ql.run --model mrf.json --out mrf.run
 rerank --index index --topics topics.tsv --run ql.run --model tuned-rm3.json --out tuned-rm3.run
 rerank --index index --topics topics.tsv --run bm25.run --stage manifold(alpha=0.7) --out manifold.run

@@ -73,7 +73,7 @@ def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spen
     yield f"features, {N_QUERIES} queries, first time", _greylag(folder, *features, jobs=jobs), ""
     (folder / "features.npz").unlink()
     yield f"features, {N_QUERIES} queries, again", _greylag(folder, *features, jobs=jobs), ""
-    learning = "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full"
+    learning = "--model", "mrf", "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full"
     yield f"train, {N_QUERIES} queries", _greylag(folder, "train", *_ASKED, *learning, jobs=jobs), ""
     ranking = "--run", "bm25.run", "--model", "model.json", "--out", "mrf.run"
     yield f"rerank, {N_QUERIES} queries", _greylag(folder, "rerank", *_ASKED, *ranking, jobs=jobs), ""

@@ -23,7 +23,8 @@ def rows() -> Iterator[Row]:
         given = ["--index", index, "--topics", str(DEMO / "topics.tsv")]
         greylag_seconds("index", str(DEMO / "docs.jsonl"), "--out", index)
         greylag_seconds("search", *given, "--out", run)
-        greylag_seconds("train", *given, "--run", run, "--qrels", str(DEMO / "qrels.txt"), "--out", model)
+        judged = ("--run", run, "--qrels", str(DEMO / "qrels.txt"))
+        greylag_seconds("train", *given, *judged, "--model", "mrf", "--out", model)
         rerank = ("rerank", *given, "--run", run, "--model", model, "--out", out)
         whole = [greylag_seconds(*rerank) for _ in range(REPEATS + 1)]
         scored = ("evaluate", "--qrels", str(DEMO / "qrels.txt"), run)

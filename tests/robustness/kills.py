@@ -20,7 +20,7 @@ from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
-LEARNING = "--features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --set max_features=2"
+LEARNING = "--model mrf --features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --set max_features=2"
 SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --set depth=8 --set k=2"
 RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
 JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"

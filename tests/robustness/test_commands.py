@@ -85,7 +85,7 @@ def valid(made: Path) -> dict[str, list[str]]:
         "index": [str(made / "few.jsonl"), "--out=out"],
         "search": [index, few, "--out=out", "--hits=10"],
         "features": [index, topics, run, "--out=out", "--features=FI/term/LM"],
-        "train": [index, topics, run, qrels, "--out=out", "--features=FI/term/LM"],
+        "train": [index, topics, run, qrels, "--out=out", "--model=mrf", "--features=FI/term/LM"],
         "rerank": [index, topics, run, "--out=out", "--stage=manifold"],
         "explain": [str(made / "model.json"), index, topics, "--qid=1", "--docid=d1"],
         "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],

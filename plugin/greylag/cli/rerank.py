@@ -40,7 +40,7 @@ def rerank(
     index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run. A model of train --model stack needs none.")
+        Path | None, typer.Option("--run", help="TREC run. A model that was trained without one needs none.")
     ] = None,
     model: Annotated[Path | None, typer.Option("--model", help="Rerank by a model from `greylag train`.")] = None,
     files: Annotated[
@@ -71,8 +71,8 @@ def rerank(
     parameters of its class in Python; model, aspects, groups, titles and feedback are files. Stages with
     --vectors need no index; nor do xquad and pm2 with scores of aspects.
 
-    A model of `greylag train --model stack` that was trained without a run needs none: the union of BM25 and BM25+RM3
-    is searched, as in training.
+    A model of `greylag train` that was trained without a run, unless it is --model mrf or a baseline, needs none: the
+    union of BM25 and BM25+RM3 is searched, as in training.
 
     With --members, the ensemble's runs are div.1.run, div.2.run, ... for --out div.run. Without, they are fused by
     reciprocal ranks.
@@ -167,12 +167,12 @@ def needs_queries(name: str, stage: Any) -> bool:
 def first_rankings(
     shared: Shared, run: Path | None, index: Sequence[Path], topics: Path | None, first: Any
 ) -> Run | RunFile:
-    """The run, or the candidates of a stack that was trained without one."""
+    """The run, or the candidates of a model that was trained without one."""
     if run is not None:
         return shared.open_run(run, topics)
     if topics is not None and isinstance(first, MRFRanker) and first.model.provenance.get("searched"):
         return search_first(index, shared.topics(topics), shared.jobs, stack=True)
-    raise ParameterError("give a --run; only a model of train --model stack, trained without one, can do without")
+    raise ParameterError("give a --run; only an automatic model or a stack, trained without one, can do without")
 
 
 def check_topics(stage: Any, rankings: Run | RunFile, fingerprint: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import typer
 
@@ -29,13 +30,14 @@ from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageModel
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, table
+from greylag.evaluation import Scores, compare, table
 from greylag.features.feature import Feature
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
+from greylag.ltr.automatic import AutomaticRecipe, choice_table, conclusion, held_out_baselines
 from greylag.ltr.baselines import GRID, BaselineRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
@@ -47,9 +49,10 @@ from greylag.ltr.training import MRFRecipe, Recipe, training_line
 from greylag.ltr.training import train as train_by
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
-from greylag.trec import read_titles, write_run
+from greylag.tables import as_text
+from greylag.trec import Qrels, read_titles, write_run
 
-Model = Literal["mrf", "bm25", "ql", "sdm", "rm3", "stack", "svmdiv", "cssvm"]
+Model = Literal["automatic", "mrf", "bm25", "ql", "sdm", "rm3", "stack", "svmdiv", "cssvm"]
 DIVERSE = ("svmdiv", "cssvm")
 RANKERS = tuple(model for model in get_args(Model) if model not in DIVERSE)
 BASELINES = {
@@ -59,11 +62,14 @@ BASELINES = {
     "rm3": (baselines.BM25, baselines.RM3),  # RM3 of tuned BM25
 }
 LEARNERS: dict[str, Any] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
+SEARCHED: dict[str, type[Recipe]] = {"automatic": AutomaticRecipe, "stack": StackRecipe}
+"""The models whose candidates, without a run, are those of BM25 and BM25+RM3."""
 ONLY_FOR: dict[str, Sequence[str]] = {
     "--learner": ("mrf",),
     "--preselect": ("mrf",),
-    "--pool": ("mrf", "stack"),
-    "--features": ("mrf", "stack", *DIVERSE),
+    "--pool": ("automatic", "mrf", "stack"),
+    "--features": ("automatic", "mrf", "stack", *DIVERSE),
+    "--time": ("automatic",),
     "--titles": DIVERSE,
 }
 """The models that an option is for, if they are neither all that rank nor all."""
@@ -82,7 +88,8 @@ class DiversitySettings:
 _SETTINGS = (
     f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
     f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25: k1, b; ql, sdm: mu; rm3: k1, b, "
-    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
+    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}; "
+    f"automatic: {listed(AutomaticRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
     "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
     "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out."
@@ -105,14 +112,16 @@ def train(
         Model,
         typer.Option(
             "--model",
-            help="mrf: features with learned weights. bm25, ql, sdm, rm3: a baseline with tuned parameters. stack: "
-            "tune RM3, and select from it, MRF features, manifold ranking and --features. svmdiv, cssvm: a model that "
-            "diversifies, or an ensemble of them that repel each other, so that one may serve a query on which others "
-            "fail.",
+            help="automatic: try tuned baselines, listwise regression, greedy selection and the stack, each in "
+            "cross-validation on the topics, and learn the best or an average. mrf: features with learned weights. "
+            "bm25, ql, sdm, rm3: a baseline with tuned parameters. stack: tune RM3, and select from it, MRF features, "
+            "manifold ranking and --features. svmdiv, cssvm: a model that diversifies, or an ensemble of them that "
+            "repel each other, so that one may serve a query on which others fail.",
         ),
-    ] = "mrf",
+    ] = "automatic",
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (stack: and BM25+RM3).")
+        Path | None,
+        typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (automatic, stack: and BM25+RM3)."),
     ] = None,
     measure: Annotated[
         str | None, typer.Option("--measure", help="Measure to maximise: map (the default), nDCG@10, RR, P@5, ...")
@@ -147,8 +156,16 @@ def train(
     out_run: Annotated[
         Path | None, typer.Option("--out-run", help="Run to write: each topic ranked by the model of its fold.")
     ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--time", metavar="10m", help="automatic: try no more learners after this time: 90s, 10m or 2h, in all."
+        ),
+    ] = None,
 ) -> None:
     """Learn a model from judged topics, and write it as JSON.
+
+    Without --model, the best that the topics allow is chosen, and a table says what was tried.
 
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and those rankings are scored against the run that they rerank. The folds are
@@ -156,7 +173,8 @@ def train(
     """
     shared: Shared = context.obj
     given = {"--measure": measure, "--relevance-level": level, "--learner": learner, "--preselect": preselect}
-    for flag, value in {**given, "--pool": pool, "--folds": folds, "--features": features, "--titles": titles}.items():
+    more = {"--features": features, "--titles": titles, "--time": limit}
+    for flag, value in {**given, "--pool": pool, "--folds": folds, **more}.items():
         models = ONLY_FOR.get(flag, RANKERS)
         if value is not None and model not in models:
             raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {model}")
@@ -169,15 +187,20 @@ def train(
         return
     [maximised] = map(Objective.parse, measures_at([measure or "AP"], level, qrels))
     recipe = make_recipe(model, maximised, settings or [], features, pool, learner or "greedy", preselect)
+    if limit is not None:
+        recipe = replace(cast(AutomaticRecipe, recipe), seconds=read_time(limit) / (1 + (folds or 0)))
     if run is None:
-        rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model == "stack")
+        rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model in SEARCHED)
     else:
         rankings = shared.run(run, topics)
+    judged, positions = shared.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
+    if (model, measure, level) == ("automatic", None, None):
+        propose_measure(judged)
     learned, held_out, scores = train_by(
         recipe,
         rankings,
-        shared.qrels(qrels, rankings),
-        PositionalIndex.from_lucene(index),
+        judged,
+        positions,
         folds=folds,
         n_jobs=shared.jobs,
         tag=f"{rankings.tag}-{f'tuned-{model}' if model in BASELINES else 'held-out'}",
@@ -186,11 +209,13 @@ def train(
     if held_out is not None and out_run is not None:
         step = {"name": held_out.run.tag, "method": model, "folds": folds, "reranks": rankings.tag}
         write_run(held_out.run, out_run, metadata=shared.metadata(step, before=[(rankings.tag, run)]))
+        if model == "automatic":
+            scores = {**scores, **held_out_baselines(held_out, rankings, judged, positions, n_jobs=shared.jobs)}
         tell(f"\n{table(scores, compare(scores, 'first stage'))}")
-    if model == "stack":  # so that rerank knows whether to search in the same way
+    if model in SEARCHED:  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": run is None})
     learned.save(out)
-    tell(_learned(recipe, learned))
+    tell(_learned(recipe, learned, scores))
 
 
 def make_recipe(
@@ -209,10 +234,12 @@ def make_recipe(
         tuned = {name: weighting[name] for step in BASELINES[model] for name in step.tuned}
         grid = {**GRID, **read_settings(texts, tuned, of=model, many=True)}
         return BaselineRecipe(baseline, objective=measure, grid=grid, before=tuple(before))
-    if model == "stack":
-        values = read_settings(texts, parameters(StackRecipe, "objective", "pool"), of=model)
+    if model in SEARCHED:
+        kind: Any = SEARCHED[model]
+        values = read_settings(texts, parameters(kind, "objective", "pool"), of=model)
         more: tuple[Feature, ...] = () if features is None else parse_features(features)
-        return StackRecipe(measure, pool=pool or "sd", more=more, **values)
+        made: Recipe = kind(measure, pool=pool or "sd", more=more, **values)
+        return made
     of_learner = parameters(LEARNERS[learner])
     values = read_settings(texts, {**of_learner, **weighting}, of=f"mrf, learned by {learner},")
     return MRFRecipe(
@@ -223,8 +250,8 @@ def make_recipe(
     )
 
 
-def _learned(recipe: Recipe, model: LinearModel) -> str:
-    """What was learned: features with weights, or a baseline's parameters and where others might be better."""
+def _learned(recipe: Recipe, model: LinearModel, scores: Mapping[str, Scores]) -> str:
+    """What was learned: features with weights, a baseline's parameters and whether to try others, or what was tried."""
     if isinstance(recipe, BaselineRecipe):
         ends = (
             f"{name} is at an end of its values, {min(recipe.grid[name])} to {max(recipe.grid[name])}: try more "
@@ -232,8 +259,29 @@ def _learned(recipe: Recipe, model: LinearModel) -> str:
             for name in recipe.at_ends(model)
         )
         return "\n".join([training_line(model), *ends])
+    if isinstance(recipe, AutomaticRecipe):
+        left_out = model.provenance["choice"]["left_out"].items()
+        reasons = [f"left out: {name}: {reason}" for name, reason in left_out]
+        return "\n".join([as_text(choice_table(model)), *reasons, conclusion(model, scores)])
     rows = zip(model.features, model.weights, model.training_scores, strict=True)
     return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
+
+
+def read_time(text: str) -> float:
+    """The seconds of a time such as 90s, 10m or 2h."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", text)
+    if match is None or float(match[1]) == 0:
+        raise ParameterError(f"--time {text!r:.60} is not a time above 0 such as 90s, 10m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def propose_measure(qrels: Qrels) -> None:
+    """Tell of another measure than AP, if one suits the judgements."""
+    relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
+    if any(grade > 1 for grades in relevant for grade in grades):
+        tell("AP is maximised, which takes all grades above 0 as equal: --measure nDCG@10 distinguishes them")
+    elif sum(map(len, relevant)) <= 2 * sum(map(bool, relevant)):
+        tell("AP is maximised; with one or two relevant documents a topic, --measure RR or nDCG@10 is usual")
 
 
 def train_diversity(

@@ -1,4 +1,6 @@
 from . import baselines as baselines
+from .automatic import Automatic as Automatic
+from .automatic import AutomaticRecipe as AutomaticRecipe
 from .baselines import BaselineRecipe as BaselineRecipe
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
@@ -14,6 +16,7 @@ from .learner import after_each_round as after_each_round
 from .letor import read_features as read_features
 from .letor import write_features as write_features
 from .linear import LinearModel as LinearModel
+from .listwise import ListwiseRegression as ListwiseRegression
 from .objectives import Objective as Objective
 from .preselect import MMRPreselection as MMRPreselection
 from .rankers import RM3 as RM3

@@ -324,6 +324,8 @@ def training_line(model: LinearModel) -> str:
     made, chosen = model.provenance, list(map(str, model.features))
     if "baseline" in made:
         chosen = [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]]
+    if "choice" in made:
+        chosen = [made["choice"]["chosen"]]
     score = model.training_scores[-1] if model.training_scores else made["training_score"]
     return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
 

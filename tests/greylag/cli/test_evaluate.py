@@ -24,7 +24,7 @@ def runs(command: Command, made: Path, collection: list[object], tmp_path: Path)
 
 def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
+    words = [*ranked, "--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]
     assert command("train", *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", reranked)) == (0, "", "")
     words = [*ranked[:-1], reranked, "--stage", "mmr(k=10)", "--out", diverse]

@@ -46,7 +46,7 @@ from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremar
 
 def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     model, out = tmp_path / "model.json", tmp_path / "mrf.run.gz"
-    words = ["--qrels", made / "qrels.txt", "--pool", "sd", "--out", model]
+    words = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]
     assert command("train", *ranked, *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out)) == (0, "", "")
     assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf\n")

@@ -123,7 +123,7 @@ def stop_after(process: subprocess.Popen[str], log: Path, size: int, number: sig
 def words_of(name: str, ranked: list[object], made: Path, out: Path) -> list[object]:
     if name == "rerank":
         return ["--jobs", "1", "rerank", *ranked, *CHAIN, "--out", out]
-    more = ["--features", "FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8", "--folds", "3"]
+    more = ["--model", "mrf", "--features", "FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8", "--folds", "3"]
     return ["train", *ranked, "--qrels", made / "qrels.txt", *more, "--out-run", f"{out}.held-out", "--out", out]
 
 
@@ -289,7 +289,7 @@ def test_a_worker_of_a_cluster_dies(
 
 SMALL = ["--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25", "--set", "max_features=2"]
 BARS = {
-    "train": (["train", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+    "train": (["train", "--model", "mrf", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
         "1 features 24/24", "2 folds 2/3 features selected 1/2",
     ]),
     "rm3": (["train", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [

@@ -89,6 +89,7 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
     for name, own in (("a", lines[:250]), ("b", lines[250:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(own))
         assert command("index", tmp_path / f"{name}.jsonl", "--out", tmp_path / name)[0] == 0
+    learning = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd"]
     one, two = ["--index", made / "index"], ["--index", tmp_path / "a", "--index", tmp_path / "b"]
     for index, folder in ((one, tmp_path / "one"), (two, tmp_path / "two")):
         folder.mkdir()
@@ -97,7 +98,7 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
         steps: list[list[object]] = [
             ["search", *asked, "--hits", 50, "--out", run],
             ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
-            ["train", *asked, "--run", run, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", model],
+            ["train", *asked, "--run", run, *learning, "--out", model],
             ["rerank", *asked, "--run", run, "--model", model, "--out", reranked],
             ["rerank", *index, "--run", run, "--stage", "mmr", "--out", folder / "mmr.run"],
             ["rerank", *asked, "--run", run, "--stage", "manifold", "--out", folder / "manifold.run"],

@@ -15,11 +15,15 @@ from greylag.ltr import LinearModel, MRFRanker
 from greylag.trec import read_qrels, read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused, settings, unremarked
 
+SD = ["--model", "mrf", "--pool", "sd"]
+ONE = [*SD, "--set", "max_features=1"]
+ASCENT = ["--model", "mrf", "--learner", "coordinate-ascent"]
+
 
 def test_models_have_the_same_bytes_on_any_number_of_threads(
     command: Command, made: Path, collection: list[object], tmp_path: Path
 ) -> None:
-    words = [*collection, "--qrels", made / "qrels.txt", *settings("max_features=3 retrain=true")]
+    words = [*collection, "--qrels", made / "qrels.txt", "--model", "mrf", *settings("max_features=3 retrain=true")]
     paths = [tmp_path / f"{jobs}.json" for jobs in (1, 2)]
     for path in paths:
         assert command("--jobs", path.stem, "train", *words, "--out", path)[0] == 0
@@ -28,7 +32,8 @@ def test_models_have_the_same_bytes_on_any_number_of_threads(
 
 def test_what_was_learned_is_shown(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    code, told, _ = command("train", *ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--out", out)
+    words = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", out]
+    code, told, _ = command("train", *ranked, *words)
     assert code == 0
     assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", told)
 
@@ -39,7 +44,7 @@ def test_coordinate_ascent_over_named_features(
     prior, model = tmp_path / "prior.tsv", tmp_path / "model.json"
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1,FI/term/BM25"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--out", model]
+    words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--model", "mrf", "--out", model]
     code, told, _ = command("train", *words, "--learner", "coordinate-ascent", *settings("restarts=2 seed=7"))
     assert code == 0
     assert [line.split()[-1] for line in told.splitlines()] == named.split(",")
@@ -49,7 +54,7 @@ def test_coordinate_ascent_over_named_features(
 
 def test_preselection_is_recorded(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--set", "max_features=1", "--out", out]
+    words = [*ranked, "--qrels", made / "qrels.txt", *ONE, "--out", out]
     assert command("train", *words, "--preselect", "mmr:4:0.7")[0] == 0
     provenance = json.loads(out.read_text())["provenance"]
     assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (28, "mmr:4:0.7", 4)
@@ -64,14 +69,14 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (settings("restarts=2"), "mrf, learned by greedy, has no 'restarts', but max_features"),
-        (["--learner", "coordinate-ascent", *settings("retrain=true")], "coordinate-ascent, has no 'retrain'"),
-        (["--learner", "coordinate-ascent", *settings("seed=-1")], "seed is -1"),
+        (["--model", "mrf", *settings("restarts=2")], "mrf, learned by greedy, has no 'restarts', but max_features"),
+        ([*ASCENT, *settings("retrain=true")], "coordinate-ascent, has no 'retrain'"),
+        ([*ASCENT, *settings("seed=-1")], "seed is -1"),
         (["--learner", "forest"], "'forest' is not one of"),
-        (settings("max_features=0"), "max_features"),
+        (["--model", "mrf", *settings("max_features=0")], "max_features"),
         (["--measure", "mapp"], "mapp"),
-        (["--preselect", "16"], "is not of the form mmr:16"),
-        (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for mrf"),
+        (["--model", "mrf", "--preselect", "16"], "is not of the form mmr:16"),
+        (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for automatic"),
         (["--folds", "3"], "--folds and --out-run go together"),
         (["--out-run", "y"], "--folds and --out-run go together"),
         (["--model", "bm25", *settings("mu=3")], "bm25 has no 'mu', but k1, b"),
@@ -79,12 +84,16 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "bm25", *settings("k1=1_0")], ": it must be a number"),
         (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be a number in [0, 1]"),
         (["--model", "rm3", *settings("fb_docs=0")], "fb_docs is 0"),
-        (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or stack, not for bm25"),
+        (["--model", "bm25", "--pool", "sd"], "--pool is for --model automatic or mrf or stack, not for bm25"),
         (["--model", "tfidf"], "'tfidf' is not one of"),
+        (["--learner", "greedy"], "--learner is for --model mrf, not for automatic"),
+        (["--time", "10"], "--time '10' is not a time above 0 such as 90s, 10m or 2h"),
+        (["--model", "mrf", "--time", "1h"], "--time is for --model automatic, not for mrf"),
+        (settings("folds=1"), "folds is 1; it must be at least 2"),
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
-        (["--model", "svmdiv", "--measure", "map"], "--measure is for --model mrf or bm25"),
-        (["--model", "svmdiv", "--relevance-level", "2"], "--relevance-level is for --model mrf or bm25"),
+        (["--model", "svmdiv", "--measure", "map"], "--measure is for --model automatic or mrf"),
+        (["--model", "svmdiv", "--relevance-level", "2"], "--relevance-level is for --model automatic or mrf"),
         (["--measure", "nDCG", "--relevance-level", "2"], "nDCG use all grades"),
     ],
 )
@@ -146,11 +155,13 @@ def test_bm25_and_for_a_stack_its_union_with_rm3(made: Path) -> None:
 
 def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out, run = tmp_path / "model.json", tmp_path / "held-out.run"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--pool", "sd", "--set", "max_features=1", "--out", out]
+    words = [*ranked, "--qrels", made / "qrels.txt", *ONE, "--out", out]
     code, told, _ = command("train", *words, "--folds", "6", "--out-run", run)
     assert code == 0
     means = {
-        line.split("  ")[0]: float(line.split()[2]) for line in told.splitlines() if line.startswith(("held", "first"))
+        line.split(" (")[0]: float(line.split()[3])
+        for line in told.splitlines()
+        if line.startswith(("held out (", "first stage ("))
     }
     code, shown, err = command("evaluate", "--qrels", made / "qrels.txt", run, made / "bm25.run", "-m", "AP")
     assert (code, err) == (0, "")
@@ -175,7 +186,7 @@ def test_a_tuned_baseline_and_its_held_out_rankings(
     )
     run = read_run(held_out)
     score = evaluate(run, read_qrels(qrels), ["AP"]).by_measure["AP"]
-    assert f"held out     {score:.4f}" in told
+    assert re.search(rf"^held out \(\w\) +{score:.4f}", told, re.MULTILINE)
     assert run.tag == "bm25-tuned-bm25"
     tuned = LinearModel.load(model)
     assert tuned.provenance["held_out"] == {"folds": 4, "AP": score}
