@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from greylag import evaluation
@@ -15,9 +17,10 @@ from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.report import Form
 from greylag.evaluation.significance import Correction, Family, Test
-from greylag.ranking import Run
 from greylag.trec.metadata import read_metadata
 
+MARKED = 0.1  # of the top 10, one document
+_log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
@@ -67,13 +70,16 @@ def evaluate(
     if baseline and all_pairs:
         raise ParameterError("--all-pairs compares every run with every other: leave out --baseline")
     score = _scorer(shared, qrels, measures, level, subtopics=subtopics)
-    scores = {}
+    scores, unjudged = {}, {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
         run = shared.run(path)
         try:
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common
             raise FormatError(path, None, str(error)) from None
+        judged = score(run, measures=["Judged@10"])
+        unjudged[str(path)] = 1 - float(np.mean(judged.values[[qid not in judged.missing for qid in judged.qids], 0]))
+    _warn_unjudged(unjudged, str(baseline) if baseline else min(unjudged, key=lambda name: unjudged[name]))
     metadata = {str(path): found for path in map(Path, scores) if (found := read_metadata(path))}
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
@@ -84,9 +90,19 @@ def evaluate(
     tell(evaluation.table(scores, significance, choice, form=form, per_query=per_query, metadata=metadata))
 
 
+def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
+    """Warn of runs that have over one unjudged document more than the reference among the top 10, on average."""
+    for name, share in unjudged.items():
+        if share - unjudged[reference] > MARKED:
+            _log.warning(
+                f"{share:.0%} of the top 10 documents of {name} are not judged, against {unjudged[reference]:.0%} of "
+                f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
+            )
+
+
 def _scorer(
     shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, *, subtopics: bool
-) -> Callable[[Run], evaluation.Scores]:
+) -> Callable[..., evaluation.Scores]:
     """A function that scores a run by the judgements in `path`."""
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:

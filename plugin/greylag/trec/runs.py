@@ -412,7 +412,9 @@ def _collect(rows: Rows, scores: dict[str, float], faults: Faults) -> None:
             faults.repair(line, f"duplicate document {docid!r} for query {qid.decode()!r}", "keeps the first")
             continue
         if score > last:
-            faults.repair(line, f"score {text.decode()} is higher than the one before it, {last}", "sorts by score")
+            reason = f"score {text.decode()} is higher than the one before it, {last}"
+            right = "if the order of ranks is right, write scores that fall with it"
+            faults.repair(line, f"{reason}; {right}", "sorts by score, as trec_eval does")
         if not rank.isdigit():
             faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
         scores[docid] = last = score

@@ -78,6 +78,17 @@ def test_a_level_is_proposed_where_published_figures_have_it(
     assert not caplog.text
 
 
+def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path, tmp_path: Path) -> None:
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    half = tmp_path / "half.run"
+    half.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
+    assert command(*words, made / "bm25.run")[2] == ""
+    code, _, err = command(*words, half)
+    assert code == 0
+    assert re.search(r"\d+% of the top 10 documents of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
+
+
 def test_pick_best(command: Command, made: Path, runs: list[Path]) -> None:
     judged = ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
     code, out, _ = command(*judged, *runs, "--format", "json")
