@@ -39,6 +39,9 @@ def evaluate(
         typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
     ] = None,
     level: RelevanceLevel = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", help="Score these topics alone, such as the test part of a split.")
+    ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")] = False,
     test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
@@ -69,10 +72,10 @@ def evaluate(
     shared: Shared = context.obj
     if baseline and all_pairs:
         raise ParameterError("--all-pairs compares every run with every other: leave out --baseline")
-    score = _scorer(shared, qrels, measures, level, subtopics=subtopics)
+    score = _scorer(shared, qrels, measures, level, topics, subtopics=subtopics)
     scores, unjudged = {}, {}
     for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
-        run = shared.run(path)
+        run = shared.run(path, topics)
         try:
             scores[str(path)] = score(run)
         except ParameterError as error:  # no query in common
@@ -101,13 +104,14 @@ def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
 
 
 def _scorer(
-    shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, *, subtopics: bool
+    shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, topics: Path | None, *, subtopics: bool
 ) -> Callable[..., evaluation.Scores]:
     """A function that scores a run by the judgements in `path`."""
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:
-        return partial(evaluation.evaluate_by_subtopic, qrels=shared.subtopic_qrels(path), measures=measures)
+        by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
+        return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    return partial(evaluation.evaluate, qrels=shared.qrels(path), measures=measures)
+    return partial(evaluation.evaluate, qrels=shared.qrels(path, topics=topics), measures=measures)

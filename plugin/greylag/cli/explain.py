@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 from greylag.citations import cite
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.rerank import load_model
+from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
@@ -21,6 +23,8 @@ from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
 from greylag.tables import as_text
+
+_log = logging.getLogger("greylag")
 
 
 def explain(
@@ -61,8 +65,11 @@ def explain(
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
     learned = LinearModel.load(model)
     docids = [docid] if against is None else [docid, against]
-    ranking = _ranking(shared, topics, qid, docids, run)
-    if run is None and (needs := [feature for feature in learned.features if feature.uses_ranking]):
+    searched = run is None and bool(learned.provenance.get("searched"))
+    ranking = _ranking(shared, topics, qid, docids, run, index if searched else None)
+    if run is not None and learned.provenance.get("searched"):
+        _log.warning("%s ranks what it searches: its scores in --run %s may be others", model, run)
+    if run is None and not searched and (needs := [feature for feature in learned.features if feature.uses_ranking]):
         raise ParameterError(f"{model} has features that depend on the run that is reranked ({needs[0]}): give --run")
     explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
     if as_json:
@@ -80,11 +87,15 @@ def explain(
     tell(as_text(tables[0]))
 
 
-def _ranking(shared: Shared, topics: Path, qid: str, docids: list[str], run: Path | None) -> Ranking:
-    """The query's ranking in the run; without a run, one of the documents alone."""
+def _ranking(
+    shared: Shared, topics: Path, qid: str, docids: list[str], run: Path | None, searched: list[Path] | None
+) -> Ranking:
+    """The query's ranking in the run, or in the index searched as `rerank` does; else one of the documents alone."""
     queries = shared.topics(topics)
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
+    if searched is not None:
+        return search_first(searched, {qid: queries[qid]}, shared.jobs, stack=True)[qid]
     if run is None:
         unique = tuple(dict.fromkeys(docids))
         return Ranking(qid, queries[qid], unique, np.zeros(len(unique)))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -19,6 +19,9 @@ from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, r
 from greylag.trec.runs import RunFile
 
 _log = logging.getLogger("greylag")
+
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,12 @@ class Shared:
         """A run that may be larger than memory, with the texts of its queries if topics are given."""
         return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
-    def qrels(self, path: Path, run: Run | RunFile | None = None) -> Qrels:
-        """Relevance judgements of a file or name, of at least one of a run's queries if that is given."""
+    def qrels(self, path: Path, run: Run | RunFile | None = None, topics: Path | None = None) -> Qrels:
+        """Relevance judgements of a file or name; of given topics alone; of at least one of a given run's queries."""
         from greylag.interop import named_qrels
 
         named = None if path.exists() else named_qrels(path)
-        qrels = read_qrels(path, lenient=self.lenient) if named is None else named
+        qrels = self.of_topics(read_qrels(path, lenient=self.lenient) if named is None else named, path, topics)
         if run is not None and not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)
@@ -76,6 +79,18 @@ class Shared:
         if str(path).startswith("irds:") and not path.exists():
             return subtopic_qrels_from_ir_datasets(str(path))
         return read_subtopic_qrels(path, lenient=self.lenient)
+
+    def of_topics(self, judgements: dict[str, V], path: Path, topics: Path | None) -> dict[str, V]:
+        """The judgements of the topics alone; a line of the log says how many others were left out."""
+        if topics is None:
+            return judgements
+        among = self.topics(topics)
+        left = {qid: judged for qid, judged in judgements.items() if qid in among}
+        if not left:
+            raise FormatError(path, None, f"no query in common with {topics}, whose first is {next(iter(among))!r}")
+        if others := len(judgements) - len(left):
+            _log.info("%s: left out are %d judged queries that are not among the topics", path, others)
+        return left
 
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:

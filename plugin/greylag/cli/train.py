@@ -193,7 +193,7 @@ def train(
         rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model in SEARCHED)
     else:
         rankings = shared.run(run, topics)
-    judged, positions = shared.qrels(qrels, rankings), PositionalIndex.from_lucene(index)
+    judged, positions = shared.qrels(qrels, rankings, topics), PositionalIndex.from_lucene(index)
     if (model, measure, level) == ("automatic", None, None):
         propose_measure(judged)
     learned, held_out, scores = train_by(

@@ -49,7 +49,7 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     for one, other in shown:
         contributions = (one.contribution - other.contribution, one.contribution, other.contribution)
         rows.append((str(one.feature), *contributions, None, None))
-        rows += _clique_differences(one, other)
+        rows += _clique_differences(one, other, fold=top is not None)
     if rest := pairs[len(shown) :]:
         sums = [sum(share.contribution for share in shares) for shares in zip(*rest, strict=True)]
         rows.append((_more(rest), sums[0] - sums[1], *sums, None, None))
@@ -58,12 +58,18 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, DECIMALS)
 
 
-def _clique_differences(one: FeatureShare, other: FeatureShare) -> Iterator[Row]:
+def _clique_differences(one: FeatureShare, other: FeatureShare, *, fold: bool) -> Iterator[Row]:
     pairs = zip(one.cliques, other.cliques, strict=True)
+    absent = []
     for a, b in sorted(pairs, key=lambda pair: -abs(pair[0].contribution - pair[1].contribution)):
-        if a.contribution != b.contribution:
+        if fold and not a.tf and not b.tf:
+            absent.append((a.contribution, b.contribution))
+        elif a.contribution != b.contribution:
             contributions = (a.contribution - b.contribution, a.contribution, b.contribution)
             yield (f"  {_name(a)}", *contributions, a.tf, b.tf)
+    if absent:
+        above, below = map(sum, zip(*absent, strict=True))
+        yield (f"  {_count(len(absent), 'clique')} without occurrences", above - below, above, below, None, None)
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:

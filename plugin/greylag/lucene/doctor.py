@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from greylag.errors import GreylagError
+from greylag.errors import DependencyError, GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.open_index import BUILD
@@ -22,11 +22,18 @@ _PYSERINI_FIRST = """
 from pyserini.pyclass import autoclass
 autoclass("io.anserini.index.Constants")
 print(autoclass("java.lang.System").getProperty("java.version"))
+import importlib.util
+if importlib.util.find_spec("torch"):
+    import pyserini.search.lucene
 """
 
 
+START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
+OPENAI_KEY = "set OPENAI_API_KEY=none"
+
+
 class Check(NamedTuple):
-    """The outcome of one check, with a line about it, and what to do if it failed."""
+    """The outcome of one check, with a line about it, and what to do if it failed, also if greylag works without it."""
 
     name: str
     ok: bool
@@ -51,7 +58,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
         _check("Java", _java, INSTALL_JAVA),
         _check("Pyserini", _pyserini, INSTALL_PYSERINI),
     ]
-    later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, "")]
+    later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, START_FIRST)]
     if index is not None:
         positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
         checksums = "all files have the checksums that Lucene recorded"
@@ -65,10 +72,11 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
 
 
 def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
+    """A check, which fails by a `GreylagError`; greylag works without the import of Pyserini."""
     try:
         return Check(name, True, probe(), "")
     except GreylagError as error:
-        return Check(name, False, str(error).removesuffix(f": {remedy}"), remedy)
+        return Check(name, name == "import", str(error).removesuffix(f": {remedy}"), remedy)
 
 
 def _versions() -> str:
@@ -101,7 +109,7 @@ def _jvm() -> str:
 
 
 def _import() -> str:
-    """The Java that Pyserini starts if it is imported first. Failing is no fault, as greylag can start Java first."""
+    """The Java that Pyserini starts if it is imported first."""
     try:
         ended = subprocess.run(
             [sys.executable, "-c", _PYSERINI_FIRST], capture_output=True, text=True, timeout=60, check=False
@@ -110,9 +118,12 @@ def _import() -> str:
         return f"not tried ({error})"
     if ended.returncode == 0:
         return f"Pyserini, imported first, starts Java {ended.stdout.split()[-1]}"
-    lines = [line for line in (ended.stdout + ended.stderr).splitlines() if "Exception: " in line or "Error: " in line]
+    output = ended.stdout + ended.stderr
+    if "openai.OpenAIError" in output:
+        raise DependencyError(f"Pyserini's searchers ask for a key of OpenAI: {OPENAI_KEY}")
+    lines = [line for line in output.splitlines() if "Exception: " in line or "Error: " in line]
     why = lines[-1].strip() if lines else f"exit code {ended.returncode}"
-    return f"call greylag.start_jvm() before importing Pyserini, which fails with the Java that it finds ({why:.200})"
+    raise DependencyError(f"Pyserini, imported first, fails ({why}): {START_FIRST}")
 
 
 def _index(path: _Paths) -> str:

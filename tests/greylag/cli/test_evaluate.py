@@ -22,6 +22,26 @@ def runs(command: Command, made: Path, collection: list[object], tmp_path: Path)
     return [made / "bm25.run", tmp_path / "ql.run"]
 
 
+def test_topics_restrict_runs_and_judgements(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+    """A split by topics alone: the figures are those of files that were cut by hand."""
+    lines = (made / "topics.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "test.tsv").write_text("".join(lines[16:]))
+    qids = {line.split("\t")[0] for line in lines[16:]}
+    for name in ("bm25.run", "qrels.txt"):
+        kept = [line for line in (made / name).read_text().splitlines(keepends=True) if line.split()[0] in qids]
+        (tmp_path / name).write_text("".join(kept))
+    whole = command("evaluate", "--topics", tmp_path / "test.tsv", "--qrels", made / "qrels.txt", made / "bm25.run")
+    part = command("evaluate", "--qrels", tmp_path / "qrels.txt", tmp_path / "bm25.run")
+    assert whole[0] == part[0] == 0
+    assert whole[1].split()[-3:] == part[1].split()[-3:]
+    assert "16 judged queries that are not among the topics" in whole[2]
+    assert "16 queries that are not among the topics" in whole[2]
+    (tmp_path / "none.tsv").write_text("none\tgoose\n")
+    assert "no query in common with" in refused(
+        "evaluate", "--topics", tmp_path / "none.tsv", "--qrels", made / "qrels.txt", made / "bm25.run"
+    )
+
+
 def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
     words = [*ranked, "--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]

@@ -8,7 +8,12 @@ import pytest
 
 from greylag import LinearModel
 from greylag.diversity import PRESETS, DiversityModel
+from greylag.experiments.explanation_tables import comparison_of_documents
 from greylag.features.spelling import parse_features
+from greylag.index import PositionalIndex
+from greylag.ltr.explanation import explain_documents
+from greylag.ranking import Ranking
+from greylag.trec import read_run
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.experiments.samples import Page
 
@@ -181,3 +186,30 @@ def test_mistakes(
 def test_expansion_needs_the_run(refused: Refused, collection: list[object], expanding: Path) -> None:
     words = [expanding, *collection, "--qid", "3", "--docid", "demo-501"]
     assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)
+
+
+def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: Path, tmp_path: Path) -> None:
+    """The score is that of `rerank`, which searches too; another run is remarked on."""
+    model, out = tmp_path / "m.json", tmp_path / "out.run"
+    options = ["--index", made / "index", "--topics", made / "topics.tsv"]
+    index = PositionalIndex.from_lucene(made / "index")
+    features = parse_features("score@z,FI/term/BM25")
+    LinearModel(features, (0.7, 0.2), fingerprint=index.fingerprint, provenance={"searched": True}).save(model)
+    assert command("rerank", *options, "--model", model, "--out", out)[0] == 0
+    ranking = read_run(out)["1"]
+    words = ["explain", model, *options, "--qid", "1", "--docid", ranking.docids[3], "--json"]
+    code, told, err = command(*words)
+    assert (code, err) == (0, "")
+    assert json.loads(told)[0]["score"] == pytest.approx(ranking.scores[3], rel=1e-6)
+    code, told, err = command(*words, "--run", made / "bm25.run")
+    assert code == 0
+    assert "ranks what it searches" in err
+
+
+def test_cliques_that_neither_document_has_are_folded() -> None:
+    index = PositionalIndex.from_texts({"a": "york", "b": "york york apple", "c": "new city apple"})
+    model = LinearModel(parse_features("FI/term/LM"), (1.0,), fingerprint=index.fingerprint)
+    ranking = Ranking("1", "york new city", ("a", "b"), [1.0, 1.0])
+    found = comparison_of_documents(*explain_documents(model, index, ranking, ["a", "b"]), 5)
+    assert [row[0] for row in found.rows] == ["FI/term/LM", "  york", "  2 cliques without occurrences", "score"]
+    assert sum(row[1] for row in found.rows[1:3]) == pytest.approx(found.rows[0][1])
