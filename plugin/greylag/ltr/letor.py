@@ -24,8 +24,9 @@ def write_features(
 
     LETOR text has a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, with all digits of the
     values. The names of the features, ``1=NAME 2=NAME ...``, follow the first docid, since not all programs accept
-    comment lines. A .npz file has the arrays ``features`` (n, f), ``names`` (f,), ``qids``, ``docids`` and ``grades``
-    (n,).
+    comment lines. LightGBM and scikit-learn accept only numbers as qids: another qid is numbered from 900000001, and
+    follows the docids as ``qid=QID``. A .npz file has the arrays ``features`` (n, f), ``names`` (f,), ``qids``,
+    ``docids`` and ``grades`` (n,).
 
     Parameters
     ----------
@@ -48,16 +49,28 @@ def write_features(
 def _letor_lines(names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
     check_names("feature", names)
     legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
+    numbered = 0
     for ranking, features in rows:
         check_names("query", [ranking.qid])
         check_names("document", ranking.docids)
         if "#" in ranking.qid:
             raise ParameterError(f"query {ranking.qid!r} has a #, which starts a comment in LETOR text; rename it")
         grades = qrels.get(ranking.qid, {})
+        number, named = ranking.qid, ""
+        if not _is_number(ranking.qid):
+            numbered += 1
+            number, named = str(NUMBERED + numbered), f" qid={ranking.qid}"
+        elif int(number) > NUMBERED:
+            raise ParameterError(f"query {number!r}: above {NUMBERED} are the numbers of qids that are none: rename it")
         for docid, values in zip(ranking.docids, features.tolist(), strict=True):
-            cells = " ".join(f"{number}:{value!r}" for number, value in enumerate(values, 1))
-            yield f"{grades.get(docid, 0)} qid:{ranking.qid} {cells} # {docid}{legend}\n"
+            cells = " ".join(f"{column}:{value!r}" for column, value in enumerate(values, 1))
+            yield f"{grades.get(docid, 0)} qid:{number} {cells} # {docid}{named}{legend}\n"
             legend = ""
+
+
+def _is_number(qid: str) -> bool:
+    """Whether the qid is written as other programs write the number that they read."""
+    return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
 
 
 def _write_npz(path: str | Path, names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> None:
@@ -85,6 +98,7 @@ class _Block(NamedTuple):
 
 
 BLOCK = 1 << 26  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
+NUMBERED = 900_000_000  # qids that are no numbers are numbered after it
 MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 
@@ -148,11 +162,13 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
         grade, qid, values_text, comment = match.groups(b"")
         if not rows and not numbers:
             names = _names(path, number, comment)
+        words = comment.split(None, 3)
+        words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
+        if len(words) > 1 and words[1].startswith(b"qid=") and qid.isdigit():
+            qid = words[1].removeprefix(b"qid=")
         numbers.append(number)
         heads.append((int(grade), qid))
         cells.append(values_text)
-        words = comment.split(None, 3)
-        words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
         docids.append(words[0].decode() if words else str(number))
     # The whole block in one call: NUMBER and VALUE in turn. The pattern admits nothing that NumPy would read otherwise.
     pairs = np.fromstring(b" ".join(cells).replace(b":", b" "), sep=" ").reshape(-1, 2)

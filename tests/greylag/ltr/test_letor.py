@@ -223,3 +223,21 @@ def test_features_are_held_once(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text("1 qid:1 1:2 2:3\n0 qid:1 1:4\n")
     data = read_features(tmp_path / "f.txt")
     assert np.shares_memory(data.features, data.columns)
+
+
+def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Path) -> None:
+    """scikit-learn, an independent reader, takes the file; greylag has the names back."""
+    from sklearn.datasets import load_svmlight_file
+
+    qids = ["q-1", "7", "PLAIN-2", "007", "9" * 20, "é"]
+    rows = [
+        (Ranking(qid, "", ("a", "b"), [2.0, 1.0]), np.array([[i + 0.5, 1.0], [0.0, 2.0]])) for i, qid in enumerate(qids)
+    ]
+    write_features(tmp_path / "f.txt", ["one", "two"], rows)
+    data = read_features(tmp_path / "f.txt")
+    assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
+    values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
+    np.testing.assert_array_equal(values.toarray(), data.features)
+    assert numbers.tolist() == [n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.NUMBERED + i] * 2]
+    with pytest.raises(ParameterError, match="900000001"):
+        write_features(tmp_path / "f.txt", ["one", "two"], [(Ranking("900000001", "", ("a",), [1.0]), np.ones((1, 2)))])
