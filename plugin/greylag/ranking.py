@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag.errors import ParameterError
+from greylag.tables import Library, Printed, Row, Table, as_frame
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,8 +33,8 @@ class Query:
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ranking(Printed):
     """The documents retrieved for one query, best first.
 
     Parameters
@@ -87,11 +88,14 @@ class Ranking:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _repr_html_(self) -> str:
-        from greylag.tables import notebook_table
-
+    def _table(self) -> Table:
         ranked = zip(range(1, len(self) + 1), self.docids, self.scores.tolist(), strict=True)
-        return notebook_table(f"query {self.qid}: {self.query}", ("rank", "docid", "score"), ranked, len(self))
+        caption = f"query {self.qid}: {self.query}, {len(self)} documents"
+        return Table(caption, ("rank", "docid", "score"), [*ranked])
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or polars, as `Run.to_frame` makes it."""
+        return Run((self,)).to_frame(library)
 
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
@@ -147,8 +151,8 @@ def unit_range(scores: FloatArray) -> FloatArray:
     return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))
 
 
-@dataclass(frozen=True, slots=True)
-class Run(Mapping[str, Ranking]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Printed, Mapping[str, Ranking]):
     """The rankings of a system, a mapping from qid to `Ranking`.
 
     Parameters
@@ -184,8 +188,20 @@ class Run(Mapping[str, Ranking]):
     def __len__(self) -> int:
         return len(self.rankings)
 
-    def _repr_html_(self) -> str:
-        from greylag.tables import notebook_table
+    def _table(self) -> Table:
+        rows: list[Row] = [(r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings]
+        documents = sum(map(len, self.rankings))
+        caption = f"run {self.tag}, {len(self)} queries, {documents} documents"
+        return Table(caption, ("qid", "query", "documents", "first"), rows)
 
-        rows = ((r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings)
-        return notebook_table(f"run {self.tag}", ("qid", "query", "documents", "first"), rows, len(self))
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or polars: qid, query, docno, score and rank (from 0, as in PyTerrier).
+
+        Scores are those of the rankings, which may tie; the order is that of the column rank.
+        """
+        rows = [
+            (ranking.qid, ranking.query, docid, score, rank)
+            for ranking in self.rankings
+            for rank, (docid, score) in enumerate(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+        ]
+        return as_frame({"qid": str, "query": str, "docno": str, "score": float, "rank": int}, rows, library)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import islice
+from importlib import import_module
+from typing import Any, ClassVar, Literal
+
+from greylag.errors import DependencyError, ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,11 @@ class Marked:
 
 Cell = str | float | Marked | None
 Row = Sequence[Cell]
+Library = Literal["pandas", "polars"]
 
 # Control characters but tabs and line breaks, and marks and overrides of the writing direction.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
-SHOWN = 10  # rows of a table in a notebook
 _MARKDOWN = re.compile(r"[\\|*_`<>\[\]]")
 _LATEX = str.maketrans(
     {
@@ -137,10 +140,54 @@ def as_html(table: Table, label: str = "") -> str:
     return visible(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
-def notebook_table(caption: str, header: Sequence[str], rows: Iterable[Row], total: int) -> str:
-    """An HTML table of the first `SHOWN` rows; its caption tells how many there are if more."""
-    more = f"; the first {SHOWN} of {total}" if total > SHOWN else ""
-    return as_html(Table(caption + more, header, [*islice(rows, SHOWN)]))
+class Printed:
+    """A value with a table: printed and in a notebook, its head; its repr is the caption, on a line."""
+
+    __slots__ = ()
+    most: ClassVar[int] = 10  # rows that are shown
+
+    def _table(self) -> Table:
+        """The table; rows after the first `most` may be left empty."""
+        raise NotImplementedError
+
+    def _head(self) -> Table:
+        whole = self._table()
+        more = f"; the first {self.most} of {len(whole.rows)}" if len(whole.rows) > self.most else ""
+        return replace(whole, caption=whole.caption + more, rows=whole.rows[: self.most])
+
+    def __repr__(self) -> str:
+        return visible(f"<{type(self).__name__}: {self._table().caption.splitlines()[0]}>")
+
+    def __str__(self) -> str:
+        return visible(as_text(self._head()).rstrip())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._head())
+
+
+def imported(module: str, package: str) -> Any:
+    """Import a module of an optional package, or raise `DependencyError` with the line that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise DependencyError(f"{package} is not usable here ({error}): pip install {package}") from error
+
+
+def as_frame(columns: Mapping[str, type], rows: Iterable[Sequence[Any]], library: Library = "pandas") -> Any:
+    """A data frame of rows, whose columns have names and types: str, int or float."""
+    values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    if library == "polars":
+        polars = imported("polars", "polars")
+        kinds = {str: polars.String, float: polars.Float64, int: polars.Int64}
+        return polars.DataFrame(
+            dict(zip(columns, values, strict=True)), {name: kinds[kind] for name, kind in columns.items()}
+        )
+    if library != "pandas":
+        raise ParameterError(f"library is {library!r}: use 'pandas' or 'polars'")
+    pandas = imported("pandas", "pandas")
+    kinds = {str: "object", float: "float64", int: "int64"}
+    made = zip(columns.items(), values, strict=True)
+    return pandas.DataFrame({name: pandas.Series(column, dtype=kinds[kind]) for (name, kind), column in made})
 
 
 def html_text(text: str) -> str:

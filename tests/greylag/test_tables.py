@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
+from greylag.diversity.choice import DiversifierChoice
 from greylag.diversity.model import DiversityModel
-from greylag.evaluation import evaluate
+from greylag.evaluation import Scores, compare, evaluate, parse_measure, pick_best_runs, table
+from greylag.evaluation.measures import parse_measures
 from greylag.features import parse_features
 from greylag.ltr import LinearModel
+from greylag.ltr.explanation import Explanation, FeatureShare
+from greylag.ltr.training import CrossValidation
 from greylag.ranking import Ranking, Run
 from greylag.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from tests.greylag.diversity import samples
@@ -42,10 +47,10 @@ def test_rankings_and_runs() -> None:
     page = Cells(ranking._repr_html_())
     assert "script" not in page.tags
     assert page.tags.count("tr") == 1 + 10
-    assert page.texts[:4] == [f"query q<1>: {EVIL}; the first 10 of 12", "rank", "docid", "score"]
+    assert page.texts[:4] == [f"query q<1>: {EVIL}, 12 documents; the first 10 of 12", "rank", "docid", "score"]
     assert page.texts[4:7] == ["1", "<d0>", "12.0000"]
     page = Cells(Run((ranking, Ranking("2", "none", (), np.empty(0))), tag="<b>")._repr_html_())
-    assert page.texts[0] == "run <b>"
+    assert page.texts[0] == "run <b>, 2 queries, 12 documents"
     assert page.texts[5:] == ["q<1>", EVIL, "12", "<d0>", "2", "none", "0"]
     assert "script" not in page.tags
 
@@ -54,7 +59,57 @@ def test_scores_are_labelled_means() -> None:
     run = Run((Ranking("1", "", ("a", "b"), np.array([2.0, 1.0])), Ranking("2", "", ("b",), np.array([1.0]))))
     scores = evaluate(run, {"1": {"b": 1}, "2": {"b": 1}}, ["AP", "P@1"])
     page = Cells(scores._repr_html_())
+    assert [*map(tuple, scores.to_frame().itertuples(index=False))] == [("1", 0.5, 0.0), ("2", 1.0, 1.0)]
     assert page.texts == ["means over 2 queries", "measure", "mean", "AP", "0.7500", "P@1", "0.5000"]
+
+
+def values(number: int) -> list[object]:
+    """A value of each kind that prints as a table, with `number` rows, queries, runs or folds."""
+    docids = tuple(f"d{place}" for place in range(number))
+    run = Run(tuple(Ranking(qid, "text", docids, np.arange(number, 0.0, -1.0)) for qid in docids), "run")
+    by_run = {name: Scores.single(parse_measure("AP"), dict.fromkeys(docids, 0.1 * place))
+              for place, name in enumerate(docids)}  # fmt: skip
+    significance = compare(by_run, docids[0])
+    folds = CrossValidation(run, (replace(LINEAR, training_scores=(0.5,), provenance={"queries": docids}),) * number,
+                            tuple((qid,) for qid in docids), (0.0,) * number)  # fmt: skip
+    share = FeatureShare(LINEAR.features[0], 1.0, 1.0, 1.0, ())
+    explained = Explanation("1", "d", 2.0, (share,) * number)
+    measures = tuple(parse_measures(["alpha-nDCG@10", "AP"]))
+    none = {"none": Scores(measures, docids, np.zeros((number, 2)), (), ())}
+    choice = DiversifierChoice(*measures, none, significance, significance, {}, {}, {})
+    return [run.rankings[0], run, by_run["d1"], significance, folds, explained, pick_best_runs(by_run), choice]
+
+
+@pytest.mark.parametrize("number", [2, 200])
+def test_values_print_as_short_tables_and_repr_on_a_line(number: int) -> None:
+    for value in values(number):
+        assert len(repr(value).splitlines()) == 1, value
+        assert len(repr(value)) < 250
+        assert len(str(value).splitlines()) <= 65
+        page = Cells(value._repr_html_())  # type: ignore[attr-defined]
+        assert page.tags.count("tr") <= 61
+        assert {"pre", "table"} & {*page.tags}
+
+
+def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame() -> None:
+    rng = np.random.default_rng(1)
+    scores = {
+        name: Scores(parse_measures(["AP", "P@5"]), tuple("abcdef"), rng.random((6, 2)), (), ()) for name in "xyz"
+    }
+    found = compare(scores, "x")
+    lines = str(found).splitlines()
+    shown = {tuple(line.split()) for line in table(scores, found).splitlines()}
+    assert sum(tuple(line.split()) in shown for line in lines) == 4
+    for library in ("pandas", "polars"):
+        pytest.importorskip(library)
+        frame = found.to_frame(library)  # type: ignore[arg-type]
+        for number, one in enumerate(found.comparisons):
+            row = {name: frame[name].to_list()[number] for name in frame.columns}
+            assert (row["run"], row["against"], row["measure"]) == (one.run, one.baseline, str(one.measure))
+            assert (row["diff"], row["low"], row["high"]) == (one.difference, *one.interval)
+            assert (row["d"], row["detectable"], row["statistic"]) == (one.effect_size, one.detectable, one.statistic)
+            assert (row["corrected p"], row["p"]) == (one.corrected_p, one.p)
+            assert (row["better"], row["equal"], row["worse"]) == (one.wins, one.ties, one.losses)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -22,7 +22,7 @@ from greylag.evaluation.significance import DECIMALS, SIGNIFICANCE_LEVEL, Compar
 from greylag.features.stages import StageStep, registered_stages
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking, Run
-from greylag.tables import aligned
+from greylag.tables import aligned, html_text
 from greylag.trec import SubtopicQrels
 from greylag.vectors import Vectors
 
@@ -30,7 +30,7 @@ WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiversifierChoice:
     """How much each method gains over the first stage on held-out queries, and which to use; ``str`` is the table.
 
@@ -71,6 +71,13 @@ class DiversifierChoice:
         """`best` if it is significantly better than "none", else "none"."""
         gain = self.gains.find(self.best, self.measure)
         return self.best if gain is not None and gain.corrected_p < SIGNIFICANCE_LEVEL else NONE
+
+    def __repr__(self) -> str:
+        methods = ", ".join(self.stages)
+        return f"<{type(self).__name__}: {self.recommended} recommended, of {methods}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         header = ["method", str(self.measure), "diff", "95 % interval", "p", "better", "worse"]

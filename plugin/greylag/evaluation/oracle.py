@@ -20,6 +20,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import DECIMALS, check_comparable
 from greylag.ranking import FloatArray
+from greylag.tables import Printed, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,14 +58,19 @@ def pick_best(values: FloatArray, *, larger: bool) -> PickBest:
     return PickBest(sign * np.sort(sign * values.T, axis=1), (best / best.sum(axis=0)).mean(axis=1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunChoice:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunChoice(Printed):
     """The potential gain from choosing among M runs for each query."""
 
     # Hypothetical runs: "best of M", "rank 2 of M", ..., "rank M of M" take the best score on each query by each
     # measure, the second best, and so on; "mean of M" takes the mean.
     scores: Mapping[str, Scores]
     wins: Mapping[str, FloatArray]  # by name of run, its proportion of wins by each measure, shape (measures,)
+
+    def _table(self) -> Table:
+        best = next(iter(self.scores.values()))
+        rows = [(name, *scores.means.tolist()) for name, scores in self.scores.items()]
+        return Table(f"choice among {len(self.wins)} runs", ("", *map(str, best.measures)), rows)
 
 
 def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:

@@ -14,18 +14,18 @@ from greylag.citations import cite
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import SIGNIFICANCE_LEVEL, Significance, check_comparable
+from greylag.evaluation.significance import (
+    CORRECTION_NAMES,
+    FIGURES,
+    SIGNIFICANCE_LEVEL,
+    TEST_NAMES,
+    Significance,
+    check_comparable,
+    comparison_table,
+)
 from greylag.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
 
 Form = Literal["text", "tsv", "markdown", "latex", "json"]
-
-TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
-CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's"}
-FIGURES = (
-    "low, high: 95 % t interval of diff; d: diff / SD over queries; detectable: the diff that as many queries show in "
-    "a t-test with 80 % power; all two-sided, uncorrected"
-)
-SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 
 def table(
@@ -63,10 +63,8 @@ def table(
     check_comparable(shown)
     tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
     if significance and not per_query:
-        whole = comparison_table("", significance)
-        columns = None if form == "tsv" else SHOWN
-        header, rows = ("run", *whole.header[1:columns]), [row[:columns] for row in whole.rows]
-        tables.append(Table(f"{FIGURES}.", header, rows))
+        whole = comparison_table("", significance) if form == "tsv" else significance.narrow()
+        tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
     tables[0] = replace(tables[0], caption="\n".join([*filter(None, [tables[0].caption]), *_origins(metadata or {})]))
     if choice and not per_query:
         tables.append(_wins_table(choice))
@@ -114,34 +112,6 @@ def _letters(
             better, other = (c.run, c.baseline) if c.direction > 0 else (c.baseline, c.run)
             worse.setdefault((better, c.measure), []).append(labels[other])
     return labels, {place: ("" if few else ",").join(found) for place, found in worse.items()}
-
-
-def comparison_table(caption: str, *significances: Significance) -> Table:
-    """The differences from one or more baselines: a row for each baseline, run and measure.
-
-    A star marks a corrected p below `SIGNIFICANCE_LEVEL`; `Comparison` has the other figures. Counts are of queries.
-    """
-    header = ("", "against", "measure", "diff", "low", "high", "d", "detectable", "corrected p")
-    rows = [
-        (
-            c.run,
-            c.baseline,
-            str(c.measure),
-            Marked(c.difference, "+.4f", "*" if c.corrected_p < SIGNIFICANCE_LEVEL else ""),
-            *(Marked(end, "+.4f") for end in c.interval),
-            None if c.effect_size is None else Marked(c.effect_size, "+.2f"),
-            c.detectable,
-            c.corrected_p,
-            c.wins,
-            c.ties,
-            c.losses,
-            c.p,
-        )
-        for test in significances
-        for c in test.comparisons
-    ]
-    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES})" if caption else ""
-    return Table(caption + note, (*header, "better", "equal", "worse", "p"), rows)
 
 
 def _query_table(scores: Mapping[str, Scores]) -> Table:
@@ -210,15 +180,7 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
         if run.unjudged:
             notes.append(f"{name}: {len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)}).")
     if significance:
-        sides = "two-sided" if significance.alternative == "two-sided" else "one-sided, better than the baseline"
-        number = len(significance.comparisons)
-        over = f"{number} comparison{'s' if number != 1 else ''}"
-        if significance.family == "measure":
-            over = f"the {number // len(next(iter(scores.values())).measures)} by each measure"
-        notes.append(
-            f"Letters: significantly better than that run. Corrected p: {TEST_NAMES[significance.test]}, {sides}, "
-            f"{CORRECTION_NAMES[significance.correction]} correction over {over}; * below {SIGNIFICANCE_LEVEL}."
-        )
+        notes.append(f"Letters: significantly better than that run. {significance.method}")
     return notes
 
 

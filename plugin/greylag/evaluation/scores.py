@@ -17,15 +17,15 @@ from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, pars
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.hints import check_qrels, remedy
 from greylag.ranking import FloatArray, IntArray, Run
-from greylag.tables import notebook_table
+from greylag.tables import Library, Printed, Table, as_frame
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
 NO_DOCUMENT = "-greylag-no-document-"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scores(Printed):
     """The scores of a run for every judged query.
 
     Parameters
@@ -64,9 +64,13 @@ class Scores:
         """The mean over queries by name of measure, in the order of `measures`."""
         return dict(zip(map(str, self.measures), self.means.tolist(), strict=True))
 
-    def _repr_html_(self) -> str:
-        caption = f"means over {len(self.qids)} queries"
-        return notebook_table(caption, ("measure", "mean"), self.by_measure.items(), len(self.measures))
+    def _table(self) -> Table:
+        return Table(f"means over {len(self.qids)} queries", ("measure", "mean"), [*self.by_measure.items()])
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or polars: qid, and a column for each measure."""
+        rows = zip(self.qids, *self.values.T.tolist(), strict=True)
+        return as_frame({"qid": str, **dict.fromkeys(map(str, self.measures), float)}, rows, library)
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.scores import Scores
 from greylag.ranking import FloatArray
+from greylag.tables import Library, Marked, Printed, Table, as_frame
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
@@ -26,6 +27,14 @@ SIGNIFICANCE_LEVEL = 0.05
 POWER = 0.8
 RESAMPLES = 2**16
 DECIMALS = 12
+
+TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
+CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's"}
+FIGURES = (
+    "low, high: 95 % t interval of diff; d: diff / SD over queries; detectable: the diff that as many queries show in "
+    "a t-test with 80 % power; all two-sided, uncorrected"
+)
+SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +61,8 @@ class Comparison:
     losses: int
 
 
-@dataclass(frozen=True, slots=True)
-class Significance:
+@dataclass(frozen=True, slots=True, repr=False)
+class Significance(Printed):
     """Comparisons with one baseline, or of all pairs of runs, by one test."""
 
     baseline: str | None  # its name; None for all pairs
@@ -61,12 +70,71 @@ class Significance:
     alternative: Alternative
     comparisons: tuple[Comparison, ...]  # by baseline, run and measure
     correction: Correction = "holm"
+    most: ClassVar[int] = 60  # rows of the table
     family: Family = "all"  # what p is corrected over: all comparisons, or those by the same measure
+
+    @property
+    def method(self) -> str:
+        """The test and the correction, in a sentence."""
+        sides = "two-sided" if self.alternative == "two-sided" else "one-sided, better than the baseline"
+        number = len(self.comparisons)
+        over = f"{number} comparison{'s' if number != 1 else ''}"
+        if self.family == "measure":
+            over = f"the {number // len({c.measure for c in self.comparisons})} by each measure"
+        return (
+            f"Corrected p: {TEST_NAMES[self.test]}, {sides}, {CORRECTION_NAMES[self.correction]} correction over "
+            f"{over}; * below {SIGNIFICANCE_LEVEL}."
+        )
+
+    def narrow(self) -> Table:
+        """The columns of `comparison_table` that fit a terminal."""
+        whole = comparison_table("", self)
+        return replace(whole, header=whole.header[:SHOWN], rows=[row[:SHOWN] for row in whole.rows])
+
+    def _table(self) -> Table:
+        return replace(self.narrow(), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or polars with the columns of the table, unrounded, and the statistic of the test."""
+        whole = comparison_table("", self)
+        kinds = [str] * 3 + [float] * (len(whole.header) - 6) + [int] * 3
+        columns = {**dict(zip(("run", *whole.header[1:]), kinds, strict=True)), "statistic": float}
+        rows = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in whole.rows]
+        found = [[*row, c.statistic] for row, c in zip(rows, self.comparisons, strict=True)]
+        return as_frame(columns, found, library)
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
         """The comparison of a run with the baseline by a measure; None for the baseline itself."""
         wanted = (run, self.baseline, measure)
         return next((c for c in self.comparisons if (c.run, c.baseline, c.measure) == wanted), None)
+
+
+def comparison_table(caption: str, *significances: Significance) -> Table:
+    """The differences from one or more baselines: a row for each baseline, run and measure.
+
+    A star marks a corrected p below `SIGNIFICANCE_LEVEL`; `Comparison` has the other figures. Counts are of queries.
+    """
+    header = ("", "against", "measure", "diff", "low", "high", "d", "detectable", "corrected p")
+    rows = [
+        (
+            c.run,
+            c.baseline,
+            str(c.measure),
+            Marked(c.difference, "+.4f", "*" if c.corrected_p < SIGNIFICANCE_LEVEL else ""),
+            *(Marked(end, "+.4f") for end in c.interval),
+            None if c.effect_size is None else Marked(c.effect_size, "+.2f"),
+            c.detectable,
+            c.corrected_p,
+            c.p,
+            c.wins,
+            c.ties,
+            c.losses,
+        )
+        for test in significances
+        for c in test.comparisons
+    ]
+    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES})" if caption else ""
+    return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
 
 
 def compare(

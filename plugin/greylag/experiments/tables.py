@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from greylag.evaluation import Scores
-from greylag.evaluation.report import comparison_table as comparison_table  # noqa: PLC0414 (public here)
+from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
 from greylag.ltr.linear import LinearModel
 from greylag.tables import Table as Table  # noqa: PLC0414 (public here)
 from greylag.tables import as_text as as_text  # noqa: PLC0414 (public here)

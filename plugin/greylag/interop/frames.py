@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Ranking, Run
+from greylag.tables import Library, as_frame
 from greylag.trec import Qrels
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -19,8 +20,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "relevance", "rel", "grade"),
 }
 """The columns, and the names that packages give them. Frames are made with the first, which are PyTerrier's."""
-
-Library = Literal["pandas", "polars"]
 
 
 def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: str = "greylag") -> Run:
@@ -59,28 +58,19 @@ def qrels_from_frame(frame: Any) -> Qrels:
 
 
 def run_to_frame(run: Run | Iterable[Ranking], library: Library = "pandas") -> Any:
-    """A data frame of a run or rankings: qid, query, docno, score and rank (from 0, as in PyTerrier).
-
-    Scores are those of the rankings, which may tie; the order is that of the column rank.
-    """
-    rankings = run.rankings if isinstance(run, Run) else tuple(run)
-    rows = [
-        (ranking.qid, ranking.query, docid, score, rank)
-        for ranking in rankings
-        for rank, (docid, score) in enumerate(zip(ranking.docids, ranking.scores.tolist(), strict=True))
-    ]
-    return _frame(("qid", "query", "docno", "score", "rank"), (str, str, str, float, int), rows, library)
+    """A data frame of a run or rankings, as `Run.to_frame` makes it."""
+    return (run if isinstance(run, Run) else Run(tuple(run))).to_frame(library)
 
 
 def topics_to_frame(topics: Mapping[str, str], library: Library = "pandas") -> Any:
     """A data frame of topics, with the columns qid and query."""
-    return _frame(("qid", "query"), (str, str), list(topics.items()), library)
+    return as_frame({"qid": str, "query": str}, topics.items(), library)
 
 
 def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]], library: Library = "pandas") -> Any:
     """A data frame of judgements, with the columns qid, docno and label."""
     rows = [(qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items()]
-    return _frame(("qid", "docno", "label"), (str, str, int), rows, library)
+    return as_frame({"qid": str, "docno": str, "label": int}, rows, library)
 
 
 def _name(frame: Any, column: str) -> str | None:
@@ -108,20 +98,3 @@ def _texts(qids: Sequence[str], texts: Sequence[Any]) -> dict[str, str]:
         if topics.setdefault(qid, names.text(query, f"query {qid}")) != query:
             raise ParameterError(f"query {qid} has two texts, {topics[qid]!r} and {query!r}")
     return topics
-
-
-def _frame(columns: tuple[str, ...], types: tuple[type, ...], rows: list[tuple[Any, ...]], library: Library) -> Any:
-    values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
-    if library == "polars":
-        polars = names.imported("polars", "polars")
-        kinds = {str: polars.String, float: polars.Float64, int: polars.Int64}
-        return polars.DataFrame(
-            dict(zip(columns, values, strict=True)), {n: kinds[t] for n, t in zip(columns, types, strict=True)}
-        )
-    if library != "pandas":
-        raise ParameterError(f"library is {library!r}: use 'pandas' or 'polars'")
-    pandas = names.imported("pandas", "pandas")
-    kinds = {str: "object", float: "float64", int: "int64"}
-    return pandas.DataFrame(
-        {n: pandas.Series(v, dtype=kinds[t]) for n, v, t in zip(columns, values, types, strict=True)}
-    )

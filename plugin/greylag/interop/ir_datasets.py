@@ -12,6 +12,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Run
+from greylag.tables import imported
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import NO_SUBTOPIC
 
@@ -77,7 +78,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
     dataset = source
     if isinstance(source, str):
         try:
-            dataset = names.imported("ir_datasets", "ir_datasets").load(source.removeprefix("irds:"))
+            dataset = imported("ir_datasets", "ir_datasets").load(source.removeprefix("irds:"))
         except KeyError:
             raise CollectionError(f"ir_datasets has no data set {source.removeprefix('irds:')!r}") from None
     if hasattr(dataset, f"has_{kind}"):

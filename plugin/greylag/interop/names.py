@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from numbers import Integral
 from typing import Any
 
-from greylag.errors import DependencyError, ParameterError
+from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
-
-
-def imported(module: str, package: str) -> Any:
-    """Import a module of an optional package, or raise `DependencyError` with the line that installs it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise DependencyError(f"{package} is not usable here ({error}): pip install {package}") from error
 
 
 def identifier(value: Any, what: str) -> str:

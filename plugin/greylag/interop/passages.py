@@ -16,6 +16,7 @@ from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Ranking
+from greylag.tables import imported
 from greylag.vectors import ArrayVectors
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def langchain_compressor(
     -------
     langchain_core.documents.BaseDocumentCompressor
     """
-    documents = names.imported("langchain_core.documents", "langchain-core")
+    documents = imported("langchain_core.documents", "langchain-core")
 
     class GreylagCompressor(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined, unused-ignore]
         """Reranks by `greylag.rerank`."""
@@ -214,8 +215,8 @@ def llama_index_postprocessor(
     -------
     llama_index.core.postprocessor.types.BaseNodePostprocessor
     """
-    types = names.imported("llama_index.core.postprocessor.types", "llama-index-core")
-    schema = names.imported("llama_index.core.schema", "llama-index-core")
+    types = imported("llama_index.core.postprocessor.types", "llama-index-core")
+    schema = imported("llama_index.core.schema", "llama-index-core")
 
     class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
         """Reranks by `greylag.rerank`."""
@@ -253,7 +254,7 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
     rerankers.results.RankedResults
         The same documents, with new scores and ranks.
     """
-    package = names.imported("rerankers.results", "rerankers")
+    package = imported("rerankers.results", "rerankers")
     if not isinstance(results, package.RankedResults):
         raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
     given = list(results.results)

@@ -13,10 +13,10 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.hints import shown
-from greylag.interop import names
 from greylag.interop.frames import run_from_frame, run_to_frame, topics_from_frame, topics_to_frame
 from greylag.pipeline import Pipeline, Source, Stage, run_step
 from greylag.ranking import Query, Ranking, Run
+from greylag.tables import imported
 from greylag.trec.runs import strictly_decreasing
 
 
@@ -35,7 +35,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
     """
     if not callable(step):
         raise ParameterError(f"{shown(step)} is not a step: pass a source, a stage or a pipeline")
-    pt = names.imported("pyterrier", "python-terrier")
+    pt = imported("pyterrier", "python-terrier")
     first = step.steps[0] if isinstance(step, Pipeline) else step
     retrieves = isinstance(first, Source)
 
@@ -62,7 +62,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
 
 def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
     """A transformer of PyTerrier as a step of greylag: a source if it gives documents for queries, else a stage."""
-    pt = names.imported("pyterrier", "python-terrier")
+    pt = imported("pyterrier", "python-terrier")
     if not isinstance(transformer, pt.Transformer):
         raise ParameterError(f"{shown(transformer)} is not a PyTerrier transformer")
     if _gives_documents(pt, transformer, ["qid", "query"]):

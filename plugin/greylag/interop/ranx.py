@@ -9,6 +9,7 @@ from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Run
+from greylag.tables import imported
 from greylag.trec import Qrels
 
 
@@ -26,7 +27,7 @@ def run_to_ranx(run: Run) -> Any:
         for ranking in run.rankings
     }
     _check_identifiers(scores)
-    return names.imported("ranx", "ranx").Run(scores, name=run.tag)
+    return imported("ranx", "ranx").Run(scores, name=run.tag)
 
 
 def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
@@ -39,7 +40,7 @@ def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
     """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
     _check_identifiers(qrels)
-    return names.imported("ranx", "ranx").Qrels(
+    return imported("ranx", "ranx").Qrels(
         {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
     )
 

@@ -20,6 +20,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.ranking import Ranking
+from greylag.tables import Printed, Table
 
 MARGINAL = 0.01
 """A summary leaves out features whose difference is at most this fraction of the largest."""
@@ -71,14 +72,19 @@ class FeatureShare:
     cliques: tuple[CliqueShare, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Printed):
     """The score of a document by a linear model, broken down by feature and clique."""
 
     qid: str
     docid: str
     score: float
     features: tuple[FeatureShare, ...]
+
+    def _table(self) -> Table:
+        rows = [(str(one.feature), one.contribution, one.weight, one.value) for one in largest(self.features)]
+        caption = f"document {self.docid} for query {self.qid}, score {self.score:.4f}"
+        return Table(caption, ("feature", "contribution", "weight", "value"), rows)
 
     def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
         """The features by which the score differs most from one of `average` contributions, with their top cliques."""

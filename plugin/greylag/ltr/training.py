@@ -26,6 +26,7 @@ from greylag.ltr.rankers import MRFRanker
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map
+from greylag.tables import Printed, Row, Table
 from greylag.trec import at_level
 
 Rankings = Run | Iterable[Ranking]
@@ -173,8 +174,8 @@ def selected_model(
     )
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+@dataclass(frozen=True, repr=False)
+class CrossValidation(Printed):
     """The result of a cross-validation.
 
     Parameters
@@ -193,6 +194,12 @@ class CrossValidation:
     models: tuple[LinearModel, ...]
     folds: tuple[tuple[str, ...], ...]
     seconds: tuple[float, ...] = field(compare=False)
+
+    def _table(self) -> Table:
+        parts = enumerate(zip(self.folds, self.models, strict=True), 1)
+        rows: list[Row] = [(number, len(fold), training_line(model)) for number, (fold, model) in parts]
+        caption = f"cross-validation of {self.run.tag}, {len(self.run)} queries in {len(self.folds)} folds"
+        return Table(caption, ("fold", "queries", "model"), rows)
 
 
 class TrainingResult(NamedTuple):

@@ -281,7 +281,7 @@ def test_a_row_for_each_comparison() -> None:
     }
     tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
     table = comparison_table("Differences", *tests)
-    assert [(*row[:3], *row[9:12]) for row in table.rows] == [
+    assert [(*row[:3], *row[10:13]) for row in table.rows] == [
         ("b", "a", "AP", 1, 1, 0),
         ("b", "a", "P@10", 0, 1, 1),
         ("c", "a", "AP", 0, 0, 2),
@@ -290,7 +290,7 @@ def test_a_row_for_each_comparison() -> None:
         ("b", "c", "P@10", 0, 0, 2),
     ]
     found = [c for test in tests for c in test.comparisons]
-    assert [(row[7], row[8], row[12]) for row in table.rows] == [(c.detectable, c.corrected_p, c.p) for c in found]
+    assert [(row[7], row[8], row[9]) for row in table.rows] == [(c.detectable, c.corrected_p, c.p) for c in found]
     differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
     stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
     assert "*" in stars

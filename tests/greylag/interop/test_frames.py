@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.interop import (
-    names,
     qrels_from_frame,
     qrels_to_frame,
     run_from_frame,
@@ -16,12 +15,13 @@ from greylag.interop import (
     topics_to_frame,
 )
 from greylag.ranking import Run
+from greylag.tables import imported
 from tests.greylag.interop.samples import QRELS, TOPICS, runs
 
 
 def test_a_missing_package() -> None:
     with pytest.raises(DependencyError, match="pip install no-such-package"):
-        names.imported("no_such_package", "no-such-package")
+        imported("no_such_package", "no-such-package")
 
 
 @pytest.fixture(params=["pandas", "polars"])

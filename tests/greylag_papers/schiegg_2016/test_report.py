@@ -129,6 +129,6 @@ def test_random_vectors_match_the_ensemble() -> None:
         ]
     )
     assert [row[:2] for row in tests.rows] == [(f"{ANGLE} {METHOD}", METHOD), (f"{TRAINING} {METHOD}", METHOD)]
-    assert sum(tests.rows[0][9:12]) == 4  # test examples  # type: ignore[arg-type]
+    assert sum(tests.rows[0][10:13]) == 4  # test examples  # type: ignore[arg-type]
     by_task = control_tables(table, matched, [METHOD], "here", "task")[1]
-    assert sum(by_task.rows[0][9:12]) == 2  # type: ignore[arg-type]
+    assert sum(by_task.rows[0][10:13]) == 2  # type: ignore[arg-type]
