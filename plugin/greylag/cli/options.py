@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -170,8 +170,9 @@ def listed(kind: type, *without: str) -> str:
 
 def _spelt(value: Any, hint: Any) -> str:
     """A default as ``--set`` takes it, before the other words that it takes."""
-    if get_args(hint):
-        return "|".join([value, *(word for word in get_args(hint) if word != value)])
+    if isinstance(value, str):
+        words = get_args(hint) if get_origin(hint) is Literal else ()
+        return "|".join([value, *(word for word in words if word != value)])
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 

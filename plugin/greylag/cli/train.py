@@ -27,10 +27,13 @@ from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.diversity import training as diversity
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage_model import PRESETS, CoverageModel
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
 from greylag.diversity.model import DiversityModel
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, table
+from greylag.evaluation.folds import split_folds
+from greylag.evaluation.scores import evaluate_by_subtopic
 from greylag.features.feature import Feature
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
@@ -47,18 +50,21 @@ from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe
 from greylag.ltr.training import MRFRecipe, Recipe, training_line
 from greylag.ltr.training import train as train_by
+from greylag.ranking import Ranking, Run
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.tables import as_text
 from greylag.trec import Qrels, read_titles, write_run
 
-Model = Literal["automatic", "mrf", "bm25", "ql", "sdm", "rm3", "stack", "svmdiv", "cssvm"]
+Model = Literal["automatic", "mrf", "bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3", "stack", "svmdiv", "cssvm"]
 DIVERSE = ("svmdiv", "cssvm")
 RANKERS = tuple(model for model in get_args(Model) if model not in DIVERSE)
 BASELINES = {
     "bm25": (baselines.BM25,),
     "ql": (baselines.LM,),
     "sdm": (baselines.SDM,),
+    "mrf-lm": (baselines.MRF_LM,),
+    "mrf-bm25": (baselines.MRF_BM25,),
     "rm3": (baselines.BM25, baselines.RM3),  # RM3 of tuned BM25
 }
 LEARNERS: dict[str, Any] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
@@ -71,8 +77,12 @@ ONLY_FOR: dict[str, Sequence[str]] = {
     "--features": ("automatic", "mrf", "stack", *DIVERSE),
     "--time": ("automatic",),
     "--titles": DIVERSE,
+    "--folds": (*RANKERS, "svmdiv"),
 }
 """The models that an option is for, if they are neither all that rank nor all."""
+
+
+PRESET = "preset"  # the criteria or thresholds of the preset
 
 
 @dataclass(frozen=True)
@@ -83,16 +93,37 @@ class DiversitySettings:
     k: int = 5
     preset: Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"] = "svmdiv"
     validate: bool = False
+    retrain: bool = False
+    candidates: Literal["all", "relevant"] = "all"
+    loss: Literal["weighted", "unweighted"] = "weighted"
+    criteria: str = PRESET
+    thresholds: str | float = PRESET
+
+    @property
+    def features(self) -> CoverageFeatures:
+        """The preset, with other criteria or thresholds if there are any."""
+        changed: dict[str, Any] = {}
+        if self.criteria != PRESET:
+            changed["criteria"] = tuple(map(Criterion.parse, self.criteria.split(",")))
+        if self.thresholds != PRESET:
+            try:
+                changed["thresholds"] = tuple(map(float, str(self.thresholds).split(",")))
+            except ValueError:
+                raise ParameterError(f"thresholds are {self.thresholds!r:.60}: use numbers, as in 0.1,0.5") from None
+        return replace(PRESETS[self.preset], **changed)
 
 
 _SETTINGS = (
     f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
-    f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25: k1, b; ql, sdm: mu; rm3: k1, b, "
+    f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25, mrf-bm25: k1, b; "
+    "ql, sdm, mrf-lm: mu; rm3: k1, b, "
     f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}; "
     f"automatic: {listed(AutomaticRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
     "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
-    "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out."
+    "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out, or trained on in the end with "
+    "retrain. candidates=relevant learns from documents with a subtopic alone; criteria=count>=1,title>=1 and "
+    "thresholds=0.1,0.5 replace those of the preset."
 )
 
 
@@ -113,10 +144,11 @@ def train(
         typer.Option(
             "--model",
             help="automatic: try tuned baselines, listwise regression, greedy selection and the stack, each in "
-            "cross-validation on the topics, and learn the best or an average. mrf: features with learned weights. "
-            "bm25, ql, sdm, rm3: a baseline with tuned parameters. stack: tune RM3, and select from it, MRF features, "
-            "manifold ranking and --features. svmdiv, cssvm: a model that diversifies, or an ensemble of them that "
-            "repel each other, so that one may serve a query on which others fail.",
+            "cross-validation on the topics, and learn the best or an average. mrf: features with learned "
+            "weights. bm25, ql, sdm, mrf-lm, mrf-bm25, rm3: a baseline with tuned parameters. stack: tune RM3, "
+            "and select from it, MRF features, manifold ranking and --features. svmdiv, cssvm: a model that "
+            "diversifies, or an ensemble of them that repel each other, so that one may serve a query on which "
+            "others fail.",
         ),
     ] = "automatic",
     run: Annotated[
@@ -183,7 +215,7 @@ def train(
     if model in DIVERSE:
         if run is None:
             raise ParameterError(f"--model {model} needs a --run, whose top documents it learns to pick from")
-        train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles)
+        train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles, folds, out_run)
         return
     [maximised] = map(Objective.parse, measures_at([measure or "AP"], level, qrels))
     recipe = make_recipe(model, maximised, settings or [], features, pool, learner or "greedy", preselect)
@@ -295,6 +327,8 @@ def train_diversity(
     out: Path,
     features: str | None,
     titles: Path | None,
+    folds: int | None,
+    out_run: Path | None,
 ) -> None:
     """Learn to diversify, write the model, and say what was learned."""
     kind: Any = CuttingPlane if name == "svmdiv" else Coulomb
@@ -304,25 +338,51 @@ def train_diversity(
     learner, settings = kind(**of_learner), DiversitySettings(**values)
     if settings.validate and "C" in of_learner:
         raise ParameterError("C and validate=true cannot be combined: validate chooses C")
+    if settings.retrain and not settings.validate:
+        raise ParameterError("retrain=true needs validate=true: without it, all queries are trained on")
     CoverageModel(settings.k)  # checks it before the examples are made
     named = () if features is None else tuple(map(str, parse_features(features)))
     make = CandidateMaker(
         PositionalIndex.from_lucene(index),
-        replace(PRESETS[settings.preset], document_features=named),
+        replace(settings.features, document_features=named),
         titles=None if titles is None else read_titles(titles, lenient=shared.lenient),
         depth=settings.depth,
     )
-    rankings = shared.run(run, topics).rankings
+    first = shared.run(run, topics)
     judgements = shared.subtopic_qrels(qrels)
-    examples = diversity.training_examples(rankings, judgements, make, n_jobs=shared.jobs)
-    training, held_out = diversity.split_validation(examples) if settings.validate else (examples, {})
-    if settings.validate and not held_out:
-        needed = diversity.VALIDATE_EVERY
-        raise ParameterError(f"validate needs at least {needed} queries with subtopics, not {len(examples)}")
-    provenance = {"method": name}
-    model = diversity.train(
-        training, make, learner, k=settings.k, validation=held_out, provenance=provenance, n_jobs=shared.jobs
+    examples = diversity.training_examples(
+        first,
+        judgements,
+        make,
+        relevant_only=settings.candidates == "relevant",
+        weighted=settings.loss == "weighted",
+        n_jobs=shared.jobs,
     )
+
+    def learn(chosen: Mapping[str, diversity.Example]) -> DiversityModel:
+        training, held_out = diversity.split_validation(chosen) if settings.validate else (chosen, {})
+        if settings.validate and not held_out:
+            needed = diversity.VALIDATE_EVERY
+            raise ParameterError(f"validate needs at least {needed} queries with subtopics, not {len(chosen)}")
+        return diversity.train(
+            training, make, learner, k=settings.k, validation=held_out, retrain=settings.retrain,
+            provenance={"method": name}, n_jobs=shared.jobs,
+        )  # fmt: skip
+
+    if folds is not None and out_run is not None:
+        ranked: dict[str, Ranking] = {}
+        for test in split_folds(list(examples), folds, 0):
+            model = learn({qid: example for qid, example in examples.items() if qid not in test})
+            stage = SVMDiv(model, make.index, titles=make.titles, k=settings.k)
+            ranked |= {qid: stage(first[qid]) for qid in test}
+        diverse = Run(tuple(ranked[qid] for qid in examples), f"{first.tag}-held-out")
+        write_run(diverse, out_run)
+        scored = {"first stage": Run(tuple(first[qid] for qid in examples), first.tag), "held out": diverse}
+        judged = {qid: judgements[qid] for qid in examples}
+        measures = [f"subtopic-loss@{settings.k}", f"alpha-nDCG@{settings.k}"]
+        scores = {label: evaluate_by_subtopic(one, judged, measures) for label, one in scored.items()}
+        tell(f"\n{table(scores, compare(scores, 'first stage'))}")
+    model = learn(examples)
     model.save(out)
     tell(f"{settings.preset} on {_outcome(model)}")
 

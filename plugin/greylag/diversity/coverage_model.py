@@ -21,10 +21,11 @@ Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -54,6 +55,20 @@ class Criterion(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind}{'<=' if self.kind == 'tfidf' else '>='}{self.bound:.15g}"
+
+    @classmethod
+    def parse(cls, text: str) -> Criterion:
+        """Parse ``count>=2`` or ``tfidf<=5``, the inverse of ``str``."""
+        kind, sign, bound = re.match(r"(\w*)(<=|>=)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+        try:
+            parsed = cls(cast(Kind, kind), float(bound))
+        except ValueError:
+            parsed = cls("count", np.nan)
+        if kind not in get_args(Kind) or not str(parsed).startswith(f"{kind}{sign}"):
+            raise ParameterError(
+                f"{text!r:.60} is no criterion: use count>=N, frequency>=P, title>=N or tfidf<=N, as in count>=2"
+            )
+        return parsed
 
 
 @dataclass(frozen=True)
@@ -149,10 +164,11 @@ PRESETS = {
         levels="all",
     ),
 }
-"""The feature spaces of the paper: term frequencies and titles (200 features), and with TF-IDF (300).
+"""Feature spaces after the paper's examples: term frequencies and titles (200 features), and with TF-IDF (300).
 
-"svmdiv-all-levels" is the other reading of Table 2, in which phi_l sees every level. It has the criteria of Table 1
-without TF-IDF, and 200 features, too.
+The paper has "roughly 200 and 300" features, of which it gives examples. "svmdiv-all-levels" is the other reading of
+Table 2, in which phi_l sees every level. Its criteria are those of Table 1 without TF-IDF, and count>=2; it has 200
+features, too.
 """
 
 

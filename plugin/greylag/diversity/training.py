@@ -38,6 +38,8 @@ def training_examples(
     qrels: SubtopicQrels,
     make: CandidateMaker,
     *,
+    relevant_only: bool = False,
+    weighted: bool = True,
     n_jobs: int | None = None,
 ) -> dict[str, Example]:
     """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
@@ -53,6 +55,12 @@ def training_examples(
         Grades by qid, subtopic and docid.
     make : CandidateMaker
         Makes the candidates from the top documents, as many as its depth.
+    relevant_only : bool, default False
+        Whether candidates are the documents that cover a subtopic alone, as in the paper, which leaves relevance to
+        the ranking.
+    weighted : bool, default True
+        Whether the loss weighs a subtopic by its candidates, or all subtopics alike. Any other weights, such as clicks,
+        can be given as the `Subtopics` of an example.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
 
@@ -63,7 +71,8 @@ def training_examples(
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
-    made = parallel_map(partial(_example, make=make), pairs, what="candidates", n_jobs=n_jobs)
+    work = partial(_example, make=make, relevant_only=relevant_only, weighted=weighted)
+    made = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
     by_qid = {ranking.qid: example for ranking, example in zip(used, made, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
     without = [qid for qid, example in by_qid.items() if example is None]
@@ -77,11 +86,18 @@ def training_examples(
     return examples
 
 
-def _example(item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker) -> Example | None:
+def _example(
+    item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker, relevant_only: bool, weighted: bool
+) -> Example | None:
     """The example of a query with its judgements; None if no candidate covers a subtopic."""
     ranking, judged = item
     candidates = ranking.select(make.index.knows(ranking.docids)).head(make.depth)
     truth = Subtopics.from_qrels(candidates.docids, judged, candidates_only=True)
+    if relevant_only:
+        covering = np.diff(truth.coverage.indptr) > 0
+        candidates, truth = candidates.select(covering), replace(truth, coverage=truth.coverage[covering])
+    if not weighted and len(truth.weights):
+        truth = replace(truth, weights=np.full(len(truth.weights), 1.0 / len(truth.weights)))
     return (make(candidates), truth) if truth.coverage.nnz else None
 
 
@@ -144,6 +160,7 @@ def train(
     *,
     k: int = 5,
     validation: Mapping[str, Example] | None = None,
+    retrain: bool = False,
     provenance: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> DiversityModel:
@@ -161,6 +178,8 @@ def train(
         The size of the sets.
     validation : mapping, optional
         Examples by qid that choose C from `C_GRID`, in place of the C of the learner.
+    retrain : bool, default False
+        Whether to train on the validation examples, too, once C is chosen.
     provenance : mapping, optional
         Added to the provenance of the model: version, queries, parameters of the learner, and its convergence.
     n_jobs : int, optional
@@ -170,6 +189,9 @@ def train(
     solutions = _fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)
     C = choose_cost(model, solutions, validation.values()) if validation else learner.C
     solution = solutions[C]
+    if retrain and validation:
+        training = {**training, **validation}
+        solution = _fit_grid(model, list(training.values()), learner, [C])[C]
     return DiversityModel(
         features=make.features,
         weights=tuple(tuple(vector) for vector in np.atleast_2d(solution.weights).tolist()),

@@ -16,7 +16,7 @@ import numpy as np
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.features.spec import FeatureSpec
-from greylag.features.weighting import FeatureParameters
+from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.coordinate_ascent import coordinate_ascent
 from greylag.ltr.data import Qrels, RankingData, linear_scores
@@ -64,6 +64,13 @@ class Baseline:
     weights: tuple[float, ...]
     tuned: tuple[str, ...]
     trained: bool = False
+
+    def in_profile(self, profile: Profile) -> Baseline:
+        """The model with the literature's windows of eight tokens where U-4 would be four: U-8 under "inquery"."""
+        if profile != "inquery":
+            return self
+        widened = (str(feature).replace("-U-4", "-U-8") for feature in self.features)
+        return replace(self, features=tuple(map(FeatureSpec.parse, widened)))
 
     def fit(self, data: RankingData, objective: Objective) -> tuple[tuple[float, ...], float]:
         """Return the weights for `data`, which has exactly these features, and the mean of the objective."""
@@ -172,8 +179,8 @@ class BaselineRecipe(Recipe):
 
     @property
     def steps(self) -> tuple[Baseline, ...]:
-        """The baselines to tune, one after the other."""
-        return (*self.before, self.baseline)
+        """The baselines to tune, one after the other, in the profile of `base`."""
+        return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))
 
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
@@ -219,5 +226,5 @@ class PreparedBaseline:
             "queries": [qid for qid in qids if qid in judged],
         }
         return LinearModel(
-            recipe.baseline.features, best.weights, parameters, objective=str(recipe.measure), provenance=made
+            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=made
         ).for_collection(last.index)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -47,6 +48,8 @@ def manifold_ranking(
     neighbours: int = 10,
     affinity: Affinity = "rbf",
     sigma: float | None = None,
+    exponent: float = 0.5,
+    steps: int | None = None,
     solver: Solver = "auto",
 ) -> FloatArray:
     """Score points by one or more queries among them (Zhou et al. 2003, section 2).
@@ -57,8 +60,10 @@ def manifold_ranking(
         One row per point, the queries included.
     queries, confidences
         The rows of the queries, and their weights; see `query_vector`.
-    alpha, solver
-        How far scores spread, and how they are computed; see `rank`.
+    alpha, exponent, solver
+        How far scores spread, how little points of high degree are favoured, and how scores are computed; see `rank`.
+    steps : int >= 1, optional
+        f(t) of `iterates` after this many steps in place of its limit f*.
     graph, neighbours, affinity, sigma
         See `affinity_graph`.
 
@@ -75,7 +80,25 @@ def manifold_ranking(
     """
     W = affinity_graph(X, graph=graph, neighbours=neighbours, affinity=affinity, sigma=sigma)
     y = query_vector(W.shape[0], queries, confidences)
-    return solve(W, y, alpha, 0.5, solver, overwrite=True)
+    return limit_or_step(W, y, alpha, exponent, steps, solver, overwrite=True)
+
+
+def limit_or_step(
+    W: AffinityGraph,
+    y: FloatArray,
+    alpha: float,
+    exponent: float,
+    steps: int | None,
+    solver: Solver,
+    *,
+    overwrite: bool = False,
+) -> FloatArray:
+    """`solve`, or the f(t) of `iterates` if a number of steps is given."""
+    if steps is None:
+        return solve(W, y, alpha, exponent, solver, overwrite=overwrite)
+    if steps < 1:
+        raise ParameterError(f"steps is {steps}; it must be at least 1")
+    return next(islice(_iterate(W, y, alpha, exponent), steps, None))
 
 
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
@@ -162,14 +185,18 @@ def degrees(W: AffinityGraph) -> FloatArray:
     return _inverse_root_degree(_checked_graph(W)) ** -2
 
 
-def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99) -> Iterator[FloatArray]:
+def iterates(W: AffinityGraph, y: ArrayLike, *, alpha: float = 0.99, exponent: float = 0.5) -> Iterator[FloatArray]:
     """Iterate f(0) = y, f(1), f(2), ... without end (Zhou et al. 2003, section 2), with the parameters of `rank`."""
-    W = _checked_graph(W)
-    f = y = _checked_sources(y, W.shape[0], alpha)
-    spread = _spreading(W, _inverse_root_degree(W))
+    return _iterate(_checked_graph(W), y, alpha, exponent)
+
+
+def _iterate(W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float) -> Iterator[FloatArray]:
+    source, root = _checked_sources(y, W.shape[0], alpha), _inverse_root_degree(W)
+    scale, spread = _scale(root, exponent), _spreading(W, root)
+    f = source
     while True:
         yield f
-        f = alpha * spread(f) + (1 - alpha) * y
+        f = alpha * (spread((f.T / scale).T).T * scale).T + (1 - alpha) * source
 
 
 def solve(
@@ -177,22 +204,26 @@ def solve(
 ) -> FloatArray:
     """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
     source = _checked_sources(y, W.shape[0], alpha)
-    if not math.isfinite(exponent):
-        raise ParameterError(f"exponent is {exponent}; it must be finite")
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
         most = 0 if isinstance(W, InnerProductGraph) else SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
         solver = "direct" if W.shape[0] <= most else "cg"
     root = _inverse_root_degree(W)
-    # S_k = D^(1/2-k) S D^(k-1/2), so one symmetric system serves every k.
-    scale = root ** (2 * exponent - 1)
+    scale = _scale(root, exponent)
     right = (source.T / scale).T
     if solver == "direct":
         limit = _direct(W, root, right, alpha, overwrite=overwrite)
     else:
         limit = _conjugate_gradients(_spreading(W, root), right, alpha)
     return (limit.T * scale).T
+
+
+def _scale(root: FloatArray, exponent: float) -> FloatArray:
+    """D^(1/2-k), shape (n,): S_k = D^(1/2-k) S D^(k-1/2), so that one symmetric system serves every k."""
+    if not math.isfinite(exponent):
+        raise ParameterError(f"exponent is {exponent}; it must be finite")
+    return root ** (2 * exponent - 1)
 
 
 def _checked_graph(W: Any) -> AffinityGraph:

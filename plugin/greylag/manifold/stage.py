@@ -13,7 +13,7 @@ from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
 from greylag.manifold.graph import Affinity, Graph, affinity_graph
-from greylag.manifold.ranking import manifold_ranking, solve
+from greylag.manifold.ranking import limit_or_step, manifold_ranking
 from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
@@ -63,7 +63,13 @@ class ManifoldRanker(Stage):
     affinity : "cosine" or "rbf", optional
         The affinity of two joined points: their cosine, or exp(-|x_i - x_j|² / 2 sigma²) with the median heuristic for
         sigma (see `affinity_graph`). By default, "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones,
-        whose cosines may be negative.
+        whose cosines may be negative, and with sigma.
+    sigma : float > 0, optional
+        Sigma of "rbf", in place of the median heuristic.
+    exponent : float, default 0.5
+        The k of `rank`: 1/2 is the paper's. A higher one favours documents that are similar to many others less.
+    steps : int >= 1, optional
+        f(t) after this many steps of the iteration in place of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional
@@ -82,6 +88,9 @@ class ManifoldRanker(Stage):
     graph: Graph = "knn"
     neighbours: int = 10
     affinity: Similarity | None = None
+    sigma: float | None = None
+    exponent: float = 0.5
+    steps: int | None = None
     confidence: Confidence = "scores"
     feedback: Mapping[str, Mapping[str, int]] | None = None
     relevance_level: int = 1
@@ -98,10 +107,13 @@ class ManifoldRanker(Stage):
         at_level({}, self.relevance_level)  # checks it
         if self.affinity not in (None, *AFFINITIES):
             raise ParameterError(f"affinity is {self.affinity!r}; it must be one of {', '.join(AFFINITIES)}")
+        if self.sigma is not None and self.affinity == "cosine":
+            raise ParameterError("sigma belongs to affinity='rbf', not to 'cosine'")
         # Ranking one point checks the other arguments.
         manifold_ranking(
-            [[0.0]], 0, alpha=self.alpha, graph=self.graph, neighbours=self.neighbours, affinity="inner_product"
-        )
+            [[0.0]], 0, alpha=self.alpha, graph=self.graph, neighbours=self.neighbours, sigma=self.sigma,
+            exponent=self.exponent, steps=self.steps,
+        )  # fmt: skip
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank one query's documents."""
@@ -112,14 +124,17 @@ class ManifoldRanker(Stage):
         n = len(top)
         docids, y = self._documents(top)
         points = self._points(top, docids)
-        affinity = self.affinity or ("cosine" if issparse(points) else "rbf")
+        affinity = self.affinity or ("cosine" if issparse(points) and self.sigma is None else "rbf")
         if affinity == "cosine" and points.min() < 0:
             raise ParameterError(
                 f"query {top.qid}: a vector has the coordinate {points.min():.3g}, but affinities must not be "
                 "negative: use affinity='rbf'"
             )
-        W = affinity_graph(points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity])
-        f = solve(W, np.concatenate([[1.0], y]), self.alpha, exponent=0.5, solver="cg")
+        sigma = self.sigma if affinity == "rbf" else None
+        W = affinity_graph(
+            points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity], sigma=sigma
+        )
+        f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
         others = -np.arange(1.0, len(ranking) - n + 1)
         scores = np.concatenate([first.scores, others])

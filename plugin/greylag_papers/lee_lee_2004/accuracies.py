@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import nctdtrinc
 from scipy.stats import t as student
 
 from greylag.evaluation import holm
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)
 OTHERS = (IG, KS, ALL, SVM)  # compared with MMR
+LEVEL, POWER = 0.05, 0.8
 DECIMALS = 12  # accuracies that agree to this many decimals are equal
 
 
@@ -76,9 +78,31 @@ class Accuracies:
                 for system in SELECTORS
                 for k, size in enumerate(self.sizes)
             }
+            | {f"{what}@{size}": value for k, size in enumerate(self.sizes) for what, value in self._details(k, i)}
             for i, learner in enumerate(self.learners)
         }
         return means | {SVM: {ALL: float(self.svm.mean())}}
+
+    def _details(self, k: int, i: int) -> list[tuple[str, float]]:
+        """The best lambda on the test documents, and the range of the means over IG, Koller-Sahami and MMR."""
+        means = [float(self.systems[name][:, k, i].mean()) for name in (IG, KS, MMR)]
+        return [("best lambda", self.relevance_weights[self.best[k, i]]), ("range", max(means) - min(means))]
+
+    def claims(self) -> dict[str, dict[str, float]]:
+        """MMR beside other systems, a row for each learner and number of words; p has Holm's correction over all."""
+        tests = differences(self)
+        corrected = holm([difference.p for difference in tests.values()]).tolist()
+        rows = {}
+        for ((learner, other, size), difference), p in zip(tests.items(), corrected, strict=True):
+            mine = float(self.systems[MMR][:, self.sizes.index(size), self.learners.index(learner)].mean())
+            rows[f"MMR / {other}, {learner}@{size}"] = {
+                "mean": mine,
+                "against": mine - difference.mean,
+                "p": p,
+                "detectable": difference.detectable,
+                "n": len(self.svm),
+            }
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, JSON-serialisable."""
@@ -99,6 +123,7 @@ class Difference:
     mean: float
     t: float
     p: float
+    detectable: float  # the least difference that the test finds with 80 % power at 0.05, before any correction
 
 
 def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
@@ -111,9 +136,11 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
     rounded = np.round(differences, DECIMALS)
     mean, variance = rounded.mean(), rounded.var(ddof=1)
     if np.ptp(rounded) == 0:
-        return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
-    t = mean / np.sqrt((1 / len(rounded) + test_ratio) * variance)
-    return Difference(float(mean), float(t), float(2 * student.sf(abs(t), len(rounded) - 1)))
+        return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0), 0.0)
+    error, freedom = np.sqrt((1 / len(rounded) + test_ratio) * variance), len(rounded) - 1
+    shift = nctdtrinc(freedom, 1 - POWER, student.isf(LEVEL / 2, freedom))
+    t = mean / error
+    return Difference(float(mean), float(t), float(2 * student.sf(abs(t), freedom)), float(shift * error))
 
 
 def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
@@ -126,8 +153,6 @@ def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference
                 tests[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
     return tests
 
-
-LEVEL = 0.05
 
 _TEXTS = read_texts(__file__)
 

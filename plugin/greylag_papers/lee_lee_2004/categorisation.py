@@ -66,7 +66,7 @@ def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:
         **{f"left out: {reason}": n for reason, n in texts.left_out.items()},
     }
     return Outcome(
-        scores=accuracies.means(),
+        scores=accuracies.means() | (accuracies.claims() if len(accuracies.svm) > 1 else {}),
         results={"documents": counts, "accuracies": accuracies.to_dict()},
         tables=[accuracy_table(accuracies), f"{verdict(accuracies)}\n"],
         title=f"Feature selection: {settings.name}",

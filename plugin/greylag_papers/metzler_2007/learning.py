@@ -155,6 +155,11 @@ BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
 SELECTED, RETRAINED, CHOSEN = "MRF-FS", "MRF-FS retrained", "MRF-FS inner CV"
 EXPANDED, ASCENT = "MRF-FS expansion", "coordinate ascent"
 LEARNED = (SELECTED, RETRAINED, CHOSEN, EXPANDED, ASCENT)
+CLAIMED = (
+    (SELECTED, LM.name), (SELECTED, BM25.name), (SELECTED, "MRF-LM"), (SELECTED, "MRF-BM25"),
+    ("MRF-LM", LM.name), ("MRF-BM25", BM25.name),
+)  # fmt: skip
+"""The comparisons that the paper makes claims about."""
 FIVE = 5  # features; the paper's rule stops there, or when no feature raises the training mean
 HeldOut = tuple[tuple[float, ...], ...]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag import Run
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure, Scores, Significance, compare, holm, paired_test
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure, Scores, Significance, compare, holm
 from greylag.experiments import (
     Figure,
     Panel,
@@ -22,6 +22,7 @@ from greylag.experiments import (
     draw_figure,
     line_figure,
     means,
+    means_table,
     models_table,
     plain_text,
     query_changes,
@@ -29,11 +30,13 @@ from greylag.experiments import (
 )
 from greylag.features import candidate_pool
 from greylag.ltr import LinearModel
+from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (
     ASCENT,
     BASELINES,
     BM25,
     CHOSEN,
+    CLAIMED,
     EXPANDED,
     FIVE,
     LEARNED,
@@ -56,19 +59,18 @@ class PooledCurve:
 
     training: NDArray[np.float64]  # shape (rounds,): means over training queries, averaged over folds
     test: NDArray[np.float64]  # shape (rounds,): means over all judged test queries
-    # the mean over test queries with 5 features minus the mean with the most features, and p of the one-tailed paired
-    # t-test that further features lower it. None if there are at most 5 features
-    after_fifth: tuple[float, float] | None
+    rounds: Mapping[
+        str, Mapping[str, float]
+    ]  # `contrasts` of the fifth round, or the last, with those before and after
 
 
 @dataclass(frozen=True)
 class Retraining:
     """What retraining after each round changes (the paper's Table 4)."""
 
-    # training, test: the mean without retraining, the mean with retraining, and p of the two-sided paired t-test over
-    # queries. A training query has its mean over the folds that train on it
-    training: tuple[float, float, float]
-    test: tuple[float, float, float]
+    # training, test: `contrasts` over queries. A training query has its mean over the folds that train on it
+    training: Mapping[str, float]
+    test: Mapping[str, float]
     same: tuple[bool, ...]  # for each fold, whether the same features were selected
 
 
@@ -95,12 +97,14 @@ class Findings:
     @cached_property
     def retraining(self) -> Retraining:
         """The comparison of selection with and without retraining."""
-        pair = SELECTED, RETRAINED
-        by_query = [mean_by_query([part.training[system] for part in self.learned]) for system in pair]
+        pair = RETRAINED, SELECTED
+        training = {system: mean_by_query([part.training[system] for part in self.learned]) for system in pair}
+        test = {system: self.scores[system].values[:, 0] for system in pair}
         features = [[set(model.features) for model in self.models[system]] for system in pair]
+        (on_training,), (on_test,) = (contrasts(values, [pair]).values() for values in (training, test))
         return Retraining(
-            _paired(*by_query),
-            _paired(*(self.scores[system].values[:, 0] for system in pair)),
+            on_training,
+            on_test,
             tuple(plain == other for plain, other in zip(*features, strict=True)),
         )
 
@@ -110,6 +114,21 @@ class Findings:
         rounds = self.experiment.settings.training.max_features
         return {
             system: pool([part.curves[system] for part in self.learned], rounds) for system in self.learned[0].curves
+        }
+
+    @cached_property
+    def claims(self) -> Mapping[str, Mapping[str, float]]:
+        """What the paper's claims are judged by: comparisons by the objective, and shares of folds."""
+        by_query = {system: scores.values[:, 0] for system, scores in self.scores.items()}
+        first = [model.features[0] == BM25.features[0] for model in self.models[SELECTED]]
+        same, rounds = self.retraining.same, self.curves[SELECTED].rounds
+        shares = {"first feature is FI/term/BM25": np.mean(first), "retraining selects the same": np.mean(same)}
+        return {
+            **contrasts(by_query, CLAIMED),
+            f"{RETRAINED} / {SELECTED}": self.retraining.test,
+            f"{RETRAINED} / {SELECTED}, training": self.retraining.training,
+            **rounds,
+            **{name: {"share": float(share), "n": len(same)} for name, share in shares.items()},
         }
 
     def as_dict(self) -> dict[str, Any]:
@@ -159,20 +178,19 @@ def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
     return np.array([np.mean([fold[qid] for fold in folds if qid in fold]) for qid in qids])
 
 
-def _paired(without: NDArray[np.float64], retrained: NDArray[np.float64]) -> tuple[float, float, float]:
-    return float(without.mean()), float(retrained.mean()), paired_test(retrained - without)[1]
-
-
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
     training = np.mean([np.array(curve.training)[kept] for curve, kept in zip(curves, last, strict=True)], axis=0)
     test = np.concatenate([curve.test[kept] for curve, kept in zip(curves, last, strict=True)], axis=1)
-    after_fifth = None
-    if rounds > FIVE:
-        lost = test[FIVE - 1] - test[-1]
-        after_fifth = float(lost.mean()), paired_test(lost, alternative="greater")[1]
-    return PooledCurve(training, test.mean(axis=1), after_fifth)
+    names = [f"{k} feature{'s' * (k > 1)}" for k in range(1, rounds + 1)]
+    by_round = dict(zip(names, test, strict=True))
+    before, (end, *after) = names[: FIVE - 1], names[FIVE - 1 :] or names[-1:]
+    found = [
+        contrasts(by_round, [(end, k) for k in before if k != end]),
+        contrasts(by_round, [(k, end) for k in after]),
+    ]
+    return PooledCurve(training, test.mean(axis=1), found[0] | found[1])
 
 
 _TEXTS = read_texts(__file__)
@@ -184,7 +202,7 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
     return [
         Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
-        Section("Number of features", f"{_TEXTS['curves']}\n\n{overfitting(findings)}", [curves_figure(findings)]),
+        Section("Number of features", _TEXTS["curves"], [curves_figure(findings), rounds_table(findings)]),
         Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
         Section("Queries", _TEXTS["queries"], [changes(findings, runs), queries_figure(findings)]),
         Section(
@@ -233,8 +251,8 @@ def retraining_table(findings: Findings) -> Table:
     """Training and test means without and with retraining (the paper's Table 4)."""
     retraining = findings.retraining
     rows = [
-        (part, without, retrained, retrained - without, p)
-        for part, (without, retrained, p) in (("training", retraining.training), ("test", retraining.test))
+        (part, row["against"], row["mean"], row["mean"] - row["against"], row["p"])
+        for part, row in (("training", retraining.training), ("test", retraining.test))
     ]
     objective = findings.experiment.settings.training.objective
     caption = f"{objective} without and with retraining; p of the two-sided paired t-test over queries"
@@ -305,18 +323,10 @@ def comparison_table(findings: Findings) -> Table:
     return Table(caption, header, rows)
 
 
-def overfitting(findings: Findings) -> str:
-    """Whether features after the fifth are harmful, in words."""
-    sentences = []
-    for system, curve in findings.curves.items():
-        if curve.after_fifth is not None:
-            lost, p = curve.after_fifth
-            verb = "lowers" if lost > 0 else "raises"
-            sentences.append(
-                f"{system}: going from 5 to {len(curve.test)} features {verb} the test mean by {abs(lost):.4f} "
-                f"(one-tailed test that it is lowered: p = {p:.3f})."
-            )
-    return " ".join(sentences)
+def rounds_table(findings: Findings) -> Table:
+    """What the features after the first, the second, ... do to the test mean."""
+    rows = {f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()}
+    return means_table("Test means with different numbers of features; p of the paired t-test, corrected", rows)
 
 
 def curves_figure(findings: Findings) -> Figure:
@@ -406,7 +416,7 @@ def handpicked_table(findings: Findings) -> Table:
         models = findings.models[picked.name]
         values = {name: [getattr(model.parameters, name) for model in models] for name in picked.tuned}
         if picked.trained:
-            values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(picked.features)}
+            values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(models[0].features)}
         rows += [(picked.name, name, *(f"{value:.4g}" for value in by_fold)) for name, by_fold in values.items()]
         scores = [f"{model.provenance['training_score']:.4f}" for model in models]
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))

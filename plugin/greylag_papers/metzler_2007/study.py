@@ -56,7 +56,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         scores = {system: evaluate(ranked, judged, measures) for system, ranked in runs.items()}
     findings = Findings(experiment, scores, tuple(folds), models, tuple(learned))
     return Outcome(
-        scores=findings.means,
+        scores={**findings.means, **findings.claims},
         results={**findings.as_dict(), **to_dict(scores)},
         tables=[score_table(findings), comparison_table(findings), retraining_table(findings)],
         title=f"Selected features against hand-picked ones: {settings.name}",

@@ -86,6 +86,9 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         ),
     ]
     scores = {method: table.scores(method) for method in METHODS}
+    scores |= report.claims(
+        table, matched, COULOMB, (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic"), "example"
+    )
     return Outcome(
         scores=scores,
         results={

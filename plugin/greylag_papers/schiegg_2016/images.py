@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, cast
 
+import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
@@ -84,7 +85,13 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     tables = {name: table.restrict([task.name for task in part]) for name, part in tasks.items()} | {TOGETHER: table}
     matched = report.matched_trials(MODEL, every, table, (CSSVM, GRADIENT), n_jobs=context.n_jobs)
     controls = report.control_tables(table, matched, (CSSVM, GRADIENT), TOGETHER, "task")
-    scores = {method: table.scores(method) for method in METHODS}
+    others = (SSVM, "mcl", "mcl-perturbed", "divmcl")
+    scores = {method: table.scores(method) | member_scores(table, method) for method in METHODS}
+    scores |= report.claims(table, matched, [CSSVM], (*others, GRADIENT), "task")
+    scores |= report.claims(table, matched, [GRADIENT], (), "task")
+    scores |= {
+        f"{CSSVM} below {other}, pick-best": lower_in(tables, CSSVM, other) for other in ENSEMBLES if other != CSSVM
+    }
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
     tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
     sections = [
@@ -136,6 +143,26 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
         validation = [other for _, other in order[1:held_out]]
         tasks.append(Task(name, [example], validation, dict(order[held_out:])))
     return tasks
+
+
+def member_scores(table: TrialTable, method: str) -> dict[str, float]:
+    """At the largest M: the first member's share of wins, the mean loss on the training image, and the angle."""
+    M = table.largest(method)
+    chosen = table.chosen(method, M)
+    return {
+        f"first wins@{M}": float(table.wins(method, M)[0]),
+        f"training@{M}": float(np.mean([trial.training for trial in chosen])),
+        f"angle@{M}": float(np.mean([trial.mean_angle for trial in chosen])),
+    }
+
+
+def lower_in(tables: Mapping[str, TrialTable], method: str, other: str) -> dict[str, float]:
+    """The number of categories in which a method's pick-best loss at the largest M is below another's."""
+    categories = [table for name, table in tables.items() if name != TOGETHER]
+    lower = [
+        table.score(method, table.largest(method)) < table.score(other, table.largest(other)) for table in categories
+    ]
+    return {"categories": float(sum(lower)), "of": float(len(lower))}
 
 
 def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:

@@ -16,9 +16,11 @@ from greylag.experiments import Figure, Table, comparison_table, draw_figure, li
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
 from greylag.structured import ComparingModel, Coulomb, TrainingSet
+from greylag_papers.contrasts import contrasts
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,
+    QUANTITIES,
     SSVM,
     EnsembleLearner,
     Perturbed,
@@ -54,7 +56,7 @@ def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list
         rank_table(table, methods, f"Mean and ordered losses and angle in degrees, M = {M}, {where}"),
         wins_table(table, several, f"Shares of wins, M = {M}, {where}"),
         angle_table(table, M, f"Angle in degrees and loss by C and alpha, M = {M}, {where}"),
-        limit_table(table, learned, f"Trained ensembles, and those that stopped at their learner's limit, {where}"),
+        limit_table(table, learned, f"Share of ensembles that stopped at their learner's limit by M, {where}"),
     ]
 
 
@@ -99,10 +101,29 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
 
 
 def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """For each method: the number of trained ensembles, and of those that stopped before they converged."""
-    converged = {method: [trial.converged for trial in table.trials if trial.method == method] for method in methods}
-    rows = {method: {"trained": len(found), "stopped": found.count(False)} for method, found in converged.items()}
-    return means_table(caption, rows)
+    """For each method and M: the share of the chosen ensembles that stopped before they converged."""
+    return means_table(
+        caption, {method: {str(M): table.stopped(method, M) for M in table.sizes(method)} for method in methods}
+    )
+
+
+def claims(
+    table: TrialTable, matched: TrialTable, methods: Sequence[str], others: Sequence[str], unit: Unit
+) -> dict[str, dict[str, float]]:
+    """`contrasts` of methods at their largest M with others and with matching random vectors, by each quantity."""
+    rows: dict[str, dict[str, float]] = {}
+    for quantity in QUANTITIES:
+        values = {
+            name: [*source.by_unit(name, source.largest(name), unit, quantity).values()]
+            for source in (table, matched)
+            for name in dict.fromkeys(trial.method for trial in source.trials)
+        }
+        for method in methods:
+            random = [f"{name} {method}" for name in (ANGLE, TRAINING)] if method in COULOMB else []
+            pairs = [(method, other) for other in others if other != method]
+            for family in (pairs, [(method, other) for other in random]):
+                rows |= contrasts(values, family, test="wilcoxon", where=f", {quantity}")
+    return rows
 
 
 def compare_methods(

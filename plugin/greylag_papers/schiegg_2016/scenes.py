@@ -17,6 +17,7 @@ from pydantic import Field
 from greylag import ParameterError
 from greylag.experiments import Context, Outcome, Positive, Section, Study, Table
 from greylag.ranking import FloatArray, IntArray
+from greylag_papers.contrasts import contrasts
 from greylag_papers.schiegg_2016.potts import (
     PottsModel,
     Superpixels,
@@ -26,10 +27,21 @@ from greylag_papers.schiegg_2016.potts import (
 )
 from greylag_papers.schiegg_2016.report import control_tables, matched_trials, member_tables, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
-from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, EnsembleSettings, Example, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import (
+    COULOMB,
+    METHODS,
+    SSVM,
+    EnsembleSettings,
+    Example,
+    Task,
+    Trial,
+    TrialTable,
+    run_trials,
+)
 from greylag_papers.texts import read_texts
 
 UNARIES, LINEAR = "unaries only", "linear SVM"
+PARTS = ("validation", "test")
 _TEXTS = read_texts(__file__)
 
 
@@ -38,6 +50,8 @@ class Settings(EnsembleSettings):
 
     image_seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the scenes."""
+    n_draws: Positive = 1
+    """Independent draws of all scenes, with this seed and the ones after it."""
     n_classes: Positive = 5
     """Labels other than the background."""
     n_potentials: Positive = 10
@@ -52,10 +66,11 @@ class Settings(EnsembleSettings):
     """C of the linear SVM."""
 
     @property
-    def images(self) -> SyntheticImages:
+    def images(self) -> list[SyntheticImages]:
         """How the scenes are drawn."""
         number = self.n_potentials + self.n_training + self.n_validation + self.n_test
-        return SyntheticImages(1, number, n_objects=(3, 6), n_classes=self.n_classes, seed=self.image_seed)
+        seeds = range(self.image_seed, self.image_seed + self.n_draws)
+        return [SyntheticImages(1, number, n_objects=(3, 6), n_classes=self.n_classes, seed=seed) for seed in seeds]
 
 
 @dataclass(frozen=True)
@@ -66,10 +81,19 @@ class Scenes:
     validation: Sequence[Example]
     test: Sequence[Example]
 
+    def task(self, number: int) -> Task:
+        """The task of a draw; test scenes are named by draw and number, such as 2.1."""
+        test = {f"{number}.{i}": example for i, example in enumerate(self.test, 1)}
+        return Task(f"draw {number}", self.training, self.validation, test)
 
-def open_scenes(settings: Settings, context: Context) -> Scenes:
+
+def open_scenes(settings: Settings, context: Context) -> list[Scenes]:
     """Draw the scenes, and fit the potentials."""
-    (drawn,) = settings.images.draw()
+    return [_open_draw(settings, images) for images in settings.images]
+
+
+def _open_draw(settings: Settings, images: SyntheticImages) -> Scenes:
+    (drawn,) = images.draw()
     first, second = settings.n_potentials, settings.n_potentials + settings.n_training
     examples = with_potentials(drawn[:first], drawn[first:], settings.n_classes + 1)
     third = second - first
@@ -146,31 +170,45 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     return found
 
 
-def run(settings: Settings, scenes: Scenes, context: Context) -> Outcome:
+def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcome:
     """Compare ensembles and baselines by the Jaccard index."""
     K, M = settings.n_classes + 1, max(settings.sizes)
-    model = PottsModel(K, inverse_frequencies([truth for _, truth in scenes.training], K))
-    task = Task("scenes", scenes.training, scenes.validation, {str(i): test for i, test in enumerate(scenes.test, 1)})
-    table = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
-    matched = matched_trials(model, [task], table, COULOMB, n_jobs=context.n_jobs)
-    indices = unary_baselines(scenes, K, settings.svm_costs)
-    for method in METHODS:
-        (trial,) = table.chosen(method, table.largest(method))
-        weights = cast(FloatArray, trial.weights)
-        indices[method] = {
-            name: jaccard(best_predictions(model, weights, part), K)
-            for name, part in (("validation", scenes.validation), ("test", scenes.test))
-        }
-    scores = {
-        method: {f"jaccard {name}": float(np.nanmean(index)) for name, index in found.items()}
-        | (table.scores(method) if method in METHODS else {})
-        for method, found in indices.items()
+    trials: list[Trial] = []
+    matches: list[Trial] = []
+    by_draw: list[dict[str, dict[str, FloatArray]]] = []
+    for number, scenes in enumerate(draws, 1):
+        model = PottsModel(K, inverse_frequencies([truth for _, truth in scenes.training], K))
+        task = scenes.task(number)
+        found = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
+        matches += matched_trials(model, [task], found, COULOMB, n_jobs=context.n_jobs).trials
+        trials += found.trials
+        by_draw.append(unary_baselines(scenes, K, settings.svm_costs) | ensemble_indices(model, found, scenes))
+        context.progress(f"draw {number} of {len(draws)}")
+    table, matched = TrialTable(tuple(trials)), TrialTable(tuple(matches))
+    indices = {
+        method: {part: _average([draw[method][part] for draw in by_draw]) for part in PARTS} for method in by_draw[0]
     }
+    averages = {method: [float(np.nanmean(draw[method]["test"])) for draw in by_draw] for method in indices}
+    scores = {
+        method: {
+            f"jaccard {name}": float(np.mean([np.nanmean(draw[method][name]) for draw in by_draw])) for name in PARTS
+        }
+        | (table.scores(method) if method in METHODS else {})
+        for method in indices
+    }
+    if len(draws) > 1:
+        ensembles = ("mcl", "divmcl", *COULOMB)
+        for pairs in (
+            [(method, SSVM) for method in ensembles],
+            [("cssvm-best", name) for name in ("mcl", "divmcl")],
+            [(SSVM, LINEAR), (SSVM, UNARIES)],
+        ):
+            scores |= contrasts(averages, pairs, where=", jaccard")
     sections = [
         Section("Jaccard index", _TEXTS["scenes: about"], [
             index_table(f"Jaccard index, {name} scenes, M = {M} (after Table 2 of the paper)",
                         {method: found[name] for method, found in indices.items()})
-            for name in ("validation", "test")
+            for name in PARTS
         ]),
         Section("Loss", parts=[
             size_table(table, METHODS, "Pick-best weighted loss by M"),
@@ -186,13 +224,37 @@ def run(settings: Settings, scenes: Scenes, context: Context) -> Outcome:
                 method: {name: [*map(_finite, index.tolist())] for name, index in found.items()}
                 for method, found in indices.items()
             },
-            "chosen": {method: str(table.chosen(method, table.largest(method))[0].learner) for method in METHODS},
+            "jaccard by draw": averages,
+            "chosen": {
+                method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
+                for method in METHODS
+            },
         },
         tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models of scenes: {settings.name}",
         sections=sections,
-        provenance={"data": asdict(settings.images)},
+        provenance={"data": [asdict(images) for images in settings.images]},
     )
+
+
+def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> dict[str, dict[str, FloatArray]]:
+    """Jaccard indices of the best predictions of each method's members, by set of scenes."""
+    parts = {"validation": scenes.validation, "test": scenes.test}
+    indices = {}
+    for method in METHODS:
+        (trial,) = table.chosen(method, table.largest(method))
+        weights = cast(FloatArray, trial.weights)
+        indices[method] = {
+            name: jaccard(best_predictions(model, weights, part), model.n_labels) for name, part in parts.items()
+        }
+    return indices
+
+
+def _average(indices: Sequence[FloatArray]) -> FloatArray:
+    """The mean over draws of each label's index, NaN if it has none in any draw."""
+    known = np.isfinite(indices)
+    sums, counts = np.where(known, indices, 0.0).sum(axis=0), known.sum(axis=0)
+    return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
 
 
 def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:

@@ -131,11 +131,12 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     return by_method
 
 
-Quantity = Literal["pick-best", "mean"]
+Quantity = Literal["pick-best", "mean", "worst"]
 Unit = Literal["example", "task"]
 QUANTITIES: Mapping[Quantity, Callable[[FloatArray], float]] = {
     "pick-best": lambda ordered: float(ordered[0]),
     "mean": lambda ordered: float(ordered.mean()),
+    "worst": lambda ordered: float(ordered[-1]),
 }
 """Summaries of the members' losses on an example, given in ascending order."""
 
@@ -307,19 +308,25 @@ class TrialTable:
         """The mean over the test examples of each task."""
         return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
 
-    def by_unit(self, method: str, M: int, unit: Unit) -> dict[str, float]:
-        """The pick-best loss `by_example` or `by_task`."""
-        return self.by_example(method, M) if unit == "example" else self.by_task(method, M)
+    def by_unit(self, method: str, M: int, unit: Unit, quantity: Quantity = "pick-best") -> dict[str, float]:
+        """`by_example` or `by_task`."""
+        return self.by_example(method, M, quantity) if unit == "example" else self.by_task(method, M, quantity)
 
     def score(self, method: str, M: int, quantity: Quantity = "pick-best") -> float:
         """The mean of `by_example`."""
         return float(np.mean([*self.by_example(method, M, quantity).values()]))
 
     def scores(self, method: str) -> dict[str, float]:
-        """``pick-best@M`` and ``mean@M`` for each M."""
-        return {
+        """``pick-best@M``, ``mean@M`` and ``worst@M`` for each M, and ``stopped@M`` where learners did not converge."""
+        losses = {
             f"{quantity}@{M}": self.score(method, M, quantity) for quantity in QUANTITIES for M in self.sizes(method)
         }
+        stopped = {f"stopped@{M}": self.stopped(method, M) for M in self.sizes(method)}
+        return losses | {name: share for name, share in stopped.items() if share}
+
+    def stopped(self, method: str, M: int) -> float:
+        """The share of the chosen ensembles that stopped at their learner's limit before they converged."""
+        return float(np.mean([not trial.converged for trial in self.chosen(method, M)]))
 
     def wins(self, method: str, M: int) -> FloatArray:
         """The shares of test examples on which the members are best, descending, shape (M,); means over the tasks."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
 from pydantic import Field
 
 from greylag.diversity import C_GRID
@@ -25,8 +26,17 @@ from greylag.experiments import (
     line_figure,
     means_table,
 )
+from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
-from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, OKAPI, ORACLE, LossTable, measure_losses
+from greylag_papers.yue_joachims_2008.comparison import (
+    LOSS,
+    METHODS,
+    OKAPI,
+    ORACLE,
+    LossTable,
+    measure_losses,
+    training_losses,
+)
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateLists,
     CandidateSettings,
@@ -67,7 +77,9 @@ class Findings:
 
     table: LossTable  # all losses
     tests: tuple[Significance, ...]  # for each feature space, all other methods compared with it
-    by_size: Mapping[int, float]  # mean test loss in the first feature space by number of training queries
+    sizes: Mapping[int, LossTable]  # losses in the first feature space by number of training queries
+    # on the first training queries, at the largest C: training losses by feature space and kind of constraints
+    trained: Mapping[str, Mapping[str, float]]
     fitted: Mapping[float, Mapping[str, float]]  # `LossTable.fitted` in the first feature space by C
     tested: Mapping[float, float]  # mean test loss in the first feature space by C
 
@@ -82,10 +94,11 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
         findings[name] = find(queries, settings, context.n_jobs)
     k, methods = settings.k, (*COMPARED, *settings.spaces)
     scores = {method: {name: part.table.mean(method, k) for name, part in findings.items()} for method in methods}
+    claimed = {row: values for name, part in findings.items() for row, values in claims(part, settings, name).items()}
     means = means_table(f"Mean weighted subtopic loss, {k} documents picked", scores)
     tests = [comparison_table(f"Comparison on {name} candidates", *part.tests) for name, part in findings.items()]
     return Outcome(
-        scores=scores,
+        scores=scores | claimed,
         results={name: results(part, settings) for name, part in findings.items()},
         tables=[means, *tests],
         title=f"SVM-div: {settings.name}",
@@ -114,10 +127,44 @@ def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None) 
     return Findings(
         table,
         tests=tuple(table.compare(space, (*COMPARED, *settings.spaces), k) for space in settings.spaces),
-        by_size={n: part.mean(first, k) for n, part in sizes.items()},
+        sizes=sizes,
+        trained=training_losses(queries[: settings.n_training], k, max(settings.grid), settings.spaces, n_jobs),
         fitted={C: table.fitted(first, k, C) for C in sorted(settings.grid)},
         tested={C: table.mean(first, k, C) for C in sorted(settings.grid)},
     )
+
+
+def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
+    """What the paper's claims are judged by: `contrasts`, and the trainings of the first feature space."""
+    k, first, table = settings.k, settings.spaces[0], findings.table
+    losses = {method: list(table.losses(method, k).values()) for method in (*COMPARED, *settings.spaces)}
+    baselines = ("random", OKAPI, "essential-pages", "coverage", "mmr")
+    families: list[list[tuple[str, str]]] = [[(space, other) for other in baselines] for space in settings.spaces]
+    families += [[("svmdiv2", "svmdiv")]] if {"svmdiv", "svmdiv2"} <= {*settings.spaces} else []
+    families += [[(other, "random")] for other in ("essential-pages", "coverage", OKAPI)]
+    rows: dict[str, dict[str, float]] = {}
+    for family in families:
+        rows |= contrasts(losses, family, test="wilcoxon", where=f", {where}")
+    by_size = {f"{n} queries": list(part.losses(first, k).values()) for n, part in findings.sizes.items()}
+    most, *fewer = [f"{n} queries" for n in sorted(findings.sizes, reverse=True)]
+    rows |= contrasts(by_size, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
+    fits = findings.fitted.values()
+    known = next(iter(fits))["greedy"]
+    trained = {
+        f"{space}, {kind}": loss for space, by_kind in findings.trained.items() for kind, loss in by_kind.items()
+    }
+    passes = {n: [fit.iterations for fit in part.fits if fit.method == first] for n, part in findings.sizes.items()}
+    return rows | {
+        f"training loss, {where}": {f"C = {C:g}": fit["loss"] for C, fit in findings.fitted.items()}
+        | {"known-subtopics": known}
+        | trained,
+        f"test loss, {where}": {f"C = {C:g}": loss for C, loss in findings.tested.items()},
+        f"passes, {where}": {
+            "least": min(fit["iterations"] for fit in fits),
+            "most": max(fit["iterations"] for fit in fits),
+        }
+        | {f"mean, {n} queries": float(np.mean(found)) for n, found in passes.items()},
+    }
 
 
 def results(findings: Findings, settings: Settings) -> dict[str, Any]:
@@ -125,18 +172,23 @@ def results(findings: Findings, settings: Settings) -> dict[str, Any]:
     return {
         **to_dict(findings.table.scores((*COMPARED, *settings.spaces), settings.k)),
         "tests": [to_dict({}, test)["significance"] for test in findings.tests],
-        "loss by training queries": findings.by_size,
+        "loss by training queries": by_size(findings, settings),
         "training loss by C": {C: fit["loss"] for C, fit in findings.fitted.items()},
         "greedy loss on training queries": next(iter(findings.fitted.values()))["greedy"],
         "test loss by C": findings.tested,
     }
 
 
+def by_size(findings: Findings, settings: Settings) -> dict[int, float]:
+    """The mean test loss in the first feature space by number of training queries."""
+    return {n: part.mean(settings.spaces[0], settings.k) for n, part in findings.sizes.items()}
+
+
 def size_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
     """The loss by number of training queries (Figure 2 of the paper)."""
     panels = {
         name: (
-            {str(settings.spaces[0]): {float(n): loss for n, loss in part.by_size.items()}},
+            {str(settings.spaces[0]): {float(n): loss for n, loss in by_size(part, settings).items()}},
             {method: part.table.mean(method, settings.k) for method in ("random", "essential-pages", ORACLE)},
         )
         for name, part in findings.items()

@@ -14,6 +14,7 @@ from greylag import ParameterError
 from greylag.diversity import (
     C_GRID,
     MMR,
+    Candidates,
     CoverageModel,
     EssentialPagesGain,
     MarginalRelevance,
@@ -23,8 +24,9 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
-from greylag.evaluation import Scores, Significance, compare, parse_measure
-from greylag.greedy import Gain, ModularGain, greedy_picks
+from greylag.evaluation import Scores, Significance, Subtopics, compare, parse_measure
+from greylag.greedy import TIE_TOLERANCE, Gain, ModularGain, greedy_picks
+from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
@@ -44,6 +46,29 @@ METHODS = ("random", *BASELINES)
 """The methods that learn nothing and need no query."""
 OKAPI = "okapi"
 """The documents in the order of BM25, for queries with BM25 scores (Robertson et al. 1994)."""
+
+
+class Swapping(CoverageModel):
+    """SVM-div whose loss-augmented inference goes on from the greedy set by the best swap, as long as one helps.
+
+    Section 7.1 asks whether greedy constraints limit the fit; these are at least as violated.
+    """
+
+    def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
+        """A set that no swap of one document improves in w' Psi + Delta."""
+
+        def value(y: IntArray) -> float:
+            return float(weights @ self.joint_feature(x, y)) + truth.loss(y)
+
+        best = super().infer_augmented(x, truth, weights)
+        reached = value(best)
+        while True:
+            others = np.setdiff1d(np.arange(len(x)), best)
+            swapped = [np.append(np.delete(best, place), other) for place in range(len(best)) for other in others]
+            values = [value(y) for y in swapped]
+            if not values or max(values) <= reached + TIE_TOLERANCE * max(1.0, abs(reached)):
+                return best
+            reached, best = max(values), swapped[int(np.argmax(values))]
 
 
 class Loss(NamedTuple):
@@ -127,6 +152,24 @@ def measure_losses(
     )
     losses, fits = zip(*learned, strict=True)
     return LossTable((*rows, *chain.from_iterable(losses)), tuple(chain.from_iterable(fits)))
+
+
+def training_losses(
+    queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
+) -> dict[str, dict[str, float]]:
+    """The mean loss on the queries that were trained on, with greedy constraints and with those of `Swapping`."""
+    models = {"greedy": CoverageModel(k), "swaps": Swapping(k)}
+    work = [(space, name) for space in spaces for name in models]
+
+    def fit(item: tuple[str, str]) -> float:
+        space, name = item
+        examples = [(query.candidates[space], query.truth) for query in queries]
+        solution = CuttingPlane(C).fit(models[name], examples)
+        return mean_loss(models[name], examples, solution.weights)
+
+    losses = parallel_map(fit, work, what="training losses", n_jobs=n_jobs, prefer="processes")
+    found = dict(zip(work, losses, strict=True))
+    return {space: {name: found[space, name] for name in models} for space in spaces}
 
 
 def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:

@@ -11,9 +11,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from greylag.diversity import C_GRID
+from greylag.evaluation import SIGNIFICANCE_LEVEL
 from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, line_figure, means_table
+from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
-from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, measure_losses
+from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, LossTable, measure_losses
 from greylag_papers.yue_joachims_2008.queries import Split, first_split, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
@@ -62,16 +64,26 @@ def open_sets(settings: Settings, context: Context) -> Split:
     return split
 
 
+def below(losses: LossTable, space: str, k: int) -> dict[str, float]:
+    """SVM-div beside Essential Pages for one K, over the test sets."""
+    pair = space, "essential-pages"
+    [row] = contrasts({name: [*losses.losses(name, k).values()] for name in pair}, [pair], test="wilcoxon").values()
+    return row
+
+
 def run(settings: Settings, split: Split, context: Context) -> Outcome:
     """Measure the mean loss of each method for each K."""
     losses = measure_losses([split], settings.ks, spaces=settings.spaces, grid=settings.grid, n_jobs=context.n_jobs)
     means = {method: {str(k): losses.mean(method, k) for k in settings.ks} for method in (*METHODS, *settings.spaces)}
+    first = settings.spaces[0]
+    tests = {str(k): below(losses, first, k) for k in settings.ks}
+    lower = sum(row["mean"] < row["against"] and row["p"] < SIGNIFICANCE_LEVEL for row in tests.values())
     table = means_table(f"Mean weighted subtopic loss by K on {len(split.test)} sets", means, decimals=3)
     curves = {method: {float(k): loss for k, loss in by_k.items()} for method, by_k in means.items()}
     figure = line_figure("Loss by K (after Figure 4 of the paper)", "K", LOSS, {"synthetic sets": (curves, {})})
     return Outcome(
-        scores=means,
-        results={"means": means},
+        scores=means | {f"{first} below essential-pages": {"significant": float(lower), "of": float(len(tests))}},
+        results={"means": means, "below essential-pages": tests},
         tables=[table],
         title=f"SVM-div: {settings.name}",
         sections=[Section("Loss", _TEXTS["synthetic: text"], [table, figure])],

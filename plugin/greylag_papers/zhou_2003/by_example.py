@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from greylag import ParameterError
+from greylag.evaluation import holm
 from greylag.experiments import Figure, Panel, Table, line_figure, means_table
 from greylag.manifold import AffinityGraph, iterates
 from greylag.ranking import FloatArray, IntArray
+from greylag_papers.contrasts import contrasts
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, count: int) -> IntArray:
@@ -56,6 +58,19 @@ def class_means_table(
     means = class_means(areas, classes)
     rows = {name: {**means[name], "all": float(values.mean())} for name, values in areas.items()}
     return means_table(caption, rows, decimals=decimals)
+
+
+def compare_by_class(
+    areas: Mapping[str, FloatArray], pairs: Sequence[tuple[str, str]], classes: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """`contrasts` of rankings in each class, with areas of shape (classes, trials, ...), means over the last axes."""
+    means = {name: values.reshape(*values.shape[:2], -1).mean(axis=-1) for name, values in areas.items()}
+    rows: dict[str, dict[str, float]] = {}
+    for pair in pairs:
+        for i, label in enumerate(classes):
+            rows |= contrasts({name: means[name][i] for name in pair}, [pair], where=f", {label}")
+    corrected = holm([row["p"] for row in rows.values()]).tolist()
+    return {name: {**row, "p": p} for (name, row), p in zip(rows.items(), corrected, strict=True)}
 
 
 def areas_by_step(

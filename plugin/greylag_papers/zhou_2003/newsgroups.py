@@ -27,6 +27,7 @@ from greylag_papers.zhou_2003.by_example import (
     areas_by_step,
     class_means,
     class_means_table,
+    compare_by_class,
     draw_queries,
     query_columns,
     roc_areas,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 PRODUCT = "inner product"
+PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
 
 
 class Settings(TextSettings):
@@ -72,16 +74,25 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
     by_step: dict[str, dict[int, FloatArray]] = {}
     work = partial(areas_on_graph, settings=settings)
     results = parallel_map(work, settings.graphs, X, groups, queries, what="graphs", n_jobs=context.n_jobs, coarse=True)
-    for graph, (plain, corrected, steps) in zip(settings.graphs, results, strict=True):
-        areas |= {f"manifold, {graph}": plain, f"degree-corrected, {graph}": corrected}
+    for graph, (plain, corrected, walk, steps) in zip(settings.graphs, results, strict=True):
+        areas |= {f"manifold, {graph}": plain, f"degree-corrected, {graph}": corrected, f"{PAGERANK}, {graph}": walk}
         by_step[graph] = steps
         context.progress(f"{queries.size} queries ranked on the graph {graph!r}")
     means = class_means(areas, names)
     rows = {f"f({t}), {graph}": area for graph, areas in by_step.items() for t, area in areas.items()}
+    graphs = [f"{name}, {graph}" for graph in settings.graphs for name in ("manifold", "degree-corrected")]
+    pairs = [(name, PRODUCT) for name in graphs]
+    pairs += [(f"{PAGERANK}, {graph}", f"manifold, {graph}") for graph in settings.graphs]
+    tested = compare_by_class(areas, pairs, names)
+    better = {
+        f"{name} above {PRODUCT}": {"share": float((areas[name] > areas[PRODUCT]).mean()), "n": float(queries.size)}
+        for name in graphs
+    }
+    stepped = {name: {"all": float(area.mean())} for name, area in rows.items()}
     tables = *areas_tables(areas, names), class_means_table("Mean ROC areas of f(t)", rows, names)
-    figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name != PRODUCT]
+    figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name in graphs]
     return Outcome(
-        scores=means,
+        scores=means | tested | better | stepped,
         results={
             "means": means,
             "by newsgroup and query": {name: area.tolist() for name, area in areas.items()},
@@ -99,12 +110,13 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
 
 def areas_on_graph(
     graph: Graph, X: csr_matrix, groups: NDArray[np.str_], queries: IntArray, *, settings: Settings
-) -> tuple[FloatArray, FloatArray, dict[int, FloatArray]]:
-    """ROC areas on a graph, each of the shape of `queries`: of f*, degree-corrected, and of each f(t)."""
+) -> tuple[FloatArray, FloatArray, FloatArray, dict[int, FloatArray]]:
+    """ROC areas on a graph, each of the shape of `queries`: of f*, D^-1/2 f*, D^1/2 f* (eq. 12), and each f(t)."""
     W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
     f = spread(W, queries.ravel(), settings.alpha)
     by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
-    return _areas(f, groups, queries), _areas((f.T / np.sqrt(degrees(W))).T, groups, queries), by_step
+    root = np.sqrt(degrees(W))[:, np.newaxis]
+    return _areas(f, groups, queries), _areas(f / root, groups, queries), _areas(f * root, groups, queries), by_step
 
 
 def vectors(texts: Sequence[str], rare: int) -> csr_matrix:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
+from scipy.stats import spearmanr
 from sklearn.datasets import make_moons
 
 from greylag.experiments import (
@@ -73,6 +74,8 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
         }
         for name, columns in scores.items()
     }
+    falls = falling(scores["f*"], scores["shortest paths"], moons)
+    means["f*"]["falls along the moon"] = float(falls.mean())
     context.progress(f"two moons: {len(X)} points ranked for each of them, by {len(scores)} methods")
     caption = "Means over all points as the query: share of queries whose whole moon is ranked first, and ROC area"
     table = means_table(caption, means)
@@ -114,6 +117,16 @@ def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
     lowest = np.where(same, scores, np.inf).min(axis=0)
     highest = np.where(same, -np.inf, scores).max(axis=0)
     return np.where(lowest > highest, 1.0, 0.0)
+
+
+def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatArray:
+    """For each query, the rank correlation of the scores of its moon with the nearness on the graph."""
+    found = np.empty(len(moons))
+    for query, moon in enumerate(moons):
+        others = moons == moon
+        others[query] = False
+        found[query] = spearmanr(scores[others, query], nearness[others, query]).statistic
+    return found
 
 
 def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:

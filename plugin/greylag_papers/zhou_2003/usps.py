@@ -6,7 +6,7 @@ graph's matrix serves all trials: the f* of a query set is the sum of its member
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -20,11 +20,13 @@ from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, 
 from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
+from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,
     class_means,
     class_means_table,
+    compare_by_class,
     draw_queries,
     query_columns,
     roc_areas,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
+PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
 SIDE = 16  # pixels
 SHOWN = 10  # rows and columns of the figure of best-ranked images
 
@@ -112,7 +115,9 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
     by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
     context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
-    chosen = choose(X, digits, queries[:, : settings.chosen_trials], settings, context)
+    drawn = queries[:, : settings.chosen_trials]
+    tried = try_parameters(X, digits, drawn, settings, context)
+    chosen = choose(tried, drawn.shape[:2])
     means = class_means(areas, settings.names) | class_means({CHOSEN: chosen.areas}, settings.names)
     number_table = areas_table(areas, settings)
     width_table = widths_table(by_width, areas[DISTANCE][..., :1], settings)
@@ -121,8 +126,23 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
     chosen_tables = choice_tables(chosen, fixed, settings)
     best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
+    first = {name: f[..., :1] for name, f in scores.items()}
+    first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
+    with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
+    top = {f"{name}, top {SHOWN**2 - 1}": precision(f, digits, single, SHOWN**2 - 1) for name, f in first.items()}
+    choices = {CHOSEN: chosen.areas, "fixed": fixed, **partial_choices(tried, fixed.shape, settings)}
+    tested = compare_by_class(areas, [(MANIFOLD, DISTANCE)], settings.names)
+    for found in (with_one, top):
+        one, other, walk = found
+        tested |= compare_by_class(found, [(one, other), (walk, one)], settings.names)
+    tested |= contrasts(choices, [(name, "fixed") for name in choices if name != "fixed"])
+    rankings = class_means(with_one | top, settings.names) | {
+        name: {"all": float(area.mean())} for name, area in (rows | choices).items()
+    }
+    for name, by_digit in rankings.items():
+        means[name] = means.get(name, {}) | by_digit
     return Outcome(
-        scores=means,
+        scores=means | tested,
         results={
             "means": means,
             "by digit, trial and number of queries": {name: area.tolist() for name, area in areas.items()},
@@ -151,20 +171,46 @@ class Chosen:
     areas: FloatArray  # shape (digits, trials): ROC areas with these and all queries of the trial
 
 
-def choose(X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context) -> Chosen:
-    """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
-    widths, shape = sorted({settings.sigma, *settings.widths}), queries.shape[:2]
+def try_parameters(
+    X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context
+) -> list[Tried]:
+    """Every sigma, alpha and exponent."""
+    widths = sorted({settings.sigma, *settings.widths})
     work, jobs = partial(_try_width, settings=settings), context.n_jobs
-    tried: list[_Tried] = []
+    tried: list[Tried] = []
     for part in parallel_map(work, widths, X, digits, queries, what="leave-one-query-out", n_jobs=jobs, coarse=True):
         tried += part
         context.progress(f"leave-one-query-out: sigma {part[0].parameters[0]}")
+    return tried
+
+
+def choose(tried: Sequence[Tried], shape: tuple[int, ...]) -> Chosen:
+    """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
     best = np.argmax([one.held_out for one in tried], axis=0)
     areas = np.array([one.areas for one in tried])[best, np.arange(len(best))]
     return Chosen(np.array([one.parameters for one in tried])[best].reshape(*shape, 3), areas.reshape(shape))
 
 
-class _Tried(NamedTuple):
+def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Settings) -> dict[str, FloatArray]:
+    """ROC areas if less is chosen, and with exponent 1 unchosen: which parameter makes the difference."""
+    parts = {
+        "chosen sigma, alpha": [one for one in tried if one.parameters[2] == 0.5],
+        "chosen sigma": [one for one in tried if one.parameters[1:] == (settings.alpha, 0.5)],
+        "fixed, exponent 1": [one for one in tried if one.parameters == (settings.sigma, settings.alpha, 1.0)],
+    }
+    return {name: choose(part, shape).areas for name, part in parts.items() if part}
+
+
+def precision(scores: FloatArray, digits: IntArray, queries: IntArray, depth: int) -> FloatArray:
+    """The share of a query's digit among the `depth` best other images, shape as `queries`; one query each."""
+    found = np.empty(queries.size)
+    for i, (column, query) in enumerate(zip(scores.reshape(len(scores), -1).T, queries.ravel(), strict=True)):
+        order = np.argsort(-column, kind="stable")
+        found[i] = np.mean(digits[order[order != query][:depth]] == digits[query])
+    return found.reshape(queries.shape)
+
+
+class Tried(NamedTuple):
     """Sigma, alpha and exponent; for each digit and trial, their score by leave-one-query-out and their ROC area."""
 
     parameters: tuple[float, float, float]
@@ -172,7 +218,7 @@ class _Tried(NamedTuple):
     areas: FloatArray
 
 
-def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings) -> list[_Tried]:
+def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings) -> list[Tried]:
     """Every alpha and exponent with one sigma."""
     points, query_sets = queries.ravel(), list(queries.reshape(-1, queries.shape[-1]))
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
@@ -185,7 +231,7 @@ def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray,
             by_trial = f.reshape(len(X), -1, queries.shape[-1])
             held_out = [leave_one_query_out(by_trial[:, i], drawn) for i, drawn in enumerate(query_sets)]
             tried.append(
-                _Tried((sigma, alpha, exponent), held_out, roc_areas(by_trial.sum(axis=-1), digits, query_sets))
+                Tried((sigma, alpha, exponent), held_out, roc_areas(by_trial.sum(axis=-1), digits, query_sets))
             )
     return tried
 

@@ -32,13 +32,16 @@ from greylag.diversity import (
     SVMDiv,
     XQuAD,
 )
+from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain
-from greylag.diversity.coverage_model import word_coverage
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, Criterion, word_coverage
+from greylag.diversity.training import train, training_examples
 from greylag.errors import ModelError
-from greylag.evaluation import evaluate_by_subtopic
+from greylag.evaluation import evaluate_by_subtopic, split_folds
 from greylag.features.spelling import parse_feature
 from greylag.pipeline import run_step
 from greylag.ranking import FloatArray
+from greylag.structured import CuttingPlane
 from greylag.trec import read_titles
 from greylag.vectors import ArrayVectors
 from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremarked
@@ -125,6 +128,41 @@ def test_from_judgements_to_a_diverse_run(
     stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
     assert read_run(out).tag == "bm25-svmdiv"
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
+
+
+def test_learning_to_diversify_in_cross_validation_with_own_criteria(
+    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    model, out, qrels = tmp_path / "div.json", tmp_path / "held.run", made / "qrels.subtopics.txt"
+    options = settings("k=3 depth=20 C=1 candidates=relevant loss=unweighted thresholds=0.1,0.5")
+    options += ["--set", "criteria=count>=2,title>=1"]
+    code, told, err = learn(qrels, model, *options, "--titles", DEMO / "docs.jsonl", "--folds", 4, "--out-run", out)
+    assert (code, err) == (0, "")
+    assert "subtopic-loss@3" in told
+    learned = DiversityModel.load(model)
+    assert learned.features == CoverageFeatures((Criterion("count", 2), Criterion("title", 1)), (0.1, 0.5))
+    index, titles = PositionalIndex.from_lucene(made / "index"), read_titles(DEMO / "docs.jsonl")
+    make = CandidateMaker(index, learned.features, titles=titles, depth=20)
+    run = read_run(few[-1], read_topics(made / "topics.tsv"))
+    examples = training_examples(run, read_subtopic_qrels(qrels), make, relevant_only=True, weighted=False)
+    for x, truth in examples.values():
+        assert len(x) == truth.coverage.shape[0] == np.count_nonzero(truth.coverage.sum(axis=1))
+        assert np.ptp(truth.weights) == 0
+    held_out = read_run(out)
+    assert sorted(held_out) == sorted(examples)
+    for test in split_folds(list(examples), 4, 0):
+        rest = {qid: example for qid, example in examples.items() if qid not in test}
+        stage = SVMDiv(train(rest, make, CuttingPlane(C=1.0), k=3), index, titles=titles, k=3)
+        assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
+    code, told, _ = learn(qrels, model, *settings("k=3 validate=true retrain=true"))
+    learned = DiversityModel.load(model)
+    assert len(learned.provenance["queries"]) == 8
+    C = learned.provenance["C"]
+    every = training_examples(run, read_subtopic_qrels(qrels), CandidateMaker(index, PRESETS["svmdiv"]))
+    order = {qid: every[qid] for qid in learned.provenance["queries"]}
+    assert train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).weights == learned.weights
+    for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
+        assert learn(qrels, model, "--set", wrong)[0] == 2
 
 
 def test_from_judgements_to_the_runs_of_an_ensemble(

@@ -94,6 +94,30 @@ def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
     check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 30)
 
 
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("sigma", [None, 0.7])
+def test_exponent_steps_and_sigma(exponent: float, sigma: float | None) -> None:
+    texts = collection(5, 9)
+    docids = [*texts]
+    ranking = Ranking("1", "cat dog", tuple(docids), np.arange(9.0, 0, -1))
+    points = vectors(texts, "cat dog", docids)
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    W = points @ points.T if sigma is None else np.exp(-(distances**2) / (2 * sigma**2))
+    np.fill_diagonal(W, 0)
+    degree = np.where(W.sum(axis=1) > 1e-14, W.sum(axis=1), 1.0)
+    S = np.diag(degree**-exponent) @ W @ np.diag(degree ** (exponent - 1))
+    y = np.concatenate([[1.0], np.linspace(1, 0, 9)])
+    f = y
+    for _ in range(3):
+        f = 0.8 * S @ f + 0.2 * y
+    limit = 0.2 * np.linalg.solve(np.eye(10) - 0.8 * S, y)
+    for steps, expected in ((3, f), (None, limit)):
+        stage = ManifoldRanker(
+            PositionalIndex.from_texts(texts), graph="full", alpha=0.8, exponent=exponent, steps=steps, sigma=sigma
+        )
+        check(stage(ranking), ranking, expected[1:], 100)
+
+
 def test_feedback_adds_points_and_overrides_scores() -> None:
     texts = {"a": "cat dog", "b": "cat pig", "c": "cow hen", "d": "cow pig dog", "e": "hen dog", "far": "cow cow pig"}
     ranking = Ranking("q", "cat", ("a", "b", "c", "d", "e"), np.array([5.0, 4, 3, 2, 1]))
@@ -174,6 +198,10 @@ def test_is_deterministic_over_threads() -> None:
         ({"alpha": float("nan")}, "alpha is nan"),
         ({"graph": "ring"}, "'ring'.*connecting, knn"),
         ({"confidence": "rank"}, "'rank'.*query, scores"),
+        ({"exponent": float("inf")}, "exponent is inf"),
+        ({"steps": 0}, "steps is 0"),
+        ({"sigma": -1.0}, "sigma"),
+        ({"sigma": 1.0, "affinity": "cosine"}, "sigma belongs to affinity='rbf'"),
     ],
 )
 def test_bad_options(options: dict[str, object], message: str) -> None:

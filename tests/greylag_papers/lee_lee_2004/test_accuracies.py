@@ -72,6 +72,10 @@ def test_means_by_name():
         "MMR@10",
         f"{BEST}@5",
         f"{BEST}@10",
+        "best lambda@5",
+        "best lambda@10",
+        "range@5",
+        "range@10",
     }
     assert means["two"]["IG@10"] == a.information_gain[:, 1, 1].mean()
     assert means["one"][ALL] == a.all_words[:, 0].mean()
@@ -79,6 +83,15 @@ def test_means_by_name():
     np.testing.assert_array_equal(a.systems[ALL][:, 1, 0], a.all_words[:, 0])
     np.testing.assert_array_equal(a.systems[IG], a.information_gain)
     np.testing.assert_array_equal(a.systems[KS], a.koller_sahami)
+
+
+def test_claims_are_the_differences_with_their_means():
+    a = accuracies()
+    row = a.claims()[f"MMR / {KS}, two@10"]
+    test = differences(a)["two", KS, 10]
+    assert row["mean"] - row["against"] == pytest.approx(test.mean)
+    assert row["against"] == pytest.approx(a.koller_sahami[:, 1, 1].mean())
+    assert test.p <= row["p"] <= len(differences(a)) * test.p
 
 
 def test_json_has_all_fields():

@@ -59,7 +59,7 @@ def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     assert page.count("<svg") == 1
     for text in ("Koller-Sahami", "Nadeau &amp; Bengio", f"{100 * one.scores['PrTFIDF']['IG@9']:.2f} ±"):
         assert text in page
-    assert "Of 10 cases (learner and number of words) MMR is at or above IG in" in one.summary
+    assert "Of 12 cases (learner and number of words) MMR is at or above IG in" in one.summary
 
 
 @pytest.mark.parametrize("options", [{"splits": 2}, {"splits": "given", "folds": 2}])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrInd, PrTFIDF, Rocchio
+from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrInd, PrTFIDF, RainbowTFIDF, Rocchio
 
 
 def random_counts(seed, n_documents=30, n_words=12, n_classes=3):
@@ -53,6 +53,23 @@ def test_prtfidf_worked_example():
     np.testing.assert_allclose(classifier.word_posterior_, [[1, 1 / 3], [0, 2 / 3]])
     np.testing.assert_allclose(classifier.predict_proba([[1, 3], [0, 1]]), [[1 / 2, 1 / 2], [1 / 3, 2 / 3]])
     assert classifier.predict([[2, 3], [1, 4]]).tolist() == ["a", "b"]
+
+
+def test_rainbow_tfidf_equals_the_formula():
+    X, y = random_counts(1)
+
+    df = (X > 0).sum(axis=0)
+    idf = [math.log2(len(X) / n) if n else 0 for n in df]
+
+    def weights(document):
+        return [math.log(1 + tf) * rarity for tf, rarity in zip(document, idf, strict=True)]
+
+    classes = sorted(set(y))
+    sums = {c: np.sum([weights(d) for d, label in zip(X, y, strict=True) if label == c], axis=0) for c in classes}
+    classifier = RainbowTFIDF().fit(X, y)
+    for document in X[X.sum(axis=1) > 0]:
+        cosines = [np.dot(weights(document), sums[c]) / np.linalg.norm(sums[c]) for c in classes]
+        assert classifier.predict([document])[0] == classes[int(np.argmax(cosines))]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -34,7 +34,7 @@ def test_the_report_is_self_contained(done: Done, page: Page) -> None:
         "634 documents; 24 judged queries in 3 folds",
         f"have p < 0.05 before and {significant} after",
         "Holm's correction over all 60 comparisons",
-        "going from 5 to 6 features",
+        "6 features / 5 features",
         "learning, fold 3",
         "28 candidates",
         f"in {sum(done.results['retraining']['same'])} of 3 folds",
@@ -119,9 +119,9 @@ def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None
     found = done.results["retraining"]
     runs = done.results["runs"]
     test = [[own["AP"] for own in runs[name]["per_query"].values()] for name in ("MRF-FS", "MRF-FS retrained")]
-    np.testing.assert_allclose(found["test"][:2], np.mean(test, axis=1))
+    np.testing.assert_allclose([found["test"][key] for key in ("against", "mean")], np.mean(test, axis=1))
     differ = stats.ttest_rel(*test).pvalue
-    assert found["test"][2] == pytest.approx(1.0 if np.isnan(differ) else differ)
+    assert found["test"]["p"] == pytest.approx(1.0 if np.isnan(differ) else differ)
     folds = zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True)
     assert found["same"] == [set(model.features) == set(retrained.features) for model, retrained in folds]
     data = learning.Experiment(done.settings, done.opened)
@@ -135,7 +135,7 @@ def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None
             for qid, value in zip(training.qids, data.measure.evaluate(training, scores), strict=True):
                 values.setdefault(qid, [[], []])[system].append(value)
     by_query = np.array([[np.mean(own) for own in pair] for pair in values.values()])
-    np.testing.assert_allclose(found["training"][:2], by_query.mean(axis=0))
+    np.testing.assert_allclose([found["training"][key] for key in ("against", "mean")], by_query.mean(axis=0))
 
 
 def test_a_query_has_its_mean_over_folds() -> None:
@@ -150,11 +150,15 @@ def test_a_curve_keeps_its_last_value_after_its_selection_stopped() -> None:
     pooled = pool(curves, 3)
     np.testing.assert_allclose(pooled.training, [0.2, 0.35, 0.55])
     np.testing.assert_allclose(pooled.test, [0.4, 1.9 / 3, 0.6])
-    assert pooled.after_fifth is None
+    first, second = (stats.ttest_rel([0.5, 1, 0.3], other).pvalue for other in ([0, 1, 0.2], [0.5, 1, 0.4]))
+    assert {pair: row["p"] for pair, row in pooled.rounds.items()} == {
+        "3 features / 1 feature": pytest.approx(2 * first),
+        "3 features / 2 features": pytest.approx(max(second, 2 * first)),
+    }
 
 
-def test_whether_features_after_the_fifth_overfit() -> None:
-    falling = np.array([[0.9, 0.5, 0.7]] * 5 + [[0.6, 0.3, 0.3]])
-    lost, p = pool([Curve((0.5,) * 6, falling, ())], 6).after_fifth or (0.0, 0.0)
-    assert lost == pytest.approx(0.3)
-    assert p == pytest.approx(stats.ttest_1samp([0.3, 0.2, 0.4], 0, alternative="greater").pvalue)
+def test_rounds_are_compared_with_the_fifth() -> None:
+    rounds = np.vstack([np.full((4, 3), 0.1), [[0.9, 0.5, 0.7]], [[0.6, 0.3, 0.3]]])
+    row = pool([Curve((0.5,) * 6, rounds, ())], 6).rounds["6 features / 5 features"]
+    assert row["mean"] - row["against"] == pytest.approx(-0.3)
+    assert row["p"] == pytest.approx(stats.ttest_1samp([0.3, 0.2, 0.4], 0).pvalue)

@@ -28,7 +28,7 @@ from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_confi
 
 def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
     first = done.opened.first
-    assert list(done.finished.scores) == SYSTEMS
+    assert list(done.finished.scores)[: len(SYSTEMS)] == SYSTEMS
     for system in SYSTEMS:
         tag = study.file_name(system)
         run = read_run(done.out / f"{tag}.run")

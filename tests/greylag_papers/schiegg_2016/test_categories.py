@@ -33,8 +33,9 @@ def test_each_fold_is_trained_on_once_validated_on_twice_and_tested_twice() -> N
 def test_study(tmp_path: Path) -> None:
     settings = Settings(name="s", study="cssvm_categories", n_categories=2, n_images=3, sizes=(1, 2), **ONE)
     result = run_study(STUDY, settings, tmp_path).scores
-    assert tuple(result) == METHODS
-    for method, scores in result.items():
+    assert tuple(result)[: len(METHODS)] == METHODS
+    for method in METHODS:
+        scores = result[method]
         M = 1 if method == "ssvm" else 2
         assert scores[f"pick-best@{M}"] <= scores[f"mean@{M}"] < 1
     assert result["mcl"]["pick-best@1"] == result["ssvm"]["pick-best@1"]

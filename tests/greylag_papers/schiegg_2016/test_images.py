@@ -31,8 +31,9 @@ def test_each_image_is_trained_on_once_and_not_tested_by_itself() -> None:
 
 def test_study(tmp_path: Path) -> None:
     result = run_study(STUDY, SMALL, tmp_path).scores
-    assert tuple(result) == METHODS
-    for method, scores in result.items():
+    assert tuple(result)[: len(METHODS)] == METHODS
+    for method in METHODS:
+        scores = result[method]
         assert scores["pick-best@1"] == scores["mean@1"]
         if method != "ssvm":
             assert scores["pick-best@2"] <= scores["mean@2"]

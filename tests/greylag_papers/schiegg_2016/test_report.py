@@ -50,7 +50,7 @@ def test_rank_table() -> None:
 
 def test_wins_and_limits() -> None:
     assert wins_table(TABLE, ("mcl",), "").rows == [("mcl", 0.5, 0.5)]
-    assert limit_table(TABLE, ("ssvm", "mcl"), "").rows == [("ssvm", 1, 0), ("mcl", 2, 2)]
+    assert limit_table(TABLE, ("ssvm", "mcl"), "").rows == [("ssvm", 0.0, None), ("mcl", 1.0, 1.0)]
 
 
 def test_member_tables_skip_methods_they_do_not_apply_to() -> None:

@@ -39,7 +39,8 @@ def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen() -> None
     # In a, each member wins one example; in b, the first wins one and shares the other.
     np.testing.assert_allclose(table.wins("mcl", 2), [(0.5 + 0.75) / 2, (0.5 + 0.25) / 2])
     assert table.restrict(["b"]).scores("mcl") == {
-        "pick-best@2": pytest.approx(0.25), "mean@2": pytest.approx(0.3)
+        "pick-best@2": pytest.approx(0.25), "mean@2": pytest.approx(0.3), "worst@2": pytest.approx(0.35),
+        "stopped@2": 1.0,
     }  # fmt: skip
     with pytest.raises(ParameterError, match="no losses of 'mcl' with 3 members"):
         table.chosen("mcl", 3)

@@ -1,12 +1,26 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from greylag import ParameterError
-from greylag.diversity import Coverage, CoverageModel, EssentialPages, SubtopicOracle, mean_loss
+from greylag.diversity import (
+    Candidates,
+    Coverage,
+    CoverageModel,
+    EssentialPages,
+    SubtopicOracle,
+    candidates_from_counts,
+    mean_loss,
+)
+from greylag.diversity.coverage_model import CoverageFeatures, Criterion
+from greylag.evaluation import Subtopics
+from greylag.ranking import FloatArray
 from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
@@ -16,6 +30,7 @@ from greylag_papers.yue_joachims_2008.comparison import (
     ORACLE,
     Loss,
     LossTable,
+    Swapping,
     baseline_losses,
     measure_losses,
     svmdiv_losses,
@@ -23,6 +38,47 @@ from greylag_papers.yue_joachims_2008.comparison import (
 from greylag_papers.yue_joachims_2008.queries import Split, index_queries, rotations, synthetic_queries
 from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
+
+
+def three_documents() -> tuple[Candidates, Subtopics]:
+    """One word in all documents; the first covers two subtopics, the others one."""
+    features = CoverageFeatures((Criterion("count", 1),), (0.5,))
+    counts, empty = csr_matrix(np.ones((3, 1))), csr_matrix((3, 1))
+    coverage = csr_matrix(np.array([[0.0, 1, 1], [1, 0, 0], [1, 0, 0]]))
+    x = candidates_from_counts(features, counts, np.ones(1), empty, np.zeros((3, 0)))
+    return x, Subtopics(coverage, np.array([0.5, 0.25, 0.25]))
+
+
+def augmented(x: Candidates, truth: Subtopics, weights: FloatArray, y: Sequence[int]) -> float:
+    """w' Psi + Delta."""
+    model, picked = CoverageModel(len(y)), np.array(y)
+    return float(weights @ model.joint_feature(x, picked)) + truth.loss(picked)
+
+
+def test_greedy_constraints_have_no_guarantee() -> None:
+    """Section 5.1 claims 1 - 1/e, but Delta falls as documents are added, so that gains are negative."""
+    (x, truth), weights = three_documents(), np.array([0.05])
+    found = augmented(x, truth, weights, CoverageModel(2).infer_augmented(x, truth, weights).tolist())
+    best = max(augmented(x, truth, weights, y) for y in combinations(range(3), 2))
+    assert (found, best) == (pytest.approx(0.05), pytest.approx(0.55))
+    assert found < (1 - 1 / np.e) * best
+    swapped = Swapping(2).infer_augmented(x, truth, weights)
+    assert augmented(x, truth, weights, swapped.tolist()) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts, coverage = (csr_matrix(rng.random((8, n)) < 0.3, dtype=np.float64) for n in (12, 6))
+    features = CoverageFeatures((Criterion("count", 1),), (0.1, 0.3))
+    x = candidates_from_counts(features, counts, np.ones(12), csr_matrix((8, 12)), np.zeros((8, 0)))
+    truth, weights = Subtopics(coverage, rng.dirichlet(np.ones(6))), rng.normal(size=2)
+    greedy, found = (model(3).infer_augmented(x, truth, weights).tolist() for model in (CoverageModel, Swapping))
+    value = augmented(x, truth, weights, found)
+    assert value >= augmented(x, truth, weights, greedy) - 1e-12
+    for y in combinations(range(8), 3):
+        if len({*y} & {*found}) == 2:
+            assert augmented(x, truth, weights, y) <= value + 1e-9
 
 
 def rows(method: str, values: list[float]) -> list[Loss]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import greylag
 from greylag.experiments import deviations, load
@@ -19,7 +20,9 @@ def test_expected_scores_and_reproducible_files(tmp_path):
     study, settings = load(CONFIG)
     finished = run_study(study, settings, tmp_path / "a", n_jobs=1)
     assert deviations(finished.scores, settings.expected) == []
-    assert finished.scores["f*"] == {"separated": 1.0, "ROC area": 1.0}
+    assert finished.scores["f*"] == {
+        "separated": 1.0, "ROC area": 1.0, "falls along the moon": pytest.approx(0.9843, abs=1e-4)
+    }  # fmt: skip
     run_study(study, settings, tmp_path / "b", n_jobs=2)
     for name in ("results.json", "report.html"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

@@ -11,7 +11,16 @@ from greylag import FormatError
 from greylag.experiments import Context
 from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
-from greylag_papers.zhou_2003.usps import STUDY, Settings, choose, draw_trials, leave_one_query_out, read_images
+from greylag_papers.zhou_2003.usps import (
+    STUDY,
+    Settings,
+    choose,
+    draw_trials,
+    leave_one_query_out,
+    precision,
+    read_images,
+    try_parameters,
+)
 from tests.greylag_papers.zhou_2003.oracles import roc_area
 
 
@@ -87,7 +96,8 @@ def test_parameters_are_chosen_by_leave_one_query_out(settings, tmp_path):
     context = Context(tmp_path)
     X, digits = read_images(settings, context)
     queries = draw_trials(digits, settings)
-    chosen = choose(X, digits, queries, settings, context)
+    tried = try_parameters(X, digits, queries, settings, context)
+    chosen = choose(tried, queries.shape[:2])
     for i, trial in product(range(2), range(2)):
         drawn = queries[i, trial]
         graphs = {sigma: affinity_graph(X, graph="full", sigma=sigma) for sigma in (3.0, 4.0)}
@@ -101,6 +111,11 @@ def test_parameters_are_chosen_by_leave_one_query_out(settings, tmp_path):
         others = np.setdiff1d(np.arange(len(X)), drawn)
         area = roc_area(f[others], digits[others] == digits[drawn[0]])
         assert chosen.areas[i, trial] == pytest.approx(area, abs=1e-12)
+
+
+def test_precision_of_the_best_images():
+    scores, digits = np.array([[9, 0.0], [3, 4], [2, 9], [1, 3]]), np.array([1, 1, 2, 2])
+    assert precision(scores, digits, np.array([[0], [2]]), 2).tolist() == [[0.5], [0.5]]
 
 
 def test_report(settings, tmp_path):
