@@ -22,7 +22,7 @@ from tests.greylag.experiments.samples import CONFIGS
 
 READMES = sorted(Path(greylag_papers.__path__[0]).rglob("README.md"))
 TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
-SAME = 0.05  # of the mean: the difference that a study must have been able to show for "no difference" to be a yes
+SAME = 0.05  # of the mean: a smaller difference is none, if the study could have shown one of this size
 HEADER = "| claim | place | file | n | figures | p | could show | borne out |\n|---|---|---|---|---|---|---|---|\n"
 Row = Mapping[str, float]
 
@@ -50,8 +50,10 @@ def verdict(kind: str, row: Row, reduced: bool) -> str:
         return "cannot tell: reduced"
     difference = row["mean"] - row["against"]
     if kind == "same":
-        shown = row["detectable"] <= SAME * abs(row["against"])
-        return "no" if row["p"] < SIGNIFICANCE_LEVEL else "yes" if shown else "cannot tell"
+        margin = SAME * abs(row["against"])
+        if abs(difference) > margin:
+            return "no" if row["p"] < SIGNIFICANCE_LEVEL else "cannot tell"
+        return "yes" if row["detectable"] <= margin else "cannot tell"
     if row["p"] >= SIGNIFICANCE_LEVEL or difference == 0:
         return "cannot tell"
     return "yes" if (difference > 0) == (kind == "higher") else "no"
@@ -140,5 +142,6 @@ def test_verdicts() -> None:
     assert [verdict(kind, better, False) for kind in ("higher", "lower", "same")] == ["yes", "no", "no"]
     unsure = {**better, "p": 0.2}
     assert {verdict(kind, unsure, False) for kind in ("higher", "lower", "same")} == {"cannot tell"}
-    assert verdict("same", {**unsure, "detectable": 0.01}, False) == "yes"
+    close = {"mean": 0.301, "against": 0.3, "p": 0.001, "detectable": 0.01}
+    assert [verdict("same", {**close, "detectable": least}, False) for least in (0.01, 0.02)] == ["yes", "cannot tell"]
     assert verdict("higher", better, True) == "cannot tell: reduced"
