@@ -56,12 +56,14 @@ def verdict(kind: str, row: Row, reduced: bool) -> str:
         return "yes" if row["detectable"] <= margin else "cannot tell"
     if row["p"] >= SIGNIFICANCE_LEVEL or difference == 0:
         return "cannot tell"
+    if kind == "not_lower":
+        return "yes" if difference > 0 else "no"
     return "yes" if (difference > 0) == (kind == "higher") else "no"
 
 
 def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """A row for each file and comparison of a claim; a claim that no file judges says where it is judged."""
-    (kind,) = claim.keys() & {"higher", "lower", "same", "at_least", "at_most", "stated"}
+    (kind,) = claim.keys() & {"higher", "lower", "not_lower", "same", "at_least", "at_most", "stated"}
     if kind == "stated":
         yield "", "", claim["by"], "", "", claim["stated"]
         return
@@ -144,4 +146,5 @@ def test_verdicts() -> None:
     assert {verdict(kind, unsure, False) for kind in ("higher", "lower", "same")} == {"cannot tell"}
     close = {"mean": 0.301, "against": 0.3, "p": 0.001, "detectable": 0.01}
     assert [verdict("same", {**close, "detectable": least}, False) for least in (0.01, 0.02)] == ["yes", "cannot tell"]
+    assert verdict("not_lower", better, False) == "yes"
     assert verdict("higher", better, True) == "cannot tell: reduced"
