@@ -174,6 +174,9 @@ def _run_to_dict(run: Scores) -> dict[str, Any]:
 def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
     queries = len(next(iter(scores.values())).qids)
     notes = [f"Means over {queries} judged queries."]
+    measures = next(iter(scores.values())).measures
+    if losses := ", ".join(str(measure) for measure in measures if measure.family.lower_is_better):
+        notes.append(f"Lower is better: {losses}.")
     for name, run in scores.items():
         if run.missing:
             notes.append(f"{name}: {len(run.missing)} missing, scored as empty rankings ({_few(run.missing)}).")

@@ -60,6 +60,29 @@ class Comparison:
     ties: int
     losses: int
 
+    @property
+    def verdict(self) -> str:
+        """What was found, in a sentence, and what it could not have shown, in another."""
+        if self.detectable is None and not self.difference:
+            return f"{self.run} has the same {self.measure} as {self.baseline} on every query."
+        shown = self.corrected_p < SIGNIFICANCE_LEVEL and self.direction != 0
+        if shown:
+            relation = "is better than" if self.direction > 0 else "is worse than"
+        else:
+            relation = "is not shown to be better than" if self.direction > 0 else "is not better than"
+        side = "higher" if self.difference > 0 else "lower"
+        wish = " (lower is better)" if self.measure.family.lower_is_better else ""
+        p = "<0.0001" if self.corrected_p < 0.0001 else f"{self.corrected_p:.4f}"
+        low, high = self.interval
+        found = (
+            f"{self.run} {relation} {self.baseline}: its mean {self.measure}{wish} is {abs(self.difference):.4f} "
+            f"{side} (95 % interval {low:+.4f} to {high:+.4f}, corrected p {p}), better on {self.wins} of "
+            f"{self.wins + self.ties + self.losses} queries and worse on {self.losses}."
+        )
+        if shown or self.detectable is None:
+            return found
+        return f"{found} So many queries are likely to miss a difference below {self.detectable:.4f}."
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Significance(Printed):
@@ -133,7 +156,10 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
         for test in significances
         for c in test.comparisons
     ]
-    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES})" if caption else ""
+    measures = {c.measure: None for test in significances for c in test.comparisons}
+    losses = [str(measure) for measure in measures if measure.family.lower_is_better]
+    less = f"; lower is better: {', '.join(losses)}" if losses else ""
+    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES}{less})" if caption else ""
     return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
 
 

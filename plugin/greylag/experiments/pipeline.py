@@ -15,7 +15,9 @@ from greylag.errors import FormatError
 from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.evaluation.folds import split_folds
 from greylag.experiments import config
+from greylag.experiments.charts import result, rounds_chart
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.experiments.figures import Figure
 from greylag.experiments.queries import QueryChanges, query_changes, reasons
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study, load
@@ -226,15 +228,18 @@ def _sections(
 ) -> list[Section]:
     """The sections of the report."""
     tables: list[Table] = []
+    compared = [(systems, test) for systems in scores.values() for test in _each_step(systems, steps)]
     for kind, systems in scores.items():
         queries = len(next(iter(systems.values())).qids)
         tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(systems)))
         tables.append(
             comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(systems, steps))
         )
+    learned = models_table("Order and weight of features", validated.models)
     return [
-        Section("Effectiveness", f"{_summary(collection, validated)}\n\n{_EFFECTIVENESS}", tables),
-        Section("What was learned", _MODELS, [models_table("Order and weight of features", validated.models)]),
+        result(compared, _summary(collection, validated)),
+        Section("Effectiveness", _EFFECTIVENESS, tables),
+        Section("What was learned", _MODELS, [*_rounds(validated), learned]),
         Section("Queries", _QUERIES, [_changes(scores["relevance"], collection, validated)]),
     ]
 
@@ -242,6 +247,13 @@ def _sections(
 def _each_step(scores: Mapping[str, Scores], steps: Sequence[str]) -> list[Significance]:
     """Each step compared with the step before."""
     return [compare({before: scores[before], after: scores[after]}, before) for before, after in pairwise(steps)]
+
+
+def _rounds(validated: CrossValidation) -> list[Figure]:
+    """The scores after each feature, if the models have them."""
+    caption = f"{validated.models[0].objective} on the training queries after each feature, a line for each fold"
+    scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(validated.models, 1)}
+    return [rounds_chart(caption, scores)] if all(scores.values()) else []
 
 
 def _summary(collection: OpenCollection, validated: CrossValidation) -> str:

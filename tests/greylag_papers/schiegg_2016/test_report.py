@@ -65,7 +65,7 @@ def test_comparisons() -> None:
     (test,) = compare_methods(TABLE, ("ssvm",), ("mcl",), "pick-best")
     (row,) = comparison_table("", test).rows
     p = pytest.approx(0.5)  # both of one sign: 2 of 2^2 cases
-    assert (*row[:3], cell_text(row[3], 4), *row[8:]) == ("mcl", "ssvm", "loss", "-0.3500", p, 2, 0, 0, p)
+    assert (*row[:3], cell_text(row[3], 4), *row[8:]) == ("mcl", "ssvm", "loss", "-0.3500", p, p, 2, 0, 0)
 
 
 def test_only_coulomb_is_compared_with_further_baselines() -> None:

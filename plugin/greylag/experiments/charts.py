@@ -1,0 +1,107 @@
+"""Charts of reports without matplotlib: SVG in percentages, so that its width is the page's, and in the page's colours.
+
+The same numbers give the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import pairwise
+
+from greylag.evaluation import Scores, Significance
+from greylag.evaluation.significance import DECIMALS
+from greylag.experiments.figures import Figure
+from greylag.experiments.report import Section
+from greylag.tables import Row, Table
+
+HEIGHT, MARGIN = 180, 12  # pixels of the plot, and above and below it
+LEFT = 14.0  # per cent of the width for the labels of the y axis
+
+
+def result(compared: Sequence[tuple[Mapping[str, Scores], Significance]], more: str = "") -> Section:
+    """The section that a report begins with: a sentence and a chart for each comparison by the first measure."""
+    sentences, charts = [], []
+    for scores, test in compared:
+        for found in test.comparisons:
+            if found.measure == scores[found.run].measures[0]:
+                sentences.append(found.verdict)
+                charts.append(change_chart(scores, found.baseline, found.run))
+    return Section("Result", "\n\n".join([*sentences, more]), charts)
+
+
+def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:
+    """The change of the first measure from one run to another: a bar for each query, in descending order."""
+    first, second = scores[before], scores[after]
+    columns = (first.qids, first.values[:, 0].tolist(), second.values[:, 0].tolist())
+    rows: list[Row] = [(qid, old, new, round(new - old, DECIMALS)) for qid, old, new in zip(*columns, strict=True)]
+    rows.sort(key=lambda row: -float(row[3]))  # type: ignore[arg-type]
+    changes = [float(row[3]) for row in rows]  # type: ignore[arg-type]
+    measure = first.measures[0]
+    higher, lower = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
+    direction = ", a loss" if measure.family.lower_is_better else ""
+    caption = (
+        f"Change of {measure}{direction} from {before} to {after}, a bar for each query: {higher} higher, {lower} "
+        f"lower, {len(rows) - higher - lower} equal"
+    )
+    low, high = min(0.0, *changes), max(0.0, *changes)
+    good = -1.0 if measure.family.lower_is_better else 1.0
+    step, bars = (100 - LEFT) / len(rows), []
+    for place, (row, change) in enumerate(zip(rows, changes, strict=True)):
+        top, bottom = _y(max(change, 0.0), low, high), _y(min(change, 0.0), low, high)
+        kind = "better" if good * change > 0 else "worse"
+        bars.append(
+            f'<rect class="{kind}" x="{LEFT + step * place:.2f}%" width="{0.8 * step:.2f}%" y="{top:.1f}" '
+            f'height="{bottom - top:.1f}"><title>{escape(str(row[0]))}: {change:+.4f}</title></rect>'
+        )
+    data = Table(f"{measure} by query", ("query", before, after, "change"), rows)
+    return Figure(caption, _chart(low, high, bars), data)
+
+
+def rounds_chart(caption: str, by_name: Mapping[str, Sequence[float]]) -> Figure:
+    """Scores after each round of learning, a line for each name."""
+    rounds, every = max(map(len, by_name.values())), [value for values in by_name.values() for value in values]
+    low, high = min(every), max(every)
+    xs = [LEFT + 2 + (96 - LEFT) * place / max(rounds - 1, 1) for place in range(rounds)]
+    lines = []
+    for name, values in by_name.items():
+        points = [(f"{x:.2f}%", f"{_y(value, low, high):.1f}") for x, value in zip(xs, values, strict=False)]
+        title = f"<title>{escape(name)}</title>"
+        lines += [f'<circle cx="{x}" cy="{y}" r="3">{title}</circle>' for x, y in points]
+        lines += [
+            f'<line class="curve" x1="{x}" y1="{y}" x2="{to_x}" y2="{to_y}"/>'
+            for (x, y), (to_x, to_y) in pairwise(points)
+        ]
+    below = HEIGHT + 2 * MARGIN + 14
+    lines += [f'<text x="{x:.2f}%" y="{below}" text-anchor="middle">{place}</text>' for place, x in enumerate(xs, 1)]
+    rows = [
+        (place + 1, *(values[place] if place < len(values) else None for values in by_name.values()))
+        for place in range(rounds)
+    ]
+    return Figure(caption, _chart(low, high, lines, extra=20), Table(caption, ("round", *by_name), rows))
+
+
+def _y(value: float, low: float, high: float) -> float:
+    return MARGIN + HEIGHT * (high - value) / (high - low) if high > low else MARGIN + HEIGHT / 2
+
+
+def _chart(low: float, high: float, marks: Sequence[str], extra: int = 0) -> str:
+    """The marks behind the lines of the y axis."""
+    parts = []
+    for value, text in _ticks(low, high):
+        y = _y(value, low, high)
+        parts.append(f'<line x1="{LEFT}%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 1}%" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
+    return f'<svg class="chart" height="{HEIGHT + 2 * MARGIN + extra}">{"".join([*parts, *marks])}</svg>'
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, at least two of them unless these are equal."""
+    if not high > low:
+        return [(low, f"{low:.2f}")]
+    size = math.floor(math.log10(high - low))
+    step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
+    decimals = max(0, 1 - size if step < 10.0**size else -size)
+    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]

@@ -1,0 +1,94 @@
+"""Charts as SVG, whose bars and points are read back and compared with the numbers; and what a result says."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.experiments.charts import HEIGHT, MARGIN, change_chart, result, rounds_chart
+
+
+def scores(measure: str, values: list[float]) -> Scores:
+    return Scores.single(parse_measure(measure), {f"q<{place}>": value for place, value in enumerate(values)})
+
+
+def number(element: ElementTree.Element, name: str) -> float:
+    return float(element.attrib[name].rstrip("%"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bars_are_the_changes_sorted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, measure = int(rng.integers(2, 30)), ["AP", "subtopic-loss@5"][seed % 2]
+    old, new = np.round(rng.random((2, n)), 1).tolist()
+    figure = change_chart({"a": scores(measure, old), "b": scores(measure, new)}, "a", "b")
+    changes = np.array(new) - np.array(old)
+    assert figure.data is not None
+    assert [row[3] for row in figure.data.rows] == pytest.approx(-np.sort(-changes), abs=1e-12)
+    bars = [element for element in ElementTree.fromstring(figure.svg) if element.tag == "rect"]
+    span = max(0.0, changes.max()) - min(0.0, changes.min())
+    assert [number(bar, "height") for bar in bars] == pytest.approx(
+        HEIGHT * np.abs(-np.sort(-changes)) / span, abs=0.11
+    )
+    ends = [number(bar, "x") + number(bar, "width") for bar in bars]
+    assert all(end <= number(bar, "x") for end, bar in zip(ends, bars[1:], strict=False))
+    assert ends[-1] <= 100
+    zero = MARGIN + HEIGHT * max(0.0, changes.max()) / span
+    for bar, row in zip(bars, figure.data.rows, strict=True):
+        change, top = float(row[3]), number(bar, "y")  # type: ignore[arg-type]
+        assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
+        assert bar[0].text == f"{row[0]}: {change:+.4f}"
+        if round(change, 9):
+            assert bar.attrib["class"] == ("better" if (change > 0) == (measure == "AP") else "worse")
+    labels = [float(text.text or "") for text in ElementTree.fromstring(figure.svg) if text.tag == "text"]
+    assert len(labels) >= 2
+    assert 0.0 in labels
+    for line, label in zip(ElementTree.fromstring(figure.svg).iter("line"), labels, strict=True):
+        assert number(line, "y1") == pytest.approx(zero - HEIGHT * label / span, abs=0.11)
+
+
+def test_nothing_changes() -> None:
+    same = scores("AP", [0.5, 0.25])
+    figure = change_chart({"a": same, "b": same}, "a", "b")
+    assert "2 equal" in figure.caption
+    assert ElementTree.fromstring(figure.svg) is not None
+    assert result([({"a": same, "b": same}, compare({"a": same, "b": same}, "a"))]).text.count("same AP") == 1
+
+
+def test_rounds_of_different_length() -> None:
+    given = {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)}
+    figure = rounds_chart("AP by round", given)
+    points = [element for element in ElementTree.fromstring(figure.svg) if element.tag == "circle"]
+    heights = [MARGIN + HEIGHT * share for share in (1.0, 0.5, 0.0, 0.5)]
+    assert [number(point, "cy") for point in points] == pytest.approx(heights)
+    assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx") <= 100
+    assert figure.data is not None
+    assert figure.data.rows == [(1, 0.25, 0.5), (2, 0.5, None), (3, 0.75, None)]
+
+
+@pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])
+def test_verdicts(measure: str, sign: float) -> None:
+    """Better, worse, and neither; what a loss means is its contrary."""
+    rng = np.random.default_rng(3)
+    base = 0.5 + 0.1 * rng.random(30)
+    noise = rng.normal(0, 0.01, 30)
+    by_name = {"base": base, "up": base + 0.1 + noise, "down": base - 0.1 + noise, "close": base + noise - noise.mean()}
+    by_name["near"] = by_name["close"] + sign * 1e-4
+    by_name["far"] = by_name["close"] - sign * 1e-4
+    all_scores = {name: scores(measure, values.tolist()) for name, values in by_name.items()}
+    found = {c.run: c.verdict for c in compare(all_scores, "base").comparisons}
+    better, worse = ("up", "down") if sign > 0 else ("down", "up")
+    assert found[better].startswith(f"{better} is better than base: its mean")
+    assert found[worse].startswith(f"{worse} is worse than base: its mean")
+    assert "is not shown to be better than" in found["near"]
+    assert "is not better than" in found["far"]
+    for name, text in found.items():
+        (c,) = (c for c in compare(all_scores, "base").comparisons if c.run == name)
+        assert ("likely to miss" in text) == (name not in ("up", "down"))
+        assert ("higher" in text) == (c.difference > 0)
+        assert f"{abs(c.difference):.4f}" in text
+        assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in text
+        assert ("lower is better" in text) == (sign < 0)
+        assert [*map(float, re.findall(r"[+-]0\.\d{4}", text))] == [*np.round(c.interval, 4)]
