@@ -90,7 +90,11 @@ def evaluate(
     if baseline or all_pairs:
         compared, against = (scores, None) if all_pairs else (shown, str(baseline))
         significance = evaluation.compare(compared, against, test=test, correction=correction, family=family)
-    tell(evaluation.table(scores, significance, choice, form=form, per_query=per_query, metadata=metadata))
+    tell(
+        evaluation.table(
+            scores, significance, choice, form=form, per_query=per_query, metadata=metadata, unjudged=unjudged
+        )
+    )
 
 
 def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:

@@ -36,6 +36,7 @@ def table(
     form: Form = "text",
     per_query: bool = False,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
+    unjudged: Mapping[str, float] | None = None,
 ) -> str:
     """Format scores: the mean of each run (rows) by each measure (columns), with notes.
 
@@ -55,9 +56,13 @@ def table(
         Give the scores of each query instead.
     metadata : mapping, optional
         What runs' files say of how they were made (ir_metadata), by name of run: whole in JSON, shortened in notes.
+    unjudged : mapping, optional
+        The share of the top 10 documents without judgements, by name of run: in JSON, and in a note if it is not 0.
     """
     if form == "json":
-        content = to_dict(scores, significance, choice) | ({"metadata": metadata} if metadata else {})
+        content = to_dict(scores, significance, choice)
+        content |= {"metadata": metadata} if metadata else {}
+        content |= {"unjudged_at_10": unjudged} if unjudged else {}
         return json.dumps(content, indent=1, default=str) + "\n"
     shown = {**scores, **(choice.scores if choice else {})}
     check_comparable(shown)
@@ -65,7 +70,8 @@ def table(
     if significance and not per_query:
         whole = comparison_table("", significance) if form == "tsv" else significance.narrow()
         tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
-    tables[0] = replace(tables[0], caption="\n".join([*filter(None, [tables[0].caption]), *_origins(metadata or {})]))
+    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
+    tables[0] = replace(tables[0], caption="\n".join(notes))
     if choice and not per_query:
         tables.append(_wins_table(choice))
     if form == "text":
@@ -185,6 +191,14 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     if significance:
         notes.append(f"Letters: significantly better than that run. {significance.method}")
     return notes
+
+
+def _coverage(unjudged: Mapping[str, float]) -> list[str]:
+    """A line on the shares of unjudged documents, if there are any."""
+    if not any(unjudged.values()):
+        return []
+    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in unjudged.items())
+    return [f"Not judged among the top 10, and counted as not relevant: {shares}."]
 
 
 def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:

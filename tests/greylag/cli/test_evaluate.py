@@ -104,8 +104,14 @@ def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path
     half.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
     words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
     assert command(*words, made / "bm25.run")[2] == ""
-    code, _, err = command(*words, half)
+    code, told, err = command(*words, half)
     assert code == 0
+    qrels, run = read_qrels(made / "qrels.txt"), read_run(half)
+    top = [(qid, docid) for qid in qrels for docid in run[qid].docids[:10]]  # all rankings are longer
+    share = sum(docid not in qrels[qid] for qid, docid in top) / len(top)
+    assert f"{half} {100 * share:.1f} %" in told
+    shares = json.loads(command(*words, half, "--format", "json")[1])["unjudged_at_10"]
+    assert shares[str(half)] == pytest.approx(share)
     assert re.search(r"\d+% of the top 10 documents of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
 
 

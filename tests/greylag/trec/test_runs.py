@@ -90,7 +90,8 @@ def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
     with pytest.raises(FormatError, match=rf"run:{line}: {reason}.*; lenient reading \(--lenient\) "):
         read_run(path)
     assert read_run(path, lenient=True)["1"].docids == tuple(repaired.split())
-    assert [f"{path}:{line}: {reason}" in record.getMessage() for record in caplog.records] == [True]
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [f"{path}:{line}: {reason}" in text for text in warned] == [True]
 
 
 def test_queries_without_a_topic(tmp_path, caplog):
@@ -389,3 +390,10 @@ def test_memory_does_not_grow_with_the_number_of_queries(tmp_path: Path, monkeyp
 
     peak(10)
     assert peak(2400) < peak(1200) + 600_000  # the file grows by 1.6 MB
+
+
+def test_carriage_returns_before_line_feeds_change_nothing(tmp_path: Path) -> None:
+    plain, windows = tmp_path / "plain.run", tmp_path / "windows.run"
+    plain.write_bytes(b"1 Q0 b 1 2.5 mine\n1 Q0 a 2 1.5 mine\n2 Q0 c 1 0 mine\n")
+    windows.write_bytes(plain.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_run(windows) == read_run(plain)
