@@ -44,6 +44,8 @@ PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 MANY = 500
 """So many training queries tell the parameters of weighting: of more, as many are looked at, and inner folds share what
 all of them tell."""
+SEARCHED = 2000
+"""Greedy selections, whose line searches take long, learn from at most so many training queries."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Candidate:
     features: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     learner: Learner | None = None
+    most: int | None = None  # queries that it learns from, at equal distances
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
         """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
@@ -62,7 +65,8 @@ class Candidate:
         if self.learner is None:
             columns, found = named.names, self.weights
         else:
-            useful, _ = useful_features(named)
+            seen = named if self.most is None else named.select_queries(spaced(named.qids, self.most))
+            useful, _ = useful_features(seen)
             selection = self.learner.fit(useful, n_jobs=n_jobs)
             columns, found = tuple(useful.names[column] for column in selection.columns), selection.weights
         weights[[data.names.index(name) for name in columns]] = found
@@ -74,15 +78,19 @@ class Candidate:
         return self.name.partition(",")[0]
 
 
-def learners(objective: Objective, *, folds: int, seed: int, prior: str = "") -> list[Candidate]:
-    """The learners that are tried on all features, quickest first."""
+def learners(
+    objective: Objective, *, folds: int, seed: int, pool: tuple[str, ...] = (), prior: str = ""
+) -> list[Candidate]:
+    """The learners that are tried, quickest first: of all features, but greedy selection of a pool if one is given."""
     regressions = [
         Candidate(f"listwise, penalty {penalty:g}", learner=ListwiseRegression(objective, penalty=penalty))
         for penalty in PENALTIES
     ]
+    committee = GreedyCommittee(objective, folds=folds, seed=seed, prior=prior)
     return [
         *regressions,
-        Candidate("committee", learner=GreedyCommittee(objective, folds=folds, seed=seed, prior=prior)),
+        Candidate("greedy", pool, learner=GreedySelection(objective), most=SEARCHED),
+        Candidate("stack" if prior else "committee", learner=committee, most=SEARCHED),
     ]
 
 
@@ -188,6 +196,12 @@ def choose(
     return Tried(tuple(qids), values, left_out, best)
 
 
+def spaced(qids: Sequence[str], most: int) -> list[str]:
+    """At most so many of the queries, at equal distances."""
+    places = np.linspace(0, len(qids) - 1, min(most, len(qids))).round().astype(int)
+    return [qids[place] for place in places]
+
+
 def _others(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
     held = frozenset(part)
     return tuple(qid for qid in qids if qid not in held)
@@ -241,10 +255,7 @@ class Automatic:
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Choose on `data`; the result does not depend on `n_jobs`."""
         objective = Objective.parse(self.objective)
-        candidates = [
-            *learners(objective, folds=self.folds, seed=self.seed),
-            Candidate("greedy", learner=GreedySelection(objective)),
-        ]
+        candidates = learners(objective, folds=self.folds, seed=self.seed)
         tried = choose(
             data.qids, lambda qids: View(candidates, data.select_queries(qids), data), objective,
             folds=self.folds, seed=self.seed, n_jobs=n_jobs,
@@ -315,16 +326,13 @@ class AutomaticRecipe(Recipe):
         """The systems to try, in the order in which the time may end."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
         sdm = baselines.SDM
-        *regressions, committee = learners(self.measure, folds=self.folds, seed=self.seed, prior=rm3)
         pool = tuple(map(str, candidate_pool(self.pool)))
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate("QL", ("FI/term/LM",), (1.0,)),
             Candidate("SDM", tuple(map(str, sdm.features)), sdm.weights),
             Candidate("RM3", (rm3,), (1.0,)),
-            *regressions,
-            Candidate("greedy", pool, learner=GreedySelection(self.measure)),
-            replace(committee, name="stack"),
+            *learners(self.measure, folds=self.folds, seed=self.seed, pool=pool, prior=rm3),
         ]
 
 
@@ -364,8 +372,7 @@ class PreparedChoice:
     def _tune(self, qids: tuple[str, ...]) -> TunedRM3:
         """The parameters of weighting that are best for these queries, or for `MANY` of them at equal distances."""
         if qids not in self._tuned:
-            places = np.linspace(0, len(qids) - 1, min(MANY, len(qids))).round().astype(int)
-            self._tuned[qids] = self.stack.tune([qids[place] for place in places])
+            self._tuned[qids] = self.stack.tune(spaced(qids, MANY))
         return self._tuned[qids]
 
 
