@@ -10,12 +10,15 @@ import ast
 import difflib
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,8 @@ PATIENCE = 3
 """A mutant that takes so many times as long as the tests take without it is found."""
 COMPILING = 120
 """Seconds that Numba may need to compile a mutant."""
+MEMORY = 4 << 30
+"""Bytes of data of a process; a mutant that needs more is found."""
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
@@ -116,25 +121,34 @@ def test_files(place: Path, module: Path) -> tuple[list[str], list[str]]:
     return [path for path in everything if name in (place / path).read_text() or module.stem in path], everything
 
 
-def passes(place: Path, files: list[str], seconds: float) -> bool:
-    """Whether tests pass in a copy of the project within a time, with its own cache of machine code."""
+def failure(place: Path, files: list[str], seconds: float) -> str:
+    """What fails of the tests in a copy of the project, within a time; nothing if they pass."""
     environment = {
         **os.environ, "PYTHONPATH": str(place / "plugin"), "NUMBA_CACHE_DIR": str(place / "numba"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
-    with subprocess.Popen(
-        words, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as process:
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "--tb=short", "-p", "no:cacheprovider", *files]
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        subprocess.Popen(
+            words, cwd=place, env=environment, stdout=output, stderr=output, start_new_session=True
+        ) as process,
+    ):
         try:
-            return process.wait(seconds) == 0
+            if process.wait(seconds) == 0:
+                return ""
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)  # with what it has started
-            return False
+            return f"no end after {seconds:.0f} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+        output.seek(0)
+        return "".join(output.readlines()[-40:])
 
 
 def main(count: int, seed: int) -> None:
     """Try mutants, and print those that survive."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # the tests inherit it
     survivors, tried, baselines = [], 0, dict[tuple[str, ...], float]()
     with tempfile.TemporaryDirectory() as scratch:
         place, warm = Path(scratch, "project"), Path(scratch, "numba")
@@ -149,16 +163,17 @@ def main(count: int, seed: int) -> None:
             own, everything = test_files(place, module)
             began = time.monotonic()
             if tuple(everything) not in baselines:
-                if not passes(place, everything, 3600) or not passes(place, everything, 3600):
-                    sys.exit(f"the tests fail without a mutant: {' '.join(everything)}")
-                baselines[tuple(everything)] = (time.monotonic() - began) / 2
+                if wrong := failure(place, everything, 3600):
+                    sys.exit(f"{wrong}the tests of {Path(everything[0]).parent} fail without a mutant")
+                baselines[tuple(everything)] = time.monotonic() - began
                 shutil.rmtree(warm, ignore_errors=True)
                 shutil.copytree(place / "numba", warm)
                 began = time.monotonic()
             times = (place / module).stat()
             (place / module).write_text(changed, encoding="utf-8")
             seconds = PATIENCE * baselines[tuple(everything)] + COMPILING
-            lives = all(passes(place, files, seconds) for files in (own, everything) if files)
+            rest = [path for path in everything if path not in own]
+            lives = not any(failure(place, files, seconds) for files in (own, rest) if files)
             (place / module).write_text(source, encoding="utf-8")
             os.utime(place / module, ns=(times.st_atime_ns, times.st_mtime_ns))
             shutil.rmtree(place / "numba")  # no other mutant may run its machine code

@@ -2,8 +2,9 @@
 
 The new content of ``NAME`` is made beside it as ``.NAME.greylag-part``, under the lock ``.NAME.greylag-lock``, and then
 renamed; a folder that it replaces is ``.NAME.greylag-old`` meanwhile. The kernel releases a killed process's locks, so
-what is left and not locked is stale. Only files of these names, and folders that are empty or have greylag's marker
-file, are ever removed. On a file system without locks, temporary names are random, and nothing left there is touched.
+what is left with an unlocked lock file is stale. Only files of these names beside their lock, and folders that are
+empty or have greylag's marker file, are ever removed. On a file system without locks, temporary names are random, and
+nothing left there is touched.
 """
 
 from __future__ import annotations
@@ -43,14 +44,17 @@ _log = logging.getLogger("greylag")
 def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
     """Lock a name; yield names beside it for the new content and the replaced one, which are removed afterwards.
 
-    What a killed process left under these names is removed first, or given back its name. A second process waits, or
-    gets a `TimeoutError`.
+    What a killed process left under these names is removed first, or given back its name; without its lock, it is
+    in the way. A second process waits, or gets a `TimeoutError`.
     """
     from filelock import FileLock, Timeout
 
     os.stat(os.path.join(target.parent, "."))  # FileLock would make the folder
     path = _beside(target, "lock")
     lock = FileLock(path, fallback_to_soft=False)
+    was_locked = os.path.lexists(path)
+    if was_locked and os.lstat(path).st_size:
+        raise _taken(path)
     try:
         try:
             lock.acquire(blocking=False)
@@ -65,14 +69,23 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
         path.unlink(missing_ok=True)
         yield from _unlocked(target)
         return
+    names = _beside(target, "part"), _beside(target, "old")
+    foreign = [] if was_locked else [name for name in names if os.path.lexists(name)]
     try:
+        if foreign:
+            raise _taken(foreign[0])
         _recover(target)
-        yield _beside(target, "part"), _beside(target, "old")
+        yield names
     finally:
         with suppress(OSError):  # the next process that takes the lock removes the rest
-            _recover(target)
+            if not foreign:
+                _recover(target)
             path.unlink()
         lock.release()
+
+
+def _taken(path: Path) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, f"{path.name} is there, and not what a killed process left; move it away")
 
 
 def _unlocked(target: Path) -> Iterator[tuple[Path, Path]]:

@@ -89,6 +89,12 @@ def test_presets_have_the_papers_sizes() -> None:
     assert all(len(set(features.names)) == features.n_features for features in PRESETS.values())
 
 
+def test_presets_count_words_in_shares_that_are_denser_where_most_words_are() -> None:
+    parts = [1], range(20, 100, 20), range(100, 200, 25), range(200, 500, 50), range(500, 901, 100)
+    for name in ("svmdiv", "svmdiv2"):
+        assert PRESETS[name].thresholds == tuple(share / 1000 for part in parts for share in part)
+
+
 def test_weights_of_another_preset_are_rejected() -> None:
     x: Candidates = samples.candidates(0, 5)
     with pytest.raises(ModelError, match="300 weights do not match 200 features: the model uses another preset"):

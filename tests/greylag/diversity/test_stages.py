@@ -297,10 +297,11 @@ def test_scores_that_are_no_probabilities(scores: list[list[float]], scale: Any,
 
 
 def test_aspects_without_what_they_need(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ParameterError, match="aspects=FILE is missing"):
-        XQuAD(samples.index(1, 3))
-    with pytest.raises(ParameterError, match="needs an index"):
-        XQuAD(aspects={"q": ["w1x"]})
+    for stage in (XQuAD, PM2):
+        with pytest.raises(ParameterError, match="aspects=FILE is missing"):
+            stage(samples.index(1, 3))
+        with pytest.raises(ParameterError, match="needs an index"):
+            stage(aspects={"q": ["w1x"]})
     ranking = samples.ranking(2, 3)
     PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(ranking)
     assert "1 of 3 documents of 1 queries are without a score of an aspect, such as d2" in caplog.text

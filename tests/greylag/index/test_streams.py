@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,14 @@ def test_entries_and_frequencies_of_documents(postings: Postings, documents: lis
     known = [document for document in documents if document >= 0]
     dense = shard.frequencies(np.array(of, dtype=np.int64), np.array(known, dtype=np.int64))
     assert dense.tolist() == [[len(postings.get((term, doc), [])) for doc in known] for term in of]
+
+
+def test_entries_need_memory_for_what_they_are_and_not_for_where_they_are(tmp_path: Path) -> None:
+    with (tmp_path / "forward").open("wb") as file:
+        file.truncate(1 << 40)  # which takes no space
+    forward = np.memmap(tmp_path / "forward", np.uint8, "r")
+    shard = replace(shard_of({(0, 0): [1]}), forward=forward, forward_offsets=np.array([(1 << 40) - 1, 1 << 40]))
+    assert shard.entries(np.array([0]))[2].tolist() == [1]
 
 
 @pytest.mark.parametrize("positions", [[-1], [3, 2]])

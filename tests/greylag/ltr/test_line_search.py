@@ -289,6 +289,20 @@ def test_a_crossing_that_is_rounded_to_an_end_counts_to_its_right(end: float) ->
         assert steps.tolist() == swaps
 
 
+@pytest.mark.parametrize("end", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_survey_knows_what_is_rounded_to_its_ends(end: float, first: bool) -> None:
+    """The relevant document is first only between two crossings, which are the same float32 as an end."""
+    for low, high, span in (
+        (end * (1 - 2.0**-26), end * (1 - 2.0**-27), (end, np.inf)),
+        (end * (1 + 2.0**-27), end * (1 + 2.0**-26), (-np.inf, end)),
+    ):
+        s, v, gains = np.array([0.0, low, -high]), np.array([0.0, -1.0, 1.0]), np.array([1.0, 0.0, 0.0])
+        lines, discount = (s, v, np.arange(3), np.array([0, 3]), np.array([0, 1])), np.array([0.0, 1.0, 0.0])
+        _, bounds = kernels.survey_top(first, False, discount, lines, gains, np.ones(1), span, 4)
+        assert bounds[0 if span[0] == end else -1] >= 1.0
+
+
 @pytest.mark.parametrize("inverse", [False, True])
 def test_bins_hold_all_swaps_in_the_order_of_the_axis(inverse: bool) -> None:
     rng = np.random.default_rng(3)

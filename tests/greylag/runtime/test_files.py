@@ -118,7 +118,8 @@ def test_only_ascii_white_space_separates_columns(reader, tmp_path):
     path = tmp_path / "table"
     name = "a\u00a0b\u2028c\x85d"
     path.write_bytes(READERS[reader].replace(b"d1", name.encode()))
-    assert repr(name) in repr(reader(path))
+    found = reader(path)
+    assert name in {**found["1"], **found["1"].get("1", {})} if reader is not read_run else found["1"].docids
 
 
 def test_faults_of_one_kind_give_one_warning_with_count_and_first_line(tmp_path, caplog):

@@ -189,13 +189,25 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     places.mkdir()
     (places / ".a.greylag-part").symlink_to(tmp_path / "own")
     (places / ".b.greylag-part").symlink_to(tmp_path / "own" / "thesis.txt")
-    (places / ".a.greylag-lock").touch()
+    for name in (".a.greylag-lock", ".b.greylag-lock"):
+        (places / name).touch()
     write_text(places / "b", "new")
     assert (tmp_path / "own" / "thesis.txt").read_text() == "mine"
     assert names(places) == {"b"}
     (places / ".b.greylag-lock").symlink_to(tmp_path / "own" / "thesis.txt")
     with pytest.raises(ParameterError, match="cannot be written"):
         write_text(places / "b", "new")
+
+
+@pytest.mark.parametrize("name", [".a.greylag-part", ".a.greylag-old", ".a.greylag-lock"])
+def test_a_file_of_a_reserved_name_is_the_users_unless_a_killed_process_left_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    for write in (lambda: write_text(tmp_path / "a", "new"), lambda: make_folder(tmp_path / "a", fill)) * 2:
+        with pytest.raises(ParameterError, match=f"a cannot be written: {name} is there"):
+            write()
+    assert names(tmp_path) == {name}
+    write_text(tmp_path / "b", "new")  # which sweeps
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
