@@ -15,8 +15,12 @@ def test_study(tmp_path: Path) -> None:
     settings = Settings(
         name="s", study="svmdiv_synthetic", n_sets=6, n_training=3, n_validation=1, ks=(1, 3), grid=(1.0,)
     )
-    scores = run_study(STUDY, settings, tmp_path).scores
+    scores = dict(run_study(STUDY, settings, tmp_path).scores)
+    found = dict(scores.pop("svmdiv below essential-pages"))
     assert set(scores) == {*METHODS, "svmdiv"}
+    below = json.loads((tmp_path / "results.json").read_text())["below essential-pages"]
+    lower = [row["mean"] < row["against"] and row["p"] < 0.05 for row in below.values()]
+    assert found == {"significant": sum(lower), "of": 2}
     assert all(by_k["3"] < by_k["1"] for by_k in scores.values())
     assert json.loads((tmp_path / "results.json").read_text())["means"] == scores
     assert "Loss by K" in (tmp_path / "report.html").read_text()
