@@ -44,8 +44,11 @@ def p_value(p: float) -> str:
     return "<.0001" if p < 5e-5 else number(p, 3 if p >= 5e-4 else 4)
 
 
-def verdict(kind: str, row: Row, reduced: bool) -> str:
-    """Of a comparison: whether it is significant and as claimed, the contrary, or neither."""
+def verdict(kind: str, row: Row, reduced: bool, gain: float = float("nan")) -> str:
+    """Of a comparison: whether it is significant and as claimed, the contrary, or neither.
+
+    If the paper's least gain, a share of the baseline's mean, would have been shown and was not, the answer is no.
+    """
     if reduced:
         return "cannot tell: reduced"
     difference = row["mean"] - row["against"]
@@ -55,7 +58,7 @@ def verdict(kind: str, row: Row, reduced: bool) -> str:
             return "no" if row["p"] < SIGNIFICANCE_LEVEL else "cannot tell"
         return "yes" if row["detectable"] <= margin else "cannot tell"
     if row["p"] >= SIGNIFICANCE_LEVEL or difference == 0:
-        return "cannot tell"
+        return "no" if row["detectable"] <= gain * abs(row["against"]) else "cannot tell"
     if kind == "not_lower":
         return "yes" if difference > 0 else "no"
     return "yes" if (difference > 0) == (kind == "higher") else "no"
@@ -93,7 +96,7 @@ def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             run, _, others = name.partition(" / ")
             other, _, where = others.rpartition(", ") if ", " in others else (others, "", "")
             figures = f"{where}{': ' * bool(where)}{run} {number(row['mean'])}, {other} {number(row['against'])}"
-            answer = verdict(kind, row, reduced)
+            answer = verdict(kind, row, reduced, claim.get("gain", float("nan")))
             yield file, f"{row['n']:g}", figures, p_value(row["p"]), number(row["detectable"]), answer
 
 
@@ -146,5 +149,6 @@ def test_verdicts() -> None:
     assert {verdict(kind, unsure, False) for kind in ("higher", "lower", "same")} == {"cannot tell"}
     close = {"mean": 0.301, "against": 0.3, "p": 0.001, "detectable": 0.01}
     assert [verdict("same", {**close, "detectable": least}, False) for least in (0.01, 0.02)] == ["yes", "cannot tell"]
+    assert [verdict("higher", unsure, False, gain) for gain in (0.1, 0.2)] == ["cannot tell", "no"]
     assert verdict("not_lower", better, False) == "yes"
     assert verdict("higher", better, True) == "cannot tell: reduced"
