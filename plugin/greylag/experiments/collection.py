@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from collections.abc import Collection as AnyOf
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,6 +19,7 @@ from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.index.rm3 import RM3Search
 from greylag.lucene.build import build_index
+from greylag.lucene.documents import read_texts
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.pipeline import Source
 from greylag.ranking import Run
@@ -128,6 +130,8 @@ class OpenCollection:
         The rankings of the first stage.
     query_form : QueryForm
         How the texts of topics became queries.
+    texts : callable, default knows none
+        From docids to the texts of documents, read again from their files.
     """
 
     lucene: LuceneIndex
@@ -136,13 +140,14 @@ class OpenCollection:
     qrels: Qrels
     first: Run
     query_form: QueryForm
+    texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
     """Read topics and judgements, check the settings, open the index (building it if necessary), and search."""
     form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
-    texts = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
-    topics = {qid: form.shorten(text) for qid, text in texts.items()}
+    read = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
+    topics = {qid: form.shorten(text) for qid, text in read.items()}
     qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
     if not any(qid in qrels for qid in topics):
         raise ParameterError(
@@ -155,7 +160,8 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     stage = settings.first_stage
     first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
     context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
-    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form)
+    texts = partial(read_texts, settings.path(made.docs), collection=made.type, fields=made.fields)
+    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form, texts)
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,9 +15,11 @@ from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError
 from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.evaluation.folds import split_folds
+from greylag.evaluation.scores import highest_grades
 from greylag.experiments import config
 from greylag.experiments.charts import result, rounds_chart
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.experiments.excerpts import excerpts
 from greylag.experiments.figures import Figure
 from greylag.experiments.queries import QueryChanges, query_changes, reasons
 from greylag.experiments.report import Section
@@ -152,7 +155,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={kind: to_dict(part) for kind, part in scores.items()},
         tables=[*map(table, scores.values()), "Each step against the one before:\n", *steps(order, scores)],
         title=f"{settings.name}: BM25 reranked by selected features",
-        sections=_sections(scores, order, opened, validated),
+        sections=_sections(scores, runs, order, opened, validated, settings.subtopics()),
         runs=runs,
         models={
             f"fold-{number}": replace(model, query_form=opened.query_form)
@@ -215,16 +218,19 @@ _MODELS = """\
 The features of each fold's model in the order of their selection, with their weights. Weights apply to unscaled
 features, so weights of different features cannot be compared."""
 _QUERIES = f"""\
-Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted. The last column
-says why a document is where it is: the features by which its score differs most from the average of the first stage's
-top {SHOWN}, and in brackets the cliques of the document that contribute most to them."""
+Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted, and words of the
+query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
+from the average of the first stage's top {SHOWN}, and in brackets the cliques of the document that contribute most to
+them. Of a diversified ranking, a subtopic is bold at the first document that has it."""
 
 
 def _sections(
     scores: Mapping[str, Mapping[str, Scores]],
+    runs: Mapping[str, Run],
     steps: Sequence[str],
     collection: OpenCollection,
     validated: CrossValidation,
+    subtopics: SubtopicQrels,
 ) -> list[Section]:
     """The sections of the report."""
     tables: list[Table] = []
@@ -240,7 +246,7 @@ def _sections(
         result(compared, _summary(collection, validated)),
         Section("Effectiveness", _EFFECTIVENESS, tables),
         Section("What was learned", _MODELS, [*_rounds(validated), learned]),
-        Section("Queries", _QUERIES, [_changes(scores["relevance"], collection, validated)]),
+        Section("Queries", _QUERIES, _changes(scores, runs, steps, collection, validated, subtopics)),
     ]
 
 
@@ -266,13 +272,30 @@ def _summary(collection: OpenCollection, validated: CrossValidation) -> str:
     )
 
 
-def _changes(scores: Mapping[str, Scores], collection: OpenCollection, validated: CrossValidation) -> QueryChanges:
-    """The first stage and the reranked run, query by query."""
-    first, run = collection.first, validated.run
-    caption = f"Queries before ({first.tag}) and after reranking ({run.tag})"
+def _changes(
+    scores: Mapping[str, Mapping[str, Scores]],
+    runs: Mapping[str, Run],
+    steps: Sequence[str],
+    collection: OpenCollection,
+    validated: CrossValidation,
+    subtopics: SubtopicQrels,
+) -> list[QueryChanges]:
+    """Each step, query by query: the reranked run by relevance, the diversified run by subtopics."""
+    tops = {docid for name in steps for ranking in runs[name].rankings for docid in ranking.docids[:SHOWN]}
+    show = excerpts(collection.texts(tops), collection.lucene.analyze)
     models = {qid: model for model, fold in zip(validated.models, validated.folds, strict=True) for qid in fold}
-    why = reasons(first, models, collection.index)
-    return query_changes(caption, first, run, scores, collection.qrels, top=SHOWN, why=why)
+    why = reasons(collection.first, models, collection.index)
+    changes = partial(query_changes, top=SHOWN, show=show)
+    found = []
+    for before, after in pairwise(steps):
+        caption = f"Queries before ({before}) and after ({after})"
+        pair = runs[before], runs[after]
+        if after == validated.run.tag:
+            found.append(changes(caption, *pair, scores["relevance"], collection.qrels, why=why))
+        else:
+            grades = highest_grades(subtopics)
+            found.append(changes(caption, *pair, scores["diversity"], grades, subtopics=subtopics))
+    return found
 
 
 STUDY = Study(Settings, open_collection, run, figures=False)

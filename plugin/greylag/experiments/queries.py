@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from greylag.evaluation import Scores
+from greylag.experiments.excerpts import Piece, Show, no_text
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking, Run
-from greylag.trec import Qrels
+from greylag.trec import Qrels, SubtopicQrels
 
 Why = Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]
 """From a query and its top documents before and after reranking to a line for each of the latter: why it is there."""
@@ -27,6 +28,9 @@ class Place:
     grade: int | None  # None if the document is not judged
     moved: str  # where it came from or went to, in words
     why: str = ""  # why it is there
+    title: str = ""
+    excerpt: tuple[Piece, ...] = ()
+    covers: tuple[Piece, ...] = ()  # its subtopics; marked if no document above has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ def query_changes(
     *,
     top: int = 10,
     why: Why = lambda qid, before, after: [""] * len(after),
+    show: Show = no_text,
+    subtopics: SubtopicQrels | None = None,
 ) -> QueryChanges:
     """Compare the tops of two runs, query by query.
 
@@ -94,6 +100,10 @@ def query_changes(
         The number of documents shown.
     why : callable, default gives no reasons
         Explains the documents at the top of `after`; not called for a query that retrieves nothing.
+    show : callable, default has no texts
+        From a query and a docid to the title and an excerpt.
+    subtopics : mapping of qid to subtopic to docid to grade, optional
+        Adds the subtopics of each document.
     """
     first, second = scores[before.tag], scores[after.tag]
     values = {
@@ -101,11 +111,16 @@ def query_changes(
         for row, qid in enumerate(first.qids)
         if qid in before and qid in after
     }
-    queries = tuple(
-        _query_change(before[qid], after[qid], values[qid], qrels[qid], top, why) for qid in after if qid in values
-    )
     measure = first.measures[0]
-    return QueryChanges(caption, str(measure), (before.tag, after.tag), queries, measure.rel)
+    queries = []
+    for qid in (qid for qid in after if qid in values):
+        found = _query_change(before[qid], after[qid], values[qid], qrels[qid], top, why)
+        topics = (subtopics or {}).get(qid, {})
+        left, right = (
+            _described(found.text, places, show, topics, measure.rel) for places in (found.left, found.right)
+        )
+        queries.append(replace(found, left=left, right=right))
+    return QueryChanges(caption, str(measure), (before.tag, after.tag), tuple(queries), measure.rel)
 
 
 def _query_change(
@@ -120,6 +135,20 @@ def _query_change(
         for (docid, rank), reason in zip(new.items(), reasons, strict=False)
     ]
     return QueryChange(after.qid, after.query, *values, tuple(left), tuple(right))
+
+
+def _described(
+    query: str, places: Iterable[Place], show: Show, topics: Mapping[str, Mapping[str, int]], level: int
+) -> tuple[Place, ...]:
+    """The documents of a ranking with their titles, excerpts and subtopics."""
+    above, found = set[str](), []
+    for place in places:
+        title, excerpt = show(query, place.docid)
+        names = [name for name, grades in topics.items() if grades.get(place.docid, 0) >= level]
+        covers = tuple((name, name not in above) for name in names)
+        found.append(replace(place, title=title, excerpt=excerpt, covers=covers))
+        above.update(names)
+    return tuple(found)
 
 
 def _to(rank: int, other: int | None) -> str:

@@ -17,7 +17,7 @@ import tarfile
 import zlib
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -101,9 +101,7 @@ def write_for_anserini(
     counted here, so that those which Anserini loses are noticed.
     """
     if collection in ("JsonCollection", "TableCollection"):
-        read = _json_records if collection == "JsonCollection" else _table_records
-        records = ((name, line, record) for name, file in _files(docs) for line, record in read(name, file, fields))
-        return "JsonCollection", _write_json(_documents(docs, records, fields), folder, parts)
+        return "JsonCollection", _write_json(_read_records(docs, collection, fields), folder, parts)
     if fields is not None:
         raise ParameterError(f"--fields is for JSON and tables, not for {collection}")
     if collection == "TrecCollection" and _is_bare(docs):
@@ -124,6 +122,37 @@ def write_for_anserini(
             (folder / str(number)).mkdir()
             (folder / str(number) / f"{prefix}{path.name}").symlink_to(path.resolve())
     return collection, count
+
+
+def read_texts(
+    docs: Path, docids: Collection[str], *, collection: str | None = None, fields: str | None = None
+) -> dict[str, str]:
+    """The texts of some documents, without markup, by docid; those of HTML files are left out."""
+    form, wanted, found = collection or guess_collection(docs), set(docids), dict[str, str]()
+    if form == "HtmlCollection" or not wanted:
+        return found
+    chosen = None if fields is None else parse_fields(fields)
+    for docid, text in _trec_bodies(docs) if form == "TrecCollection" else _read_records(docs, form, chosen):
+        if docid in wanted:
+            found[docid] = text
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterator[Document]:
+    """The documents of JSON or tables."""
+    read = _json_records if collection == "JsonCollection" else _table_records
+    records = ((name, line, record) for name, file in _files(docs) for line, record in read(name, file, fields))
+    return _documents(docs, records, fields)
+
+
+def _trec_bodies(docs: Path) -> Iterator[Document]:
+    """The docids of TREC elements, and what else is in them."""
+    for _, _, element in _trec_elements(docs):
+        before, _, rest = element.partition("<DOCNO>")
+        docid, _, after = rest.partition("</DOCNO>")
+        yield docid.strip(), _MARKUP.sub(" ", before + after).strip()
 
 
 def _paths(docs: Path) -> list[Path]:

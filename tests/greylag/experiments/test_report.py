@@ -191,7 +191,8 @@ def test_queries_with_both_rankings(tmp_path: Path) -> None:
     assert [value for tag, name, value in parsed.attributes if name == "data-change"] == ["0.5", "-0.375"]
     assert parsed.rows[1] == ["1", "d<1>", "2", "down to 2"]
     assert parsed.rows[2] == ["2", "d2", "not judged", "up to 1"]
-    assert parsed.rows[4] == ["1", "d2", "not judged", "up from 2", "+1 FI/term/LM (new & old)"]
+    assert parsed.rows[4] == ["1", "d2", "", "not judged", "up from 2"]
+    assert parsed.texts["small"] == ["+1 FI/term/LM (new & old)", "-1"] * 2
     assert "AP 0.2500 to 0.7500" in text
     assert "<script>" in text
 
@@ -231,6 +232,24 @@ def test_documents_with_their_moves_and_reasons() -> None:
     )
     assert [place.moved for place in second.left + second.right] == [""] * 4
     assert seen == [("q1", ("a", "b", "c"), ("c", "a", "x")), ("q2", ("a", "b"), ("a", "b"))]
+
+
+def test_subtopics_titles_and_excerpts(tmp_path: Path) -> None:
+    runs = run("old", q1="abc"), run("new", q1="cab")
+    judged = {"q1": {"x<y>": {"a": 1, "c": 1}, "2": {"b": 0}, "3": {"c": 1, "b": 2}}}
+    found = query_changes(
+        "c", *runs, {"old": scores(0.5), "new": scores(0.75)}, {"q1": {}},
+        show=lambda query, docid: (f"T{docid}&", ((f"{query} of ", False), ("<m>", True))), subtopics=judged,
+    )  # fmt: skip
+    left, right = ([place.covers for place in places] for places in (found.queries[0].left, found.queries[0].right))
+    assert left == [(("x<y>", True),), (("3", True),), (("x<y>", False), ("3", False))]
+    assert right == [(("x<y>", True), ("3", True)), (("x<y>", False),), (("3", False),)]
+    write_report(tmp_path / "r.html", "t", [Section("s", parts=[found])], {})
+    parsed = Page((tmp_path / "r.html").read_text())
+    assert parsed.open == []
+    assert parsed.rows[5][:2] == ["1", "c"]
+    assert [text for text in parsed.texts["mark"] if text.strip()] == ["<m>"] * 6
+    assert {"Tc&", "x<y>", "3"} <= set(parsed.texts["b"])
 
 
 def test_a_query_that_retrieves_nothing() -> None:

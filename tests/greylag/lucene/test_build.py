@@ -19,7 +19,7 @@ import pytest
 from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.lucene.build import _run_in_background, build_index
-from greylag.lucene.documents import guess_collection, stamp_documents, write_for_anserini
+from greylag.lucene.documents import guess_collection, read_texts, stamp_documents, write_for_anserini
 from greylag.lucene.jvm import java_class, pyjnius, reason
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.method_handles import method, run
@@ -85,6 +85,9 @@ def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, g
         count, index = build(tmp_path / place, files, **options)
         assert found(index, "goose") == goose
         assert count == len(goose)
+        texts = read_texts(tmp_path / place / "docs", [*goose, "another"], **options)
+        assert sorted(texts) == ([] if collection == "HtmlCollection" else goose)
+        assert all("goose" in text.lower() and "DOC" not in text for text in texts.values())
     assert guess_collection(tmp_path / "given" / "docs") == collection
 
 
@@ -123,7 +126,11 @@ def tsv_of(rows: list[tuple[str, ...]]) -> str:
 def test_forms_of_other_collections(
     tmp_path: Path, files: dict[str, str | bytes], options: dict[str, str], goose: list[str]
 ) -> None:
-    assert found(build(tmp_path, files, **options)[1], "goose") == goose
+    index = build(tmp_path, files, **options)[1]
+    assert found(index, "goose") == goose
+    texts = read_texts(tmp_path / "docs", index.docids(), **options)  # type: ignore[arg-type]
+    assert sorted(docid for docid, text in texts.items() if "goose" in text.lower()) == (goose if texts else [])
+    assert not texts or sorted(texts) == sorted(index.docids())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""Titles and excerpts of documents for a query, with the words that match it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from html import unescape
+
+Piece = tuple[str, bool]
+"""A part of a text, and whether it is marked."""
+Show = Callable[[str, str], tuple[str, tuple[Piece, ...]]]
+"""From a query and a docid to the document's title and an excerpt, both empty if its text is unknown."""
+
+WORDS, BEFORE, TITLE = 28, 4, 120  # of an excerpt, before its first match, and characters of a title
+_WORD = re.compile(r"(\S{1,40})(\s*)")
+_CORE = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
+
+
+def no_text(query: str, docid: str) -> tuple[str, tuple[Piece, ...]]:
+    """Documents without texts."""
+    return "", ()
+
+
+def excerpts(texts: Mapping[str, str], analyze: Callable[[str], Sequence[str]]) -> Show:
+    """Show documents by `texts`; words are marked that have a term of the query by `analyze`."""
+    terms_of = cache(lambda text: frozenset(analyze(text)))
+
+    def show(query: str, docid: str) -> tuple[str, tuple[Piece, ...]]:
+        title, body = split_title(texts.get(docid, ""))
+        return title, excerpt(body, terms_of(query), terms_of)
+
+    return show
+
+
+def split_title(text: str) -> tuple[str, str]:
+    """The first line of a text, as its title, and the others; without others there is no title."""
+    first, _, rest = unescape(text).strip().partition("\n")
+    if not rest.strip():
+        return "", first
+    return (first if len(first) <= TITLE else f"{first[:TITLE]}\N{HORIZONTAL ELLIPSIS}").strip(), rest
+
+
+def excerpt(text: str, wanted: frozenset[str], terms_of: Callable[[str], frozenset[str]]) -> tuple[Piece, ...]:
+    """The `WORDS` words with the most wanted terms, then the most matches, then the first; matches are marked."""
+    words = [(match[1], bool(match[2])) for match in _WORD.finditer(text)]
+    found = [terms_of(word) & wanted for word, _ in words]
+    starts = [0, *(max(0, place - BEFORE) for place, terms in enumerate(found) if terms)]
+
+    def worth(start: int) -> tuple[int, int]:
+        matches = [terms for terms in found[start : start + WORDS] if terms]
+        return len(frozenset().union(*matches)), len(matches)
+
+    start = max(starts, key=worth)
+    pieces: list[Piece] = [("\N{HORIZONTAL ELLIPSIS} ", False)] if start else []
+    for (word, spaced), terms in zip(words[start : start + WORDS], found[start:], strict=False):
+        left, core, right = _CORE.fullmatch(word).groups()  # type: ignore[union-attr]
+        pieces += [(left, False), (core, bool(terms)), (right + " " * spaced, False)]
+    if start + WORDS < len(words):
+        pieces.append(("\N{HORIZONTAL ELLIPSIS}", False))
+    joined: list[Piece] = []
+    for part, marked in pieces:
+        if part and joined and joined[-1][1] == marked:
+            joined[-1] = (joined[-1][0] + part, marked)
+        elif part:
+            joined.append((part, marked))
+    return tuple(joined)
