@@ -141,7 +141,7 @@ def choose(
     folds, seed : int
         See `split_folds`.
     seconds : float, optional
-        Candidates that would be begun later than their fold's share of these are left out, in all folds.
+        Candidates with a `most` that would be begun later than their fold's share of these are left out, in all folds.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     """
@@ -154,7 +154,7 @@ def choose(
         candidates, rows, _ = view(training)
         for candidate in candidates:
             late = seconds is not None and time.time() - begun > seconds * (number + 1) / (len(parts) + 1)
-            if candidate.name in left_out or (late and candidate.learner is not None):
+            if candidate.name in left_out or (late and candidate.most is not None):
                 failed[candidate.name] = left_out.get(candidate.name, "the time was over")
                 continue
             try:
@@ -281,8 +281,8 @@ class AutomaticRecipe(Recipe):
         The number of folds of the cross-validation that chooses, at most the number of queries.
     seconds : float, optional
         The time after which no more learners are tried. The choice then depends on the machine; the model's provenance
-        tells what was left out. Baselines are always tried, then listwise regressions, greedy selection of MRF features
-        and the committee.
+        tells what was left out. Baselines and listwise regressions are always tried, since they take less than their
+        features; then greedy selection of MRF features, and the stack.
 
     Examples
     --------

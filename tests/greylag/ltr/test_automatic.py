@@ -105,7 +105,7 @@ def test_what_cannot_be_learned_or_has_no_time_is_left_out() -> None:
     data = sample()
     candidates = [
         Candidate("first", (data.names[0],), (1.0,)),
-        Candidate("hopeless", (data.names[1],), learner=GreedySelection(AP)),
+        Candidate("hopeless", (data.names[1],), learner=GreedySelection(AP), most=9),
     ]
     flat = replace(data, features=np.concatenate([data.features[:, :1], 0 * data.features[:, 1:]], axis=1))
     tried = choose(data.qids, lambda qids: View(candidates, flat.select_queries(qids), flat), AP, folds=3, seed=1)
