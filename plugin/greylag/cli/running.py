@@ -148,11 +148,13 @@ def cluster(address: str) -> Iterator[None]:
     try:
         asyncio.run(answers())  # a Client that cannot connect takes 20 seconds to close
         client = Client(address, timeout=CONNECTING, set_as_default=False)
-    except (OSError, ValueError, TypeError, MemoryError) as error:  # what is not Dask may send any length
+    except Exception as error:  # what is not Dask may send anything
         reason = str(error) or type(error).__name__
         raise ParameterError(
             f"no Dask scheduler at {address} ({reason}): start one with `dask scheduler`, and give its address"
         ) from None
+    for name in ("distributed", "distributed.client", "tornado.application"):  # what fails there is told in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if sum(client.ncores().values()) == 1:  # joblib sends one worker of one thread nothing
         _log.warning("the cluster at %s has one worker of one thread: the work is done in this process", address)
     with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTING):

@@ -223,11 +223,11 @@ def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path
     assert dependencies("features", Shared(), {"titles": tmp_path / "titles.json", "features": features}) is not None
 
 
-def greet(server: socket.socket) -> None:
+def greet(server: socket.socket, content: bytes) -> None:
     """Answer as a server that is not Dask's."""
     connection, _ = server.accept()
     with connection:
-        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.sendall(content)
         connection.recv(1 << 16)
 
 
@@ -248,10 +248,11 @@ def test_no_cluster_and_no_dask(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         assert f"no Dask scheduler at {address}" in told(address)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=greet, args=(server,), daemon=True).start()
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert f"no Dask scheduler at {address}" in told(address)
+    for content in (b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(800)):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            threading.Thread(target=greet, args=(server, content), daemon=True).start()
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+            assert f"no Dask scheduler at {address}" in told(address)
     assert time.monotonic() - started < 15  # a client that could not connect would take 20 seconds to close, each
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert "pip install 'greylag[dask]'" in told("tcp://127.0.0.1:9")
