@@ -94,6 +94,8 @@ def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:
     ranked = np.stack([one.ordered for one in picked], axis=2)
     parts = {f"rank {rank} of {M}" if rank > 1 else f"best of {M}": ranked[:, rank - 1] for rank in range(1, M + 1)}
     parts[f"mean of {M}"] = values.mean(axis=0)
+    if taken := parts.keys() & scores.keys():
+        raise ParameterError(f"a run is named {min(taken)!r}, as what is made of {M} runs: rename it")
     return RunChoice(
         {name: Scores(first.measures, first.qids, part, missing, ()) for name, part in parts.items()},
         dict(zip(scores, np.stack([one.wins for one in picked], axis=1), strict=True)),

@@ -14,6 +14,7 @@ import platform
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
@@ -219,7 +220,7 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_
                 for record in records:
                     logging.getLogger(record.name).handle(record)
                 yield numbered
-        except OSError as error:
+        except (OSError, CancelledError) as error:
             if type(error).__module__.startswith("distributed"):
                 raise DependencyError(f"the cluster is lost ({error}): start it, and run the command again") from None
             raise

@@ -293,3 +293,5 @@ def test_runs_that_cannot_be_chosen_from():
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
     with pytest.raises(ParameterError, match="scored on different queries or by different measures"):
         pick_best_runs({"a": scored([[0.2, 0.7], [0.0, 1.0]]), "b": other})
+    with pytest.raises(ParameterError, match="'best of 2'"):
+        pick_best_runs({"best of 2": other, "b": other})

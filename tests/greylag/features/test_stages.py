@@ -90,8 +90,10 @@ def test_options_that_are_files(tmp_path: Path) -> None:
 def test_every_registered_stage_can_be_spelt() -> None:
     for name in registered_stages():
         step = StageStep(name)
-        assert step.needs_index == (name not in ("random", "mmr", "xquad", "pm2", "manifold"))
-        if not step.stage.readers.keys() & {"model", "aspects"}:  # type: ignore[attr-defined]
+        assert step.needs_index == (
+            name not in ("random", "mmr", "xquad", "pm2", "manifold", "dpp", "msd", "group-limit")
+        )
+        if not step.stage.readers.keys() & {"model", "aspects", "groups"}:  # type: ignore[attr-defined]
             assert set(step.make(INDEX)(RANKING).docids) == set(RANKING.docids)
     assert [str(step) for step in StageScore.parse("stage:rm3 >> mmr(k=20)").steps] == ["rm3", "mmr(k=20)"]
     assert StageStep.parse("random(seed=3)").make(None)(RANKING).docids == RandomOrder(seed=3)(RANKING).docids

@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -228,12 +229,13 @@ def test_a_worker_with_other_software_is_refused(name: str) -> None:
         again(call.content, 0, 1)
 
 
-def test_a_lost_cluster_is_said_in_one_line() -> None:
-    class CommClosedError(OSError):
-        __module__ = "distributed.comm.core"
+@pytest.mark.parametrize("kind", [OSError, CancelledError])
+def test_a_lost_cluster_is_said_in_one_line(kind: type[Exception]) -> None:
+    class Lost(kind):  # type: ignore[misc, valid-type]
+        __module__ = "distributed.client"
 
     def lost(_: int) -> None:
-        raise CommClosedError("closed")
+        raise Lost("closed")
 
     with pytest.raises(DependencyError, match=r"the cluster is lost \(closed\)"):
         list(parallel_map(lost, range(3), what="items", n_jobs=2))
