@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.experiments.charts import result, rounds_chart
 from greylag.experiments.figures import line_figure
 from greylag.experiments.report import Section, write_report
 from greylag.tables import Table
@@ -34,7 +36,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("a system", *(f"measure {number}" for number in range(12)))
     table = Table("A wide table, seconds", names, [(f"row {row}", *[row / 3] * 12) for row in range(4)])
     curves = {"one": ({"up": {1: 0.1, 2: 0.4}}, {"chance": 0.2}), "two": ({"down": {1: 0.4, 2: 0.1}}, {})}
-    sections = [Section("Tables", "Words.", [table, line_figure("Curves", "x", "AP", curves)]), queries()]
+    measure, values = parse_measure("AP"), {"old": (0.1, 0.5, 0.3), "new": (0.4, 0.2, 0.3)}
+    scores = {name: Scores.single(measure, dict(zip("abc", row, strict=True))) for name, row in values.items()}
+    drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", {"fold 1": (0.25, 0.5)})]
+    sections = [result([(scores, compare(scores, "old"))]), Section("Tables", "Words.", drawn), queries()]
     write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})
     return path
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -15,10 +17,12 @@ from greylag import evaluation
 from greylag.cli.options import RelevanceLevel, Shared, measures_at
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.report import Form
+from greylag.evaluation.report import Form, score_tables
 from greylag.evaluation.significance import Correction, Family, Test
+from greylag.runtime.software import versions
 from greylag.trec.metadata import read_metadata
 
+Shape = Literal[Form, "html"]
 MARKED = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
@@ -56,7 +60,8 @@ def evaluate(
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
     form: Annotated[
-        Form, typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, and JSON has everything.")
+        Shape,
+        typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, JSON has everything, HTML is a page."),
     ] = "text",
     subtopics: Annotated[
         bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
@@ -90,6 +95,17 @@ def evaluate(
     if baseline or all_pairs:
         compared, against = (scores, None) if all_pairs else (shown, str(baseline))
         significance = evaluation.compare(compared, against, test=test, correction=correction, family=family)
+    if form == "html":
+        from greylag.experiments.charts import result
+        from greylag.experiments.report import Section, report_page
+
+        whole = score_tables(
+            scores, significance, choice, per_query=per_query, metadata=metadata, unjudged=unjudged, wide=True
+        )
+        verdicts = [result([(shown, significance)])] if significance else []
+        origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
+        tell(report_page("Evaluation", [*verdicts, Section("Scores", parts=whole)], origin))
+        return
     tell(
         evaluation.table(
             scores, significance, choice, form=form, per_query=per_query, metadata=metadata, unjudged=unjudged

@@ -64,23 +64,40 @@ def table(
         content |= {"metadata": metadata} if metadata else {}
         content |= {"unjudged_at_10": unjudged} if unjudged else {}
         return json.dumps(content, indent=1, default=str) + "\n"
-    shown = {**scores, **(choice.scores if choice else {})}
-    check_comparable(shown)
-    tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
-    if significance and not per_query:
-        whole = comparison_table("", significance) if form == "tsv" else significance.narrow()
-        tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
-    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
-    tables[0] = replace(tables[0], caption="\n".join(notes))
-    if choice and not per_query:
-        tables.append(_wins_table(choice))
+    tables = score_tables(
+        scores, significance, choice, per_query=per_query, metadata=metadata, unjudged=unjudged, wide=form == "tsv"
+    )
     if form == "text":
         notes = [found.caption for found in tables if found.caption]
         return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
     parts = [*map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables)]
     if form == "latex":
-        parts.append("".join(f"% {line}\n" for line in _cited(next(iter(shown.values())).measures, significance)))
+        parts.append("".join(f"% {line}\n" for line in _cited(next(iter(scores.values())).measures, significance)))
     return "\n".join(parts)
+
+
+def score_tables(
+    scores: Mapping[str, Scores],
+    significance: Significance | None = None,
+    choice: RunChoice | None = None,
+    *,
+    per_query: bool = False,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
+    unjudged: Mapping[str, float] | None = None,
+    wide: bool = False,
+) -> list[Table]:
+    """The tables of `table`, with all columns if `wide`."""
+    shown = {**scores, **(choice.scores if choice else {})}
+    check_comparable(shown)
+    tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
+    if significance and not per_query:
+        whole = comparison_table("", significance) if wide else significance.narrow()
+        tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
+    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
+    tables[0] = replace(tables[0], caption="\n".join(notes))
+    if choice and not per_query:
+        tables.append(_wins_table(choice))
+    return tables
 
 
 def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:

@@ -215,8 +215,11 @@ _EFFECTIVENESS = """\
 Every query was ranked by a model that was trained on the other folds. p is that of the two-sided paired t-test over
 queries, after Holm's correction over each comparison with the step before."""
 _MODELS = """\
-The features of each fold's model in the order of their selection, with their weights. Weights apply to unscaled
-features, so weights of different features cannot be compared."""
+The features of each fold's model with their places in the order of selection and their shares: weight times the
+feature's standard deviation within a query, in per cent of the sum over features. The weights are in the models.
+
+SD/unordered/BM25-U-4 means: BM25 counts neighbouring terms of the query (SD; FD: any terms of it; FI: single ones)
+where they stand in any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
 _QUERIES = f"""\
 Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted, and words of the
 query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
@@ -241,7 +244,7 @@ def _sections(
         tables.append(
             comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(systems, steps))
         )
-    learned = models_table("Order and weight of features", validated.models)
+    learned = models_table("Order and share of features", validated.models)
     return [
         result(compared, _summary(collection, validated)),
         Section("Effectiveness", _EFFECTIVENESS, tables),

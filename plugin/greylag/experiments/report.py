@@ -39,16 +39,12 @@ class Section:
 
 
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
-    """Write a report atomically.
+    """Write a report atomically. The provenance, mapping names to values that JSON knows, is folded at the end."""
+    write_text(path, report_page(title, sections, provenance))
 
-    Parameters
-    ----------
-    path : str or Path
-    title : str
-    sections : sequence of Section
-    provenance : mapping of name to JSON-serialisable value
-        Listed at the end.
-    """
+
+def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
+    """The page of a report."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -70,7 +66,7 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
     scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
     template = environment.get_template("report.html")
     page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
-    write_text(path, visible(page.lstrip()))
+    return visible(page.lstrip())
 
 
 def _has_content(part: Part) -> bool:

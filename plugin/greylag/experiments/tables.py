@@ -33,7 +33,10 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
 
 
 def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool = True) -> Table:
-    """The weight of each feature in the model of each fold, the most frequent features first.
+    """The share of each feature in the model of each fold, the most frequent features first.
+
+    A share is the weight times the feature's spread, the standard deviation of its values within a training query, in
+    per cent of the sum of these sizes over the features. Models that do not know the spreads show weights.
 
     Parameters
     ----------
@@ -45,9 +48,15 @@ def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool =
     """
     cells: dict[str, dict[int, str]] = {}
     for fold, model in enumerate(models):
-        for place, (feature, weight) in enumerate(zip(model.features, model.weights, strict=True), 1):
+        spreads = model.provenance.get("spreads")
+        parts = [weight * spread for weight, spread in zip(model.weights, spreads or (), strict=bool(spreads))]
+        total = sum(map(abs, parts)) or 1.0
+        shown = [f"{100 * part / total:+.1f}\N{NO-BREAK SPACE}%" for part in parts] or [
+            f"{w:+.4g}" for w in model.weights
+        ]
+        for place, (feature, text) in enumerate(zip(model.features, shown, strict=True), 1):
             order = f"{place}:\N{NO-BREAK SPACE}" if ordered else ""
-            cells.setdefault(str(feature), {})[fold] = f"{order}{weight:+.4g}"
+            cells.setdefault(str(feature), {})[fold] = f"{order}{text}"
     frequent = sorted(cells, key=lambda feature: -len(cells[feature]))
     rows = [[feature, *map(cells[feature].get, range(len(models)))] for feature in frequent]
     return Table(caption, ("feature", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)

@@ -6,7 +6,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
 
 from greylag import __version__
 from greylag.errors import ParameterError
@@ -169,9 +172,17 @@ def selected_model(
             **options,
             "queries": list(data.qids),
             "candidates": len(data.specs),
+            "spreads": _spreads(data, selection.columns),
             **provenance,
         },
     )
+
+
+def _spreads(data: RankingData, columns: Sequence[int]) -> list[float]:
+    """The standard deviation of features within a query, over all queries."""
+    values = data.features[:, list(columns)]
+    parts = [values[first:end] for first, end in pairwise(data.offsets.tolist()) if end > first]
+    return [float(spread) for spread in np.sqrt(np.vstack([(part - part.mean(axis=0)) ** 2 for part in parts]).mean(0))]
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,6 +13,7 @@ from greylag.cli.options import measures_at
 from greylag.evaluation import evaluate
 from greylag.trec import at_level, read_qrels, read_run
 from tests.greylag.cli.conftest import Command, Refused, unremarked
+from tests.greylag.experiments.samples import Page
 
 
 @pytest.fixture
@@ -230,3 +231,26 @@ def test_metadata_from_search_to_evaluation(
     assert fused.read_text().partition("# ir_metadata.end\n")[2] == plain.read_text()
     given.write_text("actors: {}\n")
     assert "unknown field 'actors'; did you mean 'actor'?" in refused("--metadata", given, *words)
+
+
+def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
+    """It begins with the verdict of the comparison, has all figures, and loads nothing."""
+    words = [
+        "evaluate",
+        "--qrels",
+        made / "qrels.txt",
+        made / "bm25.run",
+        made / "mrf.run",
+        "--baseline",
+        made / "bm25.run",
+    ]
+    code, page, _ = command(*words, "-m", "AP", "--format", "html")
+    assert code == 0
+    found = json.loads(command(*words, "-m", "AP", "--format", "json")[1])
+    (one,) = found["significance"]["comparisons"]
+    parsed = Page(page)
+    assert parsed.open == []
+    assert f"{abs(one['difference']):.4f}" in parsed.texts["p"][0]
+    assert f"better on {one['wins']} of " in parsed.texts["p"][0]
+    assert f"{one['corrected_p']:.4f}" in page
+    assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}

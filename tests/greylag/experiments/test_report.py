@@ -25,6 +25,7 @@ from greylag.experiments import (
     line_figure,
     means,
     means_table,
+    models_table,
     plain_text,
     query_changes,
 )
@@ -34,7 +35,10 @@ from greylag.experiments.queries import Place, QueryChange
 from greylag.experiments.report import write_report
 from greylag.experiments.tables import merge_scores
 from greylag.features.spelling import parse_feature
+from greylag.ltr import LinearModel
+from greylag.ltr.data import RankingData
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
+from greylag.ltr.training import _spreads
 from greylag.tables import Table, as_html, as_text, cell_text, html_text
 from tests.greylag.experiments.samples import Page
 
@@ -116,7 +120,11 @@ def sections() -> list[Section]:
 
 def queries() -> Section:
     left = (Place(1, "d<1>", 2, "down to 2"), Place(2, "d2", None, "up to 1"))
-    right = (Place(1, "d2", None, "up from 2", "+1 FI/term/LM (new & old)"), Place(2, "d<1>", 2, "down from 1", "-1"))
+    text = ("A title", (("words of a ", False), ("wing", True)), (("1", True), ("2", False)))
+    right = (
+        Place(1, "d2", None, "up from 2", "+1 FI/term/LM (new & old)", *text),
+        Place(2, "d<1>", 2, "down from 1", "-1"),
+    )
     found = [
         QueryChange("q1", "wing <flow>", 0.25, 0.75, left, right),
         QueryChange("q2", "boundary layer", 0.5, 0.125, left, right),
@@ -191,7 +199,7 @@ def test_queries_with_both_rankings(tmp_path: Path) -> None:
     assert [value for tag, name, value in parsed.attributes if name == "data-change"] == ["0.5", "-0.375"]
     assert parsed.rows[1] == ["1", "d<1>", "2", "down to 2"]
     assert parsed.rows[2] == ["2", "d2", "not judged", "up to 1"]
-    assert parsed.rows[4] == ["1", "d2", "", "not judged", "up from 2"]
+    assert parsed.rows[4] == ["1", "d2", " words of a ", ", 2", "not judged", "up from 2"]
     assert parsed.texts["small"] == ["+1 FI/term/LM (new & old)", "-1"] * 2
     assert "AP 0.2500 to 0.7500" in text
     assert "<script>" in text
@@ -317,6 +325,26 @@ def test_a_row_for_each_comparison() -> None:
         f"{text}{star}" for text, star in zip(differences, stars, strict=True)
     ]
     assert len(table.header) == len(table.rows[0])
+
+
+def test_shares_of_features_do_not_depend_on_their_scale() -> None:
+    """The table is the same if a feature is a hundred times as large and its weight a hundredth."""
+    rng = np.random.default_rng(2)
+    offsets, values = np.array([0, 3, 3, 9]), rng.random((9, 2))
+    grades, ids, tables = np.zeros(9, dtype=np.int64), tuple("abcdefghi"), []
+    features = (parse_feature("FI/term/LM"), parse_feature("FI/term/BM25"))
+    for scale in (1.0, 100.0):
+        data = RankingData(("x", "y"), ("1", "2", "3"), offsets, ids, values * [1.0, scale], grades, (grades[:0],) * 3)
+        spreads, parts = _spreads(data, [1, 0]), [values[:3], values[3:]]
+        pooled = np.sqrt(sum(len(part) * part.var(axis=0) for part in parts) / 9) * [1.0, scale]
+        assert spreads == pytest.approx(pooled[::-1])
+        model = LinearModel(features, (3.0 / scale, -1.0), provenance={"spreads": spreads})
+        tables.append(models_table("m", [model]))
+    assert tables[0] == tables[1]
+    shares = [float(str(row[1])[2:-1]) for row in tables[0].rows]
+    assert shares[0] > 0 > shares[1]
+    assert sum(map(abs, shares)) == pytest.approx(100, abs=0.11)
+    assert models_table("m", [LinearModel(features, (0.03, 1.0))]).rows[0][1] == "1:\N{NO-BREAK SPACE}+0.03"
 
 
 def clique(name: str, tf: int, contribution: float, times: float = 1.0) -> CliqueShare:
