@@ -110,13 +110,13 @@ class Ranking(Printed):
         if values.shape != (len(docids),):
             raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
         order = np.argsort(-values, kind="stable")
-        return cls(qid, query, tuple(docids[i] for i in order), values[order])
+        return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])
 
     def head(self, k: int) -> Ranking:
         """The top `k` documents, k at least 0, or all of them if there are fewer."""
         if k < 0:
             raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
-        return self if k >= len(self) else Ranking(self.qid, self.query, self.docids[:k], self.scores[:k])
+        return self if k >= len(self) else self._with(self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
         """The same documents ranked by new scores, shape (n,); ties keep the current order."""
@@ -124,14 +124,23 @@ class Ranking(Printed):
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
         """The documents at the 0-based positions `order`, each once, in that order, with scores n, n - 1, ..., 1."""
-        if not np.array_equal(np.sort(np.asarray(order)), np.arange(len(self))):
+        places = np.asarray(order).tolist()
+        if sorted(places) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
-        return Ranking(self.qid, self.query, tuple(self.docids[i] for i in order), np.arange(len(order), 0.0, -1.0))
+        return self._with(tuple(map(self.docids.__getitem__, places)), np.arange(len(places), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:
         """The documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
         docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
-        return Ranking(self.qid, self.query, docids, self.scores[chosen])
+        return self._with(docids, self.scores[chosen])
+
+    def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
+        """A ranking of these documents of the same query; what is known of them is not checked again."""
+        ranking = object.__new__(Ranking)
+        scores.flags.writeable = False
+        for name, value in (("qid", self.qid), ("query", self.query), ("docids", docids), ("scores", scores)):
+            object.__setattr__(ranking, name, value)
+        return ranking
 
     def restore(self, chosen: BoolArray, reranked: Ranking) -> Ranking:
         """Put a reranked `select` back: its documents take their ranks in the new order, the others keep theirs.

@@ -30,7 +30,9 @@ class MemorySource:
             (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, commit_fingerprint(path)
         self._texts = texts
-        self._tokens = [list(analysis.tokens(text)) for text in texts.values()]
+        self._tokens = [
+            [(term, place) for place, term in enumerate(analysis.tokens(text)) if term] for text in texts.values()
+        ]
 
     def check_integrity(self) -> None:
         """Find nothing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec, module_from_spec
@@ -67,22 +67,28 @@ def _stemmer() -> Any:
     return PorterStemmer(mode=PorterStemmer.MARTIN_EXTENSIONS)
 
 
-def tokens(text: str) -> Iterator[tuple[str, int]]:
-    """The index terms of `text` with their positions. Stop words leave gaps in the positions, as in Lucene."""
-    for position, token in enumerate(words(text)):
-        word = _POSSESSIVE.sub("", token).translate(_LOWER).lower()
-        if word not in STOP_WORDS:
-            yield stem(word), position
+def tokens(text: str) -> list[str | None]:
+    """The index terms of `text` in the order of their positions. A stop word leaves a gap, None, as in Lucene."""
+    chunks = text.split() if text.isascii() else text.split(" ")  # no token has a space
+    terms = _terms if max(map(len, chunks), default=0) <= LONGEST else _terms.__wrapped__
+    return list(chain.from_iterable(map(terms, chunks)))
+
+
+@lru_cache(maxsize=1 << 16)
+def _terms(chunk: str) -> tuple[str | None, ...]:
+    """The `tokens` of what stands between spaces."""
+    found = [_POSSESSIVE.sub("", token).translate(_LOWER).lower() for token in words(chunk)]
+    return tuple(None if word in STOP_WORDS else stem(word) for word in found)
 
 
 def analyze(text: str) -> list[str]:
     """The index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
-    return [term for term, _ in tokens(text)]
+    return [term for term in tokens(text) if term is not None]
 
 
-def white_space_tokens(text: str) -> Iterator[tuple[str, int]]:
-    """What stands between white space, as it is, with its position, as by Lucene's WhitespaceAnalyzer."""
-    return ((word, position) for position, word in enumerate(chain.from_iterable(map(_cut, _NO_SPACE.findall(text)))))
+def split_words(text: str) -> list[str]:
+    """What stands between white space, as it is, as by Lucene's WhitespaceAnalyzer."""
+    return [*chain.from_iterable(map(_cut, _NO_SPACE.findall(text)))]
 
 
 def _cut(word: str) -> Iterator[str]:
@@ -95,20 +101,16 @@ def _cut(word: str) -> Iterator[str]:
         yield word
 
 
-def split_words(text: str) -> list[str]:
-    """The words of `text`, separated by white space."""
-    return [word for word, _ in white_space_tokens(text)]
-
-
-def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Iterator[tuple[str, int]]]]:
-    """The functions from a text to its terms, and to these with their positions."""
-    known = {"en": (analyze, tokens), "whitespace": (split_words, white_space_tokens)}
+def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]]:
+    """The functions from a text to its terms, and to these with gaps."""
+    known: dict[str, Any] = {"en": (analyze, tokens), "whitespace": (split_words, split_words)}
     if language not in known:
         raise ParameterError(
             f"language is {language!r}: without Java there are {' and '.join(known)}; the others are Lucene's: build "
             f"an index by greylag index --language {language}"
         )
-    return known[language]
+    of_language: tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]] = known[language]
+    return of_language
 
 
 def read_stop_words(source: str | Path) -> frozenset[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,49 +12,61 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.index import analysis
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
-from greylag.index.tables import DTYPES, fingerprint, join, offsets
+from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
+from greylag.ranking import IntArray
 
 
-def invert(
-    texts: Mapping[str, str], tokens: Callable[[str], Iterable[tuple[str, int]]] = analysis.tokens
-) -> dict[str, Any]:
-    """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its tokens."""
+def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None]] = analysis.tokens) -> dict[str, Any]:
+    """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its terms.
+
+    The place of a term is its position; None is a position without a term.
+    """
     if "" in texts:
         raise ParameterError("a document has an empty docid")
-    inverted: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number, text in enumerate(texts.values()):
-        for term, position in tokens(text):
-            inverted[term][number].append(position)
-    encoded = {term.encode(): postings for term, postings in inverted.items()}
-    vocabulary = sorted(encoded)
-    docids = [docid.encode() for docid in texts]
+    numbers: defaultdict[str | None, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    gap, lengths = numbers[None], []
+
+    def counted(terms: Sequence[str | None]) -> Sequence[str | None]:
+        lengths.append(len(terms))
+        return terms
+
+    in_texts = chain.from_iterable(counted(tokens(text)) for text in texts.values())
+    found = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
+    vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too
+    docids = [*map(str.encode, texts)]
     arrays: dict[str, Any] = dict(zip(("docids", "docid_offsets"), join(docids), strict=True))
-    arrays |= zip(("terms", "term_offsets"), join(vocabulary), strict=True)
+    arrays |= zip(("terms", "term_offsets"), join([*map(str.encode, vocabulary)]), strict=True)
     arrays["docid_order"] = np.array(sorted(range(len(docids)), key=docids.__getitem__), dtype=np.int32)
-    arrays |= _streams([encoded[term] for term in vocabulary], len(docids))
+    places = np.empty(len(numbers), dtype=np.min_scalar_type(len(numbers)))  # NumPy sorts short integers by radix
+    places[[numbers[term] for term in vocabulary]] = np.arange(len(vocabulary))
+    kept = np.flatnonzero(found != gap)
+    counts = np.array(lengths, dtype=np.int64)
+    documents, positions = np.repeat(np.arange(len(docids)), counts), ranges(0 * counts, counts)
+    arrays |= _streams(places[found[kept]], documents[kept], positions[kept], len(vocabulary), len(docids))
     for array in arrays.values():
         array.flags.writeable = False
     return {name: arrays[name] for name in DTYPES} | {"fingerprint": fingerprint(arrays)}
 
 
-def _streams(postings: list[dict[int, list[int]]], n_documents: int) -> dict[str, Any]:
-    """The arrays made from the positions in each document of each term."""
-    all_places = [places for of_term in postings for places in of_term.values()]
-    df = np.array([len(of_term) for of_term in postings], dtype=np.int64)
-    docs = np.array([doc for of_term in postings for doc in of_term], dtype=np.int32)
-    tfs = np.array([len(places) for places in all_places], dtype=np.int32)
-    positions = np.array([position for places in all_places for position in places], dtype=np.int32)
-    postings_offsets = offsets(df)
-    stream, block_places = encode_positions(0, 0, tfs, positions)
+def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int, n_documents: int) -> dict[str, Any]:
+    """The arrays made from the term, document and position of each token, in the order of documents and positions."""
+    order = np.argsort(terms, kind="stable")
+    terms, documents = terms[order], documents[order]
+    first = np.append(True, (terms[1:] != terms[:-1]) | (documents[1:] != documents[:-1]))[: len(terms)]
+    starts = np.flatnonzero(first)
+    tfs = np.diff(np.append(starts, len(terms))).astype(np.int32)
+    postings_offsets = offsets(np.bincount(terms[starts], minlength=n_terms))
+    stream, block_places = encode_positions(0, 0, tfs, positions[order].astype(np.int32))
     width = document_bytes(n_documents)
-    written = encode_documents(docs, width), width, stream, postings_offsets
+    written = encode_documents(documents[starts].astype(np.int32), width), width, stream, postings_offsets
     lengths, sizes = measure(*written, n_documents)
     forward_offsets = offsets(sizes)
     forward = np.empty(forward_offsets[-1], dtype=np.uint8)
     transpose(*written, forward_offsets, forward)
     return {
         "document_lengths": lengths,
-        "collection_frequencies": np.diff(offsets(tfs)[postings_offsets]),
+        "collection_frequencies": np.bincount(terms, minlength=n_terms),
         "postings_offsets": postings_offsets,
         "postings_docs": written[0],
         "block_places": block_places,

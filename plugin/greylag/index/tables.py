@@ -58,7 +58,7 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
 
 def join(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], IntArray]:
     """The concatenated bytes of texts, and their offsets, shape (len(texts) + 1,)."""
-    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets([len(text) for text in texts])
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets([*map(len, texts)])
 
 
 def fingerprint(arrays: Mapping[str, Any]) -> str:

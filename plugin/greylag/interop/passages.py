@@ -119,13 +119,17 @@ def rerank(
     """
     if isinstance(passages, str) or (isinstance(query, Sequence) and not isinstance(query, str)):
         raise ParameterError("rerank takes one query, a sequence of passages and a sequence of scores")
-    texts = {str(place): names.text(passage, f"passage {place}") for place, passage in enumerate(passages)}
+    texts = dict(zip(map(str, range(len(passages))), passages, strict=True))
+    if set(map(type, passages)) - {str}:
+        texts = {place: names.text(passage, f"passage {place}") for place, passage in texts.items()}
     for what, given in (("scores", scores), ("doc_ids", doc_ids), ("groups", groups)):
         if given is not None and len(given) != len(texts):
             raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
     if top_k is not None and top_k < 1:
         raise ParameterError(f"top_k is {top_k}: it must be at least 1")
-    values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
+    values = scores
+    if set(map(type, scores)) - {int, float}:
+        values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
     ranking = Ranking.sort("rerank", names.text(query, "the query"), list(texts), values)
     if (aspects is not None) != (method in WITH_ASPECTS):
         raise ParameterError(f"aspects are for {' and '.join(WITH_ASPECTS)}, which need them, not for {method!r}")

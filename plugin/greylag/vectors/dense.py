@@ -62,12 +62,15 @@ class ArrayVectors:
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have a row."""
-        return np.array([docid in self._rows for docid in docids], dtype=bool)
+        return np.fromiter(map(self._rows.__contains__, docids), bool, len(docids))
 
     def documents(self, docids: Sequence[str]) -> Dense:
         """The rows of documents."""
-        rows = self.array[[self._rows[docid] for docid in docids]]
-        return checked(rows, (len(docids), self.array.shape[1]), "of the documents")
+        rows = [*map(self._rows.__getitem__, docids)]
+        first = rows[0] if rows else 0
+        following = range(first, first + len(rows))
+        vectors = self.array[first : following.stop] if rows == [*following] else self.array[rows]
+        return checked(vectors, (len(rows), self.array.shape[1]), "of the documents")
 
     def query(self, qid: str, text: str) -> Dense:
         """The vector of a query."""
@@ -126,7 +129,9 @@ def checked(rows: Any, shape: tuple[int, ...], what: str) -> Dense:
     array = np.ascontiguousarray(array, dtype=np.float64 if array.dtype == np.float64 else np.float32)
     if array.shape != shape:
         raise ParameterError(f"the vectors {what} have shape {array.shape}, not {shape}")
-    if not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(np.vdot(array, array))  # else some may be, whose squares overflow
+    if not finite and not np.isfinite(array).all():
         raise ParameterError(f"a vector {what} contains {array[~np.isfinite(array)][0]}: vectors must be finite")
     return array
 

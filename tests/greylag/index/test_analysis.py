@@ -133,7 +133,7 @@ def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list
 
 
 def test_stop_words_leave_gaps_in_positions() -> None:
-    assert list(tokens("The Bank of America's banks")) == [("bank", 1), ("america", 3), ("bank", 4)]
+    assert tokens("The Bank of America's banks") == [None, "bank", None, "america", "bank"]
 
 
 @pytest.mark.parametrize(("word", "expected"), [("geese", "gees"), ("relational", "relat"), ("possibly", "possibl")])
