@@ -22,6 +22,12 @@ REFERENCES = (
      "Linear feature-based models for information retrieval", "@Information Retrieval", 2007),
     (("mmr",), "carbonell1998", "Jaime Carbonell and Jade Goldstein", "The use of {MMR}, diversity-based reranking for "
      "reordering documents and producing summaries", "SIGIR", 1998),
+    (("msd",), "gollapudi2009", "Sreenivas Gollapudi and Aneesh Sharma", "An axiomatic approach for result "
+     "diversification", "WWW", 2009),
+    (("msd",), "borodin2012", "Allan Borodin and Hyun Chul Lee and Yuli Ye", "Max-sum diversification, monotone "
+     "submodular functions and dynamic updates", "PODS", 2012),
+    (("dpp",), "chen2018", "Laming Chen and Guoxin Zhang and Eric Zhou", "Fast greedy {MAP} inference for determinantal "
+     "point process to improve recommendation diversity", "NeurIPS", 2018),
     (("essential-pages",), "swaminathan2009", "Ashwin Swaminathan and Cherian V. Mathew and Darko Kirovski",
      "Essential pages", "Web Intelligence", 2009),
     (("xquad",), "santos2010", "Rodrygo L. T. Santos and Craig Macdonald and Iadh Ounis", "Exploiting query "

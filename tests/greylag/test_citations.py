@@ -37,6 +37,8 @@ def test_names_are_those_of_stages_and_measures() -> None:
     known = {name for names, *_ in REFERENCES for name in names}
     assert {
         "mmr",
+        "msd",
+        "dpp",
         "xquad",
         "pm2",
         "essential-pages",

@@ -23,11 +23,14 @@ from greylag import (
 from greylag.cli.rerank import check_topics
 from greylag.diversity import (
     CSSVM,
+    DPP,
     MMR,
+    MSD,
     Candidates,
     Coverage,
     DiversityModel,
     EssentialPages,
+    GroupLimit,
     RandomOrder,
     SVMDiv,
     XQuAD,
@@ -315,6 +318,23 @@ def test_stages_one_after_another(command: Command, made: Path, few: list[object
     given = read_run(few[-1], read_topics(made / "topics.tsv"))
     assert read_run(out).tag == "bm25-manifold-mmr"
     assert all(read_run(out)[qid].docids == stages(ranking).docids for qid, ranking in given.items())
+
+
+def test_methods_over_an_index_and_a_cap(command: Command, made: Path, few: list[object], tmp_path: Path) -> None:
+    out, index = tmp_path / "out.run", PositionalIndex.from_lucene(made / "index")
+    given = read_run(few[-1], read_topics(made / "topics.tsv"))
+    docids = sorted({docid for ranking in given.values() for docid in ranking.docids})
+    groups = {docid: f"site {place % 3}" for place, docid in enumerate(docids) if place % 4}
+    lines = [json.dumps({"id": docid} | ({"group": groups[docid]} if docid in groups else {})) for docid in docids]
+    (tmp_path / "groups.jsonl").write_text("\n".join(lines) + "\n")
+    for spelt, stage in (
+        ("msd(k=5)", MSD(index, k=5)),
+        ("dpp", DPP(index)),
+        (f"group-limit(groups={tmp_path / 'groups.jsonl'},max_per_group=2)", GroupLimit(groups, 2)),
+    ):
+        assert command("rerank", *few, "--stage", spelt, "--out", out) == (0, "", "")
+        assert {qid: r.docids for qid, r in read_run(out).items()} == {q: stage(r).docids for q, r in given.items()}
+        assert any(stage(ranking).docids != ranking.docids for ranking in given.values())
 
 
 def test_members_after_another_stage(command: Command, few: list[object], tmp_path: Path, ensemble: Path) -> None:

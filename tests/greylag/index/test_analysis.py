@@ -132,6 +132,15 @@ def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list
         assert analyze(text) == lucene.analyze(text), text
 
 
+@given(
+    st.text(st.sampled_from("aB1_'.,:; \t\x1c\xa0\u202f\u3000\u0301\u200d\u263a\u05d0\u4e2d"), max_size=30),
+    st.booleans(),
+)
+def test_what_stands_between_spaces_is_analysed_by_itself(text: str, long: bool) -> None:
+    text = text.replace("a", "a" * 300) if long else text
+    assert [*tokens(text)] == [*greylag.index.analysis._terms.__wrapped__(text)]
+
+
 def test_stop_words_leave_gaps_in_positions() -> None:
     assert tokens("The Bank of America's banks") == [None, "bank", None, "america", "bank"]
 

@@ -37,6 +37,15 @@ def test_without_scores_goes_by_the_order() -> None:
         langchain_compressor().compress_documents(bare, "cat")
 
 
+def test_groups_are_in_the_metadata() -> None:
+    sites = ["a", "a", "a", "b", None]
+    documents = retrieved()
+    for document, site in zip(documents, sites, strict=True):
+        document.metadata |= {"site": site} if site else {}
+    found = langchain_compressor(group="site", max_per_group=2, relevance_weight=1.0)
+    assert [d.metadata["n"] for d in found.compress_documents(documents, "cat")] == [0, 1, 3, 4, 2]
+
+
 def test_in_a_chain() -> None:
     from langchain_core.runnables import RunnableLambda
 

@@ -24,6 +24,15 @@ def test_is_rerank_on_nodes() -> None:
     assert postprocessor.class_name() == "GreylagPostprocessor"
 
 
+def test_groups_are_in_the_metadata() -> None:
+    retrieved = nodes()
+    for scored, file in zip(retrieved, ["a", "a", "a", "b", None], strict=True):
+        scored.node.metadata = {"file_name": file} if file else {}
+    postprocessor = llama_index_postprocessor(group="file_name", max_per_group=2, relevance_weight=1.0)
+    found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
+    assert [node.node.node_id for node in found] == ["n0", "n1", "n3", "n4", "n2"]
+
+
 def test_refuses_nodes_without_a_score_and_calls_without_a_query() -> None:
     with pytest.raises(ParameterError, match="give query_str="):
         llama_index_postprocessor().postprocess_nodes(nodes())

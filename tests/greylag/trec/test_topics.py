@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.trec import read_aspects, read_titles, read_topics
+from greylag.trec import read_aspects, read_groups, read_titles, read_topics
 from tests.greylag.experiments.samples import DEMO
 
 TREC = """
@@ -296,6 +296,15 @@ def test_bad_lines(tmp_path: Path, line: str, reason: str) -> None:
     with pytest.raises(FormatError, match=r"docs\.jsonl:2: ") as caught:
         read_titles(tmp_path / "docs.jsonl")
     assert reason in str(caught.value)
+
+
+def test_reads_groups(tmp_path: Path) -> None:
+    path = tmp_path / "groups.jsonl"
+    path.write_text('{"id": "a", "group": "sé"}\n{"id": 2, "contents": "x"}\n{"id": "c", "group": ""}\n', "utf-8")
+    assert read_groups(path) == {"a": "sé"}
+    path.write_text('{"id": "a", "group": 7}\n')
+    with pytest.raises(FormatError, match=r"groups\.jsonl:1: group 7 is not a string: document 'a'"):
+        read_groups(path)
 
 
 def test_reads_aspects() -> None:
