@@ -61,7 +61,7 @@ def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, Flo
     gain_when_picked = np.empty(len(picked))
     for place in range(len(picked)):
         others, gains = np.fmax(gains, taken), np.fmin(gains, left)
-        lowest, highest = others[others.argmin()], gains[gains.argmax()]
+        lowest, highest = others.item(others.argmin()), gains.item(gains.argmax())
         if not isfinite(highest):
             raise ParameterError(f"{type(gain).__name__}: the gain of candidate {gains.argmax()} is not finite")
         tie = TIE_TOLERANCE * max(-lowest, highest, -highest)

@@ -71,8 +71,8 @@ class Ranking(Printed):
             raise ParameterError(f"query {self.qid}: duplicate document {duplicate!r}")
         if not np.isfinite(scores).all():
             raise ParameterError(f"query {self.qid}: score {scores[~np.isfinite(scores)][0]} is not finite")
-        if (np.diff(scores) > 0).any():
-            at = int(np.argmax(np.diff(scores) > 0)) + 1
+        if (scores[1:] > scores[:-1]).any():
+            at = int(np.argmax(scores[1:] > scores[:-1])) + 1
             raise ParameterError(
                 f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores"
             )
@@ -156,8 +156,9 @@ class Ranking(Printed):
 
 def unit_range(scores: FloatArray) -> FloatArray:
     """Scale scores linearly to [0, 1], shape (n,); all 0 if they are equal."""
-    spread = np.ptp(scores) if len(scores) else 0.0
-    return (scores - scores.min()) / spread if spread > 0 else np.zeros(len(scores))
+    lowest = scores.min(initial=np.inf)
+    spread = scores.max(initial=-np.inf) - lowest
+    return (scores - lowest) / spread if spread > 0 else np.zeros(len(scores))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

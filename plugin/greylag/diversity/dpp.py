@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -25,8 +26,9 @@ class LogDeterminant(VectorGain):
         if self.error:
             self._scales = self.scales
         else:
-            squares = self.rows * self.rows if isinstance(self.rows, np.ndarray) else self.rows.power(2)
-            lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+            dense = isinstance(self.rows, np.ndarray)
+            squares = np.einsum("ij,ij->i", self.rows, self.rows) if dense else self.rows.power(2).sum(axis=1)
+            lengths = np.sqrt(np.asarray(squares).ravel())
             self._scales = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
         self.statistics[self._scales == 0] = 1.0  # no volume
         self._factor = np.empty((16, 0 if self.error else len(relevance)))
@@ -50,11 +52,11 @@ class LogDeterminant(VectorGain):
             return cosines
         if self.picked == len(self._factor):
             self._factor = np.concatenate([self._factor, np.empty_like(self._factor)])
-        before, residual = self._factor[: self.picked], 1.0 - self.statistics[candidate]
+        before, residual = self._factor[: self.picked], 1.0 - self.statistics.item(candidate)
         new: FloatArray | float = 0.0
         if residual > _DEPENDENT:
             cosines = cosines * (self._scales * self._scales[candidate])  # what was rounded had other lengths
-            new = (cosines - np.einsum("pn,p->n", before, before[:, candidate])) / np.sqrt(residual)
+            new = (cosines - np.einsum("pn,p->n", before, before[:, candidate])) / sqrt(residual)
         self._factor[self.picked] = new
         return np.asarray(self._factor[self.picked])
 
@@ -71,7 +73,7 @@ class LogDeterminant(VectorGain):
             square, last = np.einsum("d,d->", new, new), square
             if square <= _DEPENDENT:
                 return np.zeros_like(new)
-            if square > 0.5 * last:  # else cancellation leaves errors
+            if square > 0.01 * last:  # else cancellation leaves errors
                 return np.asarray(new / np.sqrt(square))
 
 

@@ -64,10 +64,12 @@ class VectorGain(ABC):
             squares = np.einsum("ij,ij->i", vectors, vectors)
         self.scales = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
         if exact or vectors.size <= _SMALL:
-            self.rows = rounded(vectors * self.scales[:, None])
+            self.rows = vectors.astype(np.float64)
+            self.rows *= self.scales[:, None]
+            rounded(self.rows)
             return
         self.rows, self._vectors = vectors.astype(np.float32, copy=False), vectors
-        self.error = (2 * vectors.shape[1] + 16) * 2.0**-24
+        self.error = (vectors.shape[1] + np.sqrt(vectors.shape[1]) + 16) * 2.0**-24
         self.directions = np.empty((16, vectors.shape[1]))
         self.first = self.statistics
         self._exact: dict[int, tuple[int, float]] = {}  # statistics of candidates in doubt, after so many picks
@@ -85,13 +87,14 @@ class VectorGain(ABC):
         return self.error
 
     def gains(self) -> FloatArray:
-        """The gains, or if not `exact`, bounds below the highest gain, which is exact if it is in doubt, shape (n,)."""
+        """The gains, or if not `exact`, bounds of all but the highest, which is exact if it is in doubt, shape (n,)."""
         if not self.error:
             return self.worth - self.weight * self.penalty(self.statistics)
         error = self.statistic_error()
-        gains = self.worth - self.weight * self.penalty(self.statistics + error)
-        bounds = self.worth - self.weight * self.penalty(self.statistics - error)
-        near = np.flatnonzero(bounds >= gains[gains.argmax()])
+        gains = self.worth - self.weight * self.penalty(self.statistics - error)
+        best = slice(gains.argmax(), gains.argmax() + 1)
+        lowest = self.worth[best] - self.weight * self.penalty(self.statistics[best] + error)
+        near = (gains >= lowest).nonzero()[0]
         if len(near) == 1:
             return gains
         for candidate in near.tolist():

@@ -52,7 +52,7 @@ class ArrayVectors:
         if len(array) != len(self.docids):
             raise ParameterError(f"{len(self.docids)} docids for {len(array)} vectors: give one for each")
         object.__setattr__(self, "array", array)
-        object.__setattr__(self, "_rows", {docid: row for row, docid in enumerate(self.docids)})
+        object.__setattr__(self, "_rows", dict(zip(self.docids, range(len(array)), strict=True)))
         if len(self._rows) != len(array):
             twice = next(docid for row, docid in enumerate(self.docids) if self._rows[docid] != row)
             raise ParameterError(f"document {twice!r} has two vectors")
