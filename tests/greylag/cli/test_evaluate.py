@@ -235,17 +235,9 @@ def test_metadata_from_search_to_evaluation(
 
 def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     """It begins with the verdict of the comparison, has all figures, and loads nothing."""
-    words = [
-        "evaluate",
-        "--qrels",
-        made / "qrels.txt",
-        made / "bm25.run",
-        made / "mrf.run",
-        "--baseline",
-        made / "bm25.run",
-    ]
-    code, page, _ = command(*words, "-m", "AP", "--format", "html")
-    assert code == 0
+    words = ["evaluate", "--qrels", made / "qrels.txt", *runs, "--baseline", runs[0]]
+    code, page, errors = command(*words, "-m", "AP", "--format", "html")
+    assert code == 0, errors
     found = json.loads(command(*words, "-m", "AP", "--format", "json")[1])
     (one,) = found["significance"]["comparisons"]
     parsed = Page(page)
