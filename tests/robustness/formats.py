@@ -126,6 +126,7 @@ def subtopics_oracle(text: bytes) -> Any:
         judged = found.setdefault(qid, {})
         if subtopic in ("0", "Q0"):
             need(int(grade) <= 0)
+            judged.setdefault("0", {})[docid] = int(grade)
         else:
             need(docid not in judged.setdefault(subtopic, {}))
             judged[subtopic][docid] = int(grade)

@@ -233,6 +233,17 @@ def test_each_member_is_the_optimum_around_its_displacement(
         assert np.linalg.norm(member - expected) <= 2 * SETTLED * np.linalg.norm(member)
 
 
+@pytest.mark.parametrize(
+    ("seed", "n", "d", "C", "alpha"), [(2, 2, 3, 20.0, 0.3), (3, 1, 2, 50.0, 1.0), (4, 2, 3, 20.0, 0.3)]
+)
+def test_members_that_stay_at_a_kink_are_optimal_before_their_centres_settle(
+    seed: int, n: int, d: int, C: float, alpha: float
+) -> None:
+    ensemble = relaxed(Table(), random_tables(seed, n=n, outputs=3, d=d), 3, alpha=alpha, C=C)
+    assert ensemble.converged
+    assert ensemble.epochs < 50
+
+
 def test_members_without_examples_find_equilibrium_on_their_spheres() -> None:
     examples = random_tables(6, n=1, outputs=10, d=6)
     start = np.random.default_rng(0).standard_normal((3, 6))
