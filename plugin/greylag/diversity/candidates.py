@@ -122,7 +122,7 @@ def candidates_from_counts(
     used = np.any(steps >= 0, axis=1)
     pairs, kept = np.flatnonzero(used), used[columns]
     places = np.cumsum(used) - 1
-    entries = (np.ones(kept.sum()), (rows[kept], places[columns[kept]]))
+    entries = (np.ones(kept.sum(), dtype=np.int8), (rows[kept], places[columns[kept]]))
     return Candidates(features, csr_matrix(entries, shape=(n, len(pairs))), steps[pairs], document_features)
 
 

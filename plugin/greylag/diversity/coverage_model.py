@@ -25,7 +25,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -33,9 +33,9 @@ from scipy.sparse import csr_matrix
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.oracle import subtopic_gain
 from greylag.errors import ModelError, ParameterError
-from greylag.evaluation.subtopics import Subtopics, covered_columns
-from greylag.greedy import Gain, greedy_picks
+from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
 
 Kind = Literal["count", "frequency", "title", "tfidf"]
 Levels = Literal["own", "all"]
@@ -109,13 +109,13 @@ class CoverageFeatures:
         if not (np.diff(edges) > 0).all() or edges[-1] > 1:
             raise ParameterError(f"thresholds must be ascending and in (0, 1], not {self.thresholds}")
 
-    @property
+    @cached_property
     def counted(self) -> tuple[tuple[int, ...], ...]:
         """For each level l, the levels m whose |D_m(v)| / n are features of phi_l."""
         every = range(len(self.criteria))
         return tuple((level,) if self.levels == "own" else tuple(every) for level in every)
 
-    @property
+    @cached_property
     def n_curves(self) -> int:
         """The number of pairs of a level l and a level counted in phi_l, each of which has a weight per threshold."""
         return sum(map(len, self.counted))
@@ -199,20 +199,6 @@ class Candidates:
         return int(self.coverage.shape[0])
 
 
-class _Sum:
-    """The sum of two gains."""
-
-    def __init__(self, first: Gain, second: Gain) -> None:
-        self._parts = (first, second)
-
-    def gains(self) -> FloatArray:
-        return self._parts[0].gains() + self._parts[1].gains()
-
-    def add(self, candidate: int) -> None:
-        for part in self._parts:
-            part.add(candidate)
-
-
 @dataclass(frozen=True)
 class CoverageModel:
     """The `greylag.structured.ComparingModel` of SVM-div, from candidates to sets of k; truths are `Subtopics`.
@@ -234,12 +220,9 @@ class CoverageModel:
     def joint_feature(self, x: Candidates, y: IntArray) -> FloatArray:
         """Psi(x, y), shape (d,)."""
         curves, thresholds = x.features.n_curves, len(x.features.thresholds)
-        covered = np.zeros(len(x.steps), dtype=bool)
-        covered[covered_columns(x.coverage, y)] = True
-        steps = x.steps[covered].ravel()
-        reached = np.bincount(steps[steps >= 0], minlength=curves * thresholds).reshape(curves, thresholds)
+        reached = _count_steps(x.coverage.indptr, x.coverage.indices, x.steps, y, curves * thresholds)
         # A pair that reaches a threshold reaches all lower ones.
-        words = np.cumsum(reached[:, ::-1], axis=1)[:, ::-1]
+        words = reached.reshape(curves, thresholds)[:, ::-1].cumsum(axis=1)[:, ::-1]
         return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)])
 
     def loss(self, truth: Subtopics, y: IntArray) -> float:
@@ -248,15 +231,15 @@ class CoverageModel:
 
     def target(self, x: Candidates, truth: Subtopics) -> IntArray:
         """The greedy choice by the true subtopics."""
-        return greedy_picks(subtopic_gain(truth), self.k)
+        return subtopic_gain(truth).picks(self.k)
 
     def infer(self, x: Candidates, weights: FloatArray) -> IntArray:
         """The greedy choice by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if no gain is negative."""
-        return greedy_picks(word_coverage(x, weights), self.k)
+        return word_coverage(x, weights).picks(self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
         """The greedy choice by w' Psi + Delta."""
-        return greedy_picks(_Sum(word_coverage(x, weights), CoverageGain(truth.coverage, -truth.weights)), self.k)
+        return word_coverage(x, weights).picks(self.k, CoverageGain(truth.coverage, -truth.weights))
 
     def infer_apart(
         self,
@@ -271,7 +254,7 @@ class CoverageModel:
         """The greedy choice by w' Psi + task Delta + similarity times the mean similarity to `others`."""
         shared = np.bincount(np.concatenate(others), minlength=len(x)) / (len(others) * min(self.k, len(x)))
         gain = word_coverage(x, weights, similarity * shared)
-        return greedy_picks(_Sum(gain, CoverageGain(truth.coverage, -task * truth.weights)), self.k)
+        return gain.picks(self.k, CoverageGain(truth.coverage, -task * truth.weights))
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
         """The proportion of the documents of y that `other` shares, in [0, 1]."""
@@ -285,6 +268,30 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
             f"{len(weights)} weights do not match {x.features.n_features} features: the model uses another preset"
         )
     curves, thresholds = x.features.n_curves, len(x.features.thresholds)
-    words, documents = np.split(weights, [curves * thresholds])
+    words, documents = weights[: curves * thresholds], weights[curves * thresholds :]
     values = np.append(words.reshape(curves, thresholds).cumsum(axis=1), 0.0)  # at -1: no threshold is reached
-    return CoverageGain(x.coverage, values[x.steps].sum(axis=1), x.document_features @ documents + bonus)
+    return CoverageGain(x.coverage, _sum_steps(x.steps, values), x.document_features @ documents + bonus)
+
+
+@compiled()
+def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
+    """The sum of the values of each row's steps; -1 is the last value."""
+    sums = np.zeros(len(steps))
+    for row in range(len(steps)):
+        for step in steps[row]:
+            sums[row] += values[step]
+    return sums
+
+
+@compiled()
+def _count_steps(starts: Any, columns: Any, steps: IntArray, rows: IntArray, n_steps: int) -> FloatArray:
+    """How many of the columns that any of the rows covers have each step; -1 is none."""
+    counts, covered = np.zeros(n_steps), np.zeros(len(steps), dtype=np.bool_)
+    for row in rows:
+        for column in columns[starts[row] : starts[row + 1]]:
+            if not covered[column]:
+                covered[column] = True
+                for step in steps[column]:
+                    if step >= 0:
+                        counts[step] += 1.0
+    return counts

@@ -119,6 +119,7 @@ class ConstraintPool:
         kept = self._idle < IDLE_LIMIT
         kept[: len(self._training.examples) + len(self._training.nonnegative)] = True
         if not kept.all():
+            places = np.flatnonzero(kept)
             self._normals, self._losses, self._owners = self._normals[kept], self._losses[kept], self._owners[kept]
-            self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])
-            self._alpha, self._idle = np.ascontiguousarray(self._alpha[:, kept]), self._idle[kept]
+            self._gram = self._gram.take(places, 0).take(places, 1)
+            self._alpha, self._idle = self._alpha.take(places, 1), self._idle[kept]

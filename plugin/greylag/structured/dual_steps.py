@@ -139,7 +139,6 @@ def _newton_steps(
             free[a], base[a], slopes[a] = free[a + 1], base[a + 1], slopes[a + 1]
         _drop_row(L, place[0], m)
         m -= 1
-        L = L[:m, :m]
     for p in range(len(alpha)):
         moved = alpha[p] - before[p]
         if moved != 0.0:
@@ -202,10 +201,9 @@ def _cholesky(S: FloatArray) -> bool:
             S[i, k] /= S[k, k]
             column[i] = S[i, k]
         for i in range(k + 1, n):
-            factor = S[i, k]
-            if factor != 0.0:
-                for j in range(k + 1, i + 1):
-                    S[i, j] -= factor * column[j]
+            row = S[i]
+            for j in range(np.uint64(k + 1), np.uint64(i + 1)):  # unsigned, so that the loop is vectorized
+                row[j] -= column[i] * column[j]
     return True
 
 

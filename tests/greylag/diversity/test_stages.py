@@ -104,6 +104,40 @@ def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) ->
     np.testing.assert_array_equal(covered.toarray(), before)
 
 
+@given(st.integers(0, 1 << 32), st.integers(0, 12), st.integers(1, 14))
+def test_compiled_picks_are_those_of_the_greedy_loop(seed: int, n: int, k: int) -> None:
+    """Also where gains are tied, negative or those of two coverages."""
+    rng = np.random.default_rng(seed)
+    draws = [
+        (csr_matrix((rng.random((max(n, 1), size)) < 0.4).astype(float))[:n], rng.integers(-2, 4, size) / 4)
+        for size in (15, 4)
+    ]
+    base = rng.integers(-1, 2, n) / 4
+
+    def gains() -> list[CoverageGain]:
+        return [CoverageGain(draws[0][0], draws[0][1], base), CoverageGain(*draws[1], -0.5)]
+
+    class Sum:
+        def __init__(self) -> None:
+            self.parts = gains()
+
+        def gains(self) -> FloatArray:
+            return self.parts[0].gains() + self.parts[1].gains()
+
+        def add(self, candidate: int) -> None:
+            for part in self.parts:
+                part.add(candidate)
+
+    first, second = gains()
+    assert first.picks(k, second).tolist() == greedy_picks(Sum(), k).tolist()
+    assert gains()[0].picks(k).tolist() == greedy_picks(gains()[0], k).tolist()
+
+
+def test_gains_that_are_not_finite_are_refused_by_the_compiled_loop() -> None:
+    with pytest.raises(ParameterError, match="not finite"):
+        CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1)
+
+
 def test_entries_other_than_1_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"an entry 0\.5"):
         CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2))

@@ -156,7 +156,7 @@ def test_a_path_has_the_optimum_of_each_cost_in_ascending_order() -> None:
         assert abs(solution.objective - alone.objective) <= 1e-6 * C + 1e-9 * alone.objective
     again = dict(learner.fit_path(Table(), examples, sorted(grid)))
     assert [again[C].weights.tobytes() for C in grid] == [path[C].weights.tobytes() for C in grid]
-    with pytest.raises(ParameterError, match="C must be a finite number above 0, not 0"):
+    with pytest.raises(ParameterError, match="C must be a number above 0"):
         learner.fit_path(Table(), examples, [1.0, 0.0])
 
 

@@ -10,6 +10,8 @@ from scipy.sparse import csr_matrix
 
 from greylag import ParameterError
 from greylag.diversity import (
+    C_GRID,
+    PRESETS,
     Candidates,
     Coverage,
     CoverageModel,
@@ -21,7 +23,7 @@ from greylag.diversity import (
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
 from greylag.ranking import FloatArray
-from greylag.structured import CuttingPlane
+from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     LEARNER,
@@ -83,6 +85,16 @@ def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
 
 def rows(method: str, values: list[float]) -> list[Loss]:
     return [Loss(method, 5, None, str(qid), value) for qid, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("space", PRESETS)
+def test_the_default_learner_converges_at_every_cost(space: str) -> None:
+    """Sets of which no weights give the targets, where the objective is far above 0 at every C."""
+    examples = [(query.candidates[space], query.truth) for query in synthetic_queries(SETS)]
+    for C, solution in LEARNER.fit_path(CoverageModel(), examples, C_GRID):
+        assert solution.converged
+        assert solution.gap <= 1e-3 * solution.objective
+        assert solution.objective >= TrainingSet(CoverageModel(), examples).objective(solution.weights, C) * (1 - 1e-9)
 
 
 def test_comparisons_are_with_the_learned_model() -> None:
