@@ -29,11 +29,11 @@ from tests.greylag.lucene.samples import random_documents, write_json
 def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
     """An index of `documents` that `build_index` makes by an indexer that stores their vectors, too."""
 
-    def indexer(docs: Path, index: Path, collection: str, threads: int) -> Any:
+    def indexer(docs: Path, index: Path, collection: str, threads: int, language: str) -> Any:
         arguments = java_class("io.anserini.index.IndexCollection$Args")()
         arguments.input, arguments.index = str(docs), str(index)
         arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
-        arguments.threads, arguments.memoryBuffer = threads, 64
+        arguments.threads, arguments.memoryBuffer, arguments.language = threads, 64, language
         arguments.storePositions = arguments.storeDocvectors = arguments.optimize = arguments.quiet = True
         return java_class("io.anserini.index.IndexCollection")(arguments)
 
