@@ -89,6 +89,13 @@ def valid(made: Path) -> dict[str, list[str]]:
         "rerank": [index, topics, run, "--out=out", "--stage=manifold"],
         "explain": [str(made / "model.json"), index, topics, "--qid=1", "--docid=d1"],
         "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],
+        "diversify": [
+            str(made / "few.run"),
+            index,
+            f"--subtopics={made / 'few.subtopics'}",
+            "--method=mmr",
+            "--folds=2",
+        ],
         "evaluate": [str(made / "few.run"), qrels],
         "experiment": [str(made / "few.yaml"), "--out=out"],
         "doctor": [index],
@@ -103,6 +110,9 @@ def files(made: Path) -> Path:
     (made / "few.run").write_text("".join(few))
     (made / "few.tsv").write_text("".join((made / "topics.tsv").read_text().splitlines(keepends=True)[:3]))
     (made / "few.jsonl").write_text('{"id": "a", "contents": "grey goose"}\n')
+    (made / "few.subtopics").write_text(
+        "".join(f"{qid} {i % 2} {docid} 1\n" for i, (qid, _, docid, *_) in enumerate(map(str.split, few)))
+    )
     (made / "few.yaml").write_text("name: few\nstudy: nothing\n")
     (made / "model.json").write_text("{}")
     return made

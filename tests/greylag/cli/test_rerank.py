@@ -438,6 +438,6 @@ def test_without_an_index(command: Command, refused: Refused, tmp_path: Path) ->
     assert "MMR needs an index or vectors=" in refused("rerank", *given, "--stage", "mmr")
     assert "stage coverage: it needs an index" in refused("rerank", *given, "--stage", "coverage")
     words = ["--stage", "random", "--vectors", tmp_path / "vectors.npz"]
-    assert "--vectors is for mmr" in refused("rerank", *given, *words)
+    assert "--vectors is for dpp, mmr, msd" in refused("rerank", *given, *words)
     (tmp_path / "other").write_text("2 a d1 0.5\n")
     assert "aspects: no query in common" in refused("rerank", *given, "--stage", f"pm2(aspects={tmp_path / 'other'})")

@@ -60,7 +60,7 @@ def test_an_output_that_is_an_input_is_refused(name: str, kind: str, refused: Re
 
 
 def test_all_commands_with_inputs_and_an_output_are_tried() -> None:
-    assert COMMANDS.keys() - OPTIONS.keys() == {"evaluate", "doctor"}
+    assert COMMANDS.keys() - OPTIONS.keys() == {"evaluate", "diversify", "doctor"}
 
 
 def test_an_output_inside_an_input_folder_is_refused(refused: Refused, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_an_affinity_that_underflows_is_no_edge():
 @pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
 def test_one_point(graph, affinity):
     np.testing.assert_allclose(manifold_ranking([[2.0]], 0, graph=graph, affinity=affinity, alpha=0.75), [0.25])
+    np.testing.assert_allclose(rank([[0.0]], [1.0], alpha=0.75), [0.25])
 
 
 def test_scores_are_linear_in_the_queries_and_their_confidences():
@@ -319,6 +320,7 @@ def test_arguments_outside_their_domain(arguments, message):
     ("W", "y", "settings", "message"),
     [
         (np.ones((2, 3)), [1, 0], {}, r"shape \(2, 3\)"),
+        (np.empty((0, 0)), [], {}, r"shape \(0, 0\)"),
         (-np.ones((2, 2)), [1, 0], {}, "-1.0"),
         ([[0, np.nan], [np.nan, 0]], [1, 0], {}, "nan"),
         ([[0, 1], [2, 0]], [1, 0], {}, "symmetric"),

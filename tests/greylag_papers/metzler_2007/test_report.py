@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from greylag.ltr import LinearModel
 from greylag.ltr.data import linear_scores
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import learning
@@ -56,21 +57,28 @@ def test_letters_name_the_models_that_are_significantly_worse(done: Done, page: 
             assert cell == f"{done.finished.scores[system][measure]:.4f} {letters}".strip()
 
 
+def shares(model: LinearModel) -> dict[str, str]:
+    """Each feature's weight times the spread of its values, in per cent of the sum of their sizes."""
+    parts = np.multiply(model.weights, model.provenance["spreads"])
+    per_cent = 100 * parts / np.abs(parts).sum()
+    return {str(name): f"{part:+.1f}\N{NO-BREAK SPACE}%" for name, part in zip(model.features, per_cent, strict=True)}
+
+
 def test_tables_show_the_models(done: Done, page: Page) -> None:
     rm3, models = done.models("rm3"), done.models
     assert ["RM3", "fb_terms", *(str(model.parameters.fb_terms) for model in rm3)] in page.rows
     assert ["RM3", "FI/expansion/BM25", *(f"{model.weights[1]:.4g}" for model in rm3)] in page.rows
     assert ["SDM", "AP, training", *(f"{own.provenance['training_score']:.4f}" for own in models("sdm"))] in page.rows
-    ascent = [dict(zip(map(str, own.features), own.weights, strict=True)) for own in models("coordinate-ascent")]
-    assert ["FI/term/LM", *(f"{weights['FI/term/LM']:+.4g}" for weights in ascent)] in page.rows
+    ascent = [shares(own)["FI/term/LM"] for own in models("coordinate-ascent")]
+    assert ["FI/term/LM", *ascent] in page.rows
     for number, (textual, expanded) in enumerate(
         zip(models("mrf-fs-inner-cv"), models("mrf-fs-expansion"), strict=True), 1
     ):
         sizes = [f"{len(own.features)} by AP" for own in (textual, expanded)]
         assert any(row[:1] == [str(number)] and row[-2:] == sizes for row in page.rows)
-        for place, (feature, weight) in enumerate(zip(expanded.features, expanded.weights, strict=True), 1):
-            cell = f"{place}:\N{NO-BREAK SPACE}{weight:+.4g}"
-            assert any(row[0] == str(feature) and row[number] == cell for row in page.rows if len(row) == 4)
+        for place, (feature, share) in enumerate(shares(expanded).items(), 1):
+            cell = f"{place}:\N{NO-BREAK SPACE}{share}"
+            assert any(row[0] == feature and row[number] == cell for row in page.rows if len(row) == 4)
     at_end = sum(model.parameters.k1 in (0.9, 1.6) for model in models("bm25"))  # k1 has these two values, b has one
     assert f"; k1 of BM25 in {at_end} of 3 folds; mu of SDM" in page.text
 
@@ -84,10 +92,10 @@ def test_queries_are_shown_side_by_side_with_reasons(done: Done, page: Page) -> 
         for qid in opened.topics.keys() - set(model.provenance["queries"])
         if len(opened.index.query_terms(opened.topics[qid])) == 1 and "/term/" not in " ".join(map(str, model.features))
     ]  # their documents have equal scores by MRF-FS, which needs no reason
-    rows = [row for row in page.rows if len(row) == 5 and row[1].startswith("demo-")]
-    assert len(rows) == 10 * (24 - len(without_terms))
+    reasons = page.texts["small"]
+    assert len(reasons) == 10 * (24 - len(without_terms))
     features = {str(feature) for model in models for feature in model.features}
-    named = {found for row in rows for found in re.findall(r"[+-][\d.e+-]+ (\S+?)(?:;|$| \()", row[-1])}
+    named = {found for reason in reasons for found in re.findall(r"[+-][\d.e+-]+ (\S+?)(?:;|$| \()", reason)}
     assert named
     assert named <= features
     for run in (read_run(done.out / f"{system}.run") for system in ("bm25", "mrf-fs")):
