@@ -18,6 +18,8 @@ REFERENCES = (
      "dependencies", "SIGIR", 2005),
     (("GreedySelection", "greedy"), "metzler2007", "Donald Metzler", "Automatic feature selection in the {Markov} random "
      "field model for information retrieval", "CIKM", 2007),
+    (("LambdaMART", "lambdamart"), "wu2010", "Qiang Wu and Christopher J. C. Burges and Krysta M. Svore and "
+     "Jianfeng Gao", "Adapting boosting for information retrieval measures", "@Information Retrieval", 2010),
     (("CoordinateAscent", "coordinate-ascent"), "metzlercroft2007", "Donald Metzler and W. Bruce Croft",
      "Linear feature-based models for information retrieval", "@Information Retrieval", 2007),
     (("mmr",), "carbonell1998", "Jaime Carbonell and Jade Goldstein", "The use of {MMR}, diversity-based reranking for "

@@ -44,6 +44,7 @@ from greylag.ltr.automatic import AutomaticRecipe, choice_table, conclusion, hel
 from greylag.ltr.baselines import GRID, BaselineRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.lambdamart import LambdaMARTRecipe
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.preselect import MMRPreselection
@@ -56,7 +57,9 @@ from greylag.structured.cutting_plane import CuttingPlane
 from greylag.tables import as_text
 from greylag.trec import Qrels, read_titles, write_run
 
-Model = Literal["automatic", "mrf", "bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3", "stack", "svmdiv", "cssvm"]
+Model = Literal[
+    "automatic", "mrf", "bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3", "stack", "lambdamart", "svmdiv", "cssvm"
+]
 DIVERSE = ("svmdiv", "cssvm")
 RANKERS = tuple(model for model in get_args(Model) if model not in DIVERSE)
 BASELINES = {
@@ -68,13 +71,13 @@ BASELINES = {
     "rm3": (baselines.BM25, baselines.RM3),  # RM3 of tuned BM25
 }
 LEARNERS: dict[str, Any] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
-SEARCHED: dict[str, type[Recipe]] = {"automatic": AutomaticRecipe, "stack": StackRecipe}
+SEARCHED: dict[str, type[Recipe]] = {"automatic": AutomaticRecipe, "stack": StackRecipe, "lambdamart": LambdaMARTRecipe}
 """The models whose candidates, without a run, are those of BM25 and BM25+RM3."""
 ONLY_FOR: dict[str, Sequence[str]] = {
     "--learner": ("mrf",),
     "--preselect": ("mrf",),
-    "--pool": ("automatic", "mrf", "stack"),
-    "--features": ("automatic", "mrf", "stack", *DIVERSE),
+    "--pool": ("mrf", *SEARCHED),
+    "--features": ("mrf", *SEARCHED, *DIVERSE),
     "--time": ("automatic",),
     "--titles": DIVERSE,
     "--folds": (*RANKERS, "svmdiv"),
@@ -118,7 +121,8 @@ _SETTINGS = (
     f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25, mrf-bm25: k1, b; "
     "ql, sdm, mrf-lm: mu; rm3: k1, b, "
     f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}; "
-    f"automatic: {listed(AutomaticRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
+    f"automatic: {listed(AutomaticRecipe, 'objective', 'pool')}. "
+    f"lambdamart: {listed(LambdaMARTRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
     "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
     "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out, or trained on in the end with "
@@ -146,9 +150,9 @@ def train(
             help="automatic: try tuned baselines, listwise regression, greedy selection and the stack, each in "
             "cross-validation on the topics, and learn the best or an average. mrf: features with learned "
             "weights. bm25, ql, sdm, mrf-lm, mrf-bm25, rm3: a baseline with tuned parameters. stack: tune RM3, "
-            "and select from it, MRF features, manifold ranking and --features. svmdiv, cssvm: a model that "
-            "diversifies, or an ensemble of them that repel each other, so that one may serve a query on which "
-            "others fail.",
+            "and select from it, MRF features, manifold ranking and --features. lambdamart: trees of the same, by "
+            "LightGBM. svmdiv, cssvm: a model that diversifies, or an ensemble of them that repel each other, so that "
+            "one may serve a query on which others fail.",
         ),
     ] = "automatic",
     run: Annotated[

@@ -31,7 +31,7 @@ def _clique_rows(share: FeatureShare, *, fold: bool) -> Iterator[Row]:
     cliques = largest(share.cliques)
     for clique in cliques:
         if clique.tf or not fold:
-            weight, counts = share.weight * clique.multiplicity, (clique.tf, clique.cf, clique.df)
+            weight, counts = (share.weight or 0.0) * clique.multiplicity, (clique.tf, clique.cf, clique.df)
             yield (f"  {_name(clique)}", clique.contribution, weight, clique.value, *counts)
     absent = [clique.contribution for clique in cliques if not clique.tf]
     if fold and absent:

@@ -10,6 +10,7 @@ from .extraction import training_data as training_data
 from .greedy import GreedyCommittee as GreedyCommittee
 from .greedy import GreedySelection as GreedySelection
 from .greedy import choose_learner as choose_learner
+from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe
 from .learner import Learner as Learner
 from .learner import Selection as Selection
 from .learner import after_each_round as after_each_round

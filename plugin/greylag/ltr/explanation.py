@@ -19,6 +19,7 @@ from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
+from greylag.ltr.trees import LEAF, Trees
 from greylag.ranking import Ranking
 from greylag.tables import Printed, Table
 
@@ -62,11 +63,12 @@ class CliqueShare:
 class FeatureShare:
     """The contribution of a feature to the score of a document, weight x value.
 
-    Only a `FeatureSpec` that is not normalised has cliques.
+    Only a `FeatureSpec` that is not normalised has cliques. A feature that trees split by has no weight (None): its
+    contribution is that of `greylag.ltr.trees.Trees`.
     """
 
     feature: Feature
-    weight: float
+    weight: float | None
     value: float
     contribution: float
     cliques: tuple[CliqueShare, ...]
@@ -152,6 +154,9 @@ def explain_documents(
     for docid, document in zip(docids, documents, strict=True):
         shares, row = [], ranking.docids.index(docid)
         for feature, weight in zip(model.features, model.weights, strict=True):
+            if isinstance(feature, Trees):
+                shares += _steps(feature, weight, index, ranking, row)
+                continue
             if isinstance(feature, FeatureSpec):
                 cliques = _cliques(feature, weight, model, index, query, document)
                 value = float(sum(clique.multiplicity * clique.value for clique in cliques))
@@ -161,6 +166,20 @@ def explain_documents(
         score = float(ranked.scores[ranked.docids.index(docid)])
         explanations.append(Explanation(ranking.qid, docid, score, tuple(shares)))
     return explanations
+
+
+def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking, row: int) -> list[FeatureShare]:
+    """The contributions of the features that trees split by, found by walking down each tree."""
+    values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row]
+    total = np.zeros(len(values))
+    for root in trees.roots.tolist():
+        node = root
+        while (by := int(trees.split[node])) != LEAF:
+            below = (trees.left if values[by] <= trees.threshold[node] else trees.right)[node]
+            total[by] += trees.value[below] - trees.value[node]
+            node = int(below)
+    used = np.unique(trees.split[trees.split != LEAF]).tolist()
+    return [FeatureShare(trees.features[f], None, float(values[f]), weight * float(total[f]), ()) for f in used]
 
 
 def _cliques(

@@ -12,12 +12,15 @@ from typing_extensions import TypedDict
 
 from greylag.errors import ModelError, ParameterError
 from greylag.features.feature import Feature, Function, supply
-from greylag.features.spelling import parse_feature
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.ltr.learned import LearnedFeature, learned_features, read_learned
+from greylag.ltr.trees import Trees, TreesLayout
 from greylag.model_files import Provenance, SavedModel
 from greylag.tables import html_text
+
+KINDS: tuple[type[LearnedFeature], ...] = (Trees,)
 
 
 class _Row(TypedDict):
@@ -39,6 +42,7 @@ class _Layout(TypedDict):
     collection: _Collection
     fingerprint: str
     query_form: NotRequired[dict[str, Any]]
+    learned: NotRequired[dict[str, TreesLayout]]
     provenance: Provenance
 
 
@@ -121,6 +125,8 @@ class LinearModel(SavedModel):
         after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
         weighted = zip(self.weights, self.features, after, strict=True)
         lines += [f"{weight:+12.6g}  {feature}{score}" for weight, feature, score in weighted]
+        for name, feature in learned_features(self.features).items():
+            lines += [f"{name}: {line}" if not line.startswith(" ") else line for line in feature.outline()]
         return "\n".join(lines) + "\n"
 
     def for_collection(self, index: PositionalIndex) -> LinearModel:
@@ -157,6 +163,7 @@ class LinearModel(SavedModel):
     def as_dict(self) -> dict[str, Any]:
         """The entries of the model's file."""
         scores = self.training_scores or [None] * len(self.weights)
+        learned = {name: feature.as_dict() for name, feature in learned_features(self.features).items()}
         return {
             "features": [
                 {"feature": str(feature), "weight": weight, "training_score": score}
@@ -167,6 +174,7 @@ class LinearModel(SavedModel):
             "collection": dict(self.collection),
             "fingerprint": self.fingerprint,
             **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
+            **({"learned": learned} if learned else {}),
             "provenance": dict(self.provenance),
         }
 
@@ -175,8 +183,9 @@ class LinearModel(SavedModel):
         """The model of a file's entries."""
         rows = content["features"]
         scores = tuple(row["training_score"] for row in rows)
+        parse = read_learned(content.get("learned", {}), KINDS)
         return cls(
-            features=tuple(parse_feature(row["feature"]) for row in rows),
+            features=tuple(parse(row["feature"]) for row in rows),
             weights=tuple(float(row["weight"]) for row in rows),
             parameters=FeatureParameters(**content["parameters"]),
             objective=content["objective"],

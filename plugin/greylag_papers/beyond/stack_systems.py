@@ -15,6 +15,7 @@ from pydantic import Field
 
 from greylag import ParameterError, Ranking, Run
 from greylag.diversity import MMR, PM2, PRESETS, CandidateMaker, DiversityStage, SVMDiv, XQuAD, train, training_examples
+from greylag.errors import DependencyError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, split_folds
 from greylag.experiments import config
 from greylag.features import EXPANSION
@@ -23,6 +24,7 @@ from greylag.index import PositionalIndex
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.greedy import GreedySelection
+from greylag.ltr.lambdamart import LambdaMART
 from greylag.ltr.learner import Learner
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.stack import StackCandidates, TunedRM3
@@ -85,7 +87,7 @@ def learn(shared: Collected, training: Sequence[str]) -> Fold:
         STACK: linear_scores(data, columns, np.array(fold.model.weights)),
         ASCENT: fitted(data, rows, data.names, ascent, n_jobs),
     }
-    if (trees := lambdamart(data, rows, recipe.seed)) is not None:
+    if (trees := lambdamart(data, rows, LambdaMART(recipe.measure, seed=recipe.seed))) is not None:
         scores[TREES] = trees
     for system, features in ablations(groups, tuned).items():
         prior = f"stage:{tuned.rm3}" if f"stage:{tuned.rm3}" in features else f"stage:{tuned.bm25}"
@@ -122,18 +124,12 @@ def fitted(
     return linear_scores(data, columns, np.array(found.weights))
 
 
-def lambdamart(data: RankingData, rows: RankingData, seed: int) -> FloatArray | None:
-    """Scores by LightGBM's LambdaMART, with small trees; None if LightGBM is not installed."""
+def lambdamart(data: RankingData, rows: RankingData, learner: LambdaMART) -> FloatArray | None:
+    """Scores by LambdaMART; None if LightGBM is not installed."""
     try:
-        from lightgbm import LGBMRanker
-    except ImportError:
+        return learner.grow(rows).scores(data.features)
+    except DependencyError:
         return None
-    trees = LGBMRanker(
-        objective="lambdarank", n_estimators=200, learning_rate=0.05, num_leaves=15, min_child_samples=20,
-        random_state=seed, n_jobs=1, deterministic=True, force_row_wise=True, verbose=-1,
-    )  # fmt: skip
-    trees.fit(rows.features, np.maximum(rows.grades, 0), group=np.diff(rows.offsets))
-    return np.asarray(trees.predict(data.features, validate_features=False), dtype=np.float64)
 
 
 def ranked(data: RankingData, rankings: Sequence[Ranking], scores: FloatArray) -> dict[str, Ranking]:
