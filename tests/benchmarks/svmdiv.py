@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from greylag.diversity import C_GRID, Candidates, CoverageModel
+from greylag.diversity import C_GRID, PRESETS, Candidates, CoverageModel, candidates_from_counts
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.evaluation import Subtopics
@@ -100,6 +101,24 @@ def growth_rows() -> Iterator[Row]:
     ):
         growth = pass_seconds(many) / pass_seconds(few)
         yield Row(f"SVM-div: a pass over the queries, time for 4 times the {name}", growth, "x", "about 4 at most")
+    few, many = (replace(large, n_documents=times * large.n_documents) for times in (1, 4))
+    growth = prediction_seconds(many) / prediction_seconds(few)
+    yield Row("SVM-div: picking 20, time for 4 times the documents", growth, "x", "about 4 at most")
+
+
+def prediction_seconds(data: SyntheticSubtopics) -> float:
+    """The time of picking 20 documents of each set with random weights, a feature space's values included."""
+    sets = [frequencies for frequencies, _ in data.draw()]
+    weights = np.random.default_rng(0).standard_normal(PRESETS[SPACE].n_features)
+
+    def predict() -> None:
+        for counts in sets:
+            n, n_words = counts.shape
+            none = csr_matrix((n, n_words)), np.zeros((n, 0))
+            x = candidates_from_counts(PRESETS[SPACE], counts, np.ones(n_words), *none)
+            CoverageModel(20).infer(x, weights)
+
+    return seconds(predict)
 
 
 def pass_seconds(data: SyntheticSubtopics) -> float:

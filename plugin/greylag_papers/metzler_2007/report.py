@@ -59,9 +59,8 @@ class PooledCurve:
 
     training: NDArray[np.float64]  # shape (rounds,): means over training queries, averaged over folds
     test: NDArray[np.float64]  # shape (rounds,): means over all judged test queries
-    rounds: Mapping[
-        str, Mapping[str, float]
-    ]  # `contrasts` of the fifth round, or the last, with those before and after
+    # `contrasts` of the fifth round, or the last, with those before and after, and of the second with the first
+    rounds: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -189,8 +188,9 @@ def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     found = [
         contrasts(by_round, [(end, k) for k in before if k != end]),
         contrasts(by_round, [(k, end) for k in after]),
+        contrasts(by_round, [(names[1], names[0])] if rounds > 2 else []),
     ]
-    return PooledCurve(training, test.mean(axis=1), found[0] | found[1])
+    return PooledCurve(training, test.mean(axis=1), found[0] | found[1] | found[2])
 
 
 _TEXTS = read_texts(__file__)

@@ -146,13 +146,17 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
 
 
 def member_scores(table: TrialTable, method: str) -> dict[str, float]:
-    """At the largest M: the first member's share of wins, the mean loss on the training image, and the angle."""
+    """At the largest M: the first member's share of wins, the mean loss on the training image, and the angle.
+
+    And the share of members that predict the training image without an error: those in the version space of eq. 2.
+    """
     M = table.largest(method)
     chosen = table.chosen(method, M)
     return {
         f"first wins@{M}": float(table.wins(method, M)[0]),
         f"training@{M}": float(np.mean([trial.training for trial in chosen])),
         f"angle@{M}": float(np.mean([trial.mean_angle for trial in chosen])),
+        f"in version space@{M}": float(np.mean([trial.fitted for trial in chosen])),
     }
 
 

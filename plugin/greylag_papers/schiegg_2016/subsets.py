@@ -163,7 +163,8 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
             for _ in range(max(sizes))
         ]
         trials += [
-            Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, None, ids, np.array(losses[:M])) for M in sizes
+            Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, np.nan, None, ids, np.array(losses[:M]))
+            for M in sizes
         ]
     return trials
 

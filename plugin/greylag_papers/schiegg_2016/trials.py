@@ -163,6 +163,7 @@ class Trial:
     converged: bool  # whether the learner converged before it reached its limit
     mean_angle: float  # mean angle between two members, in degrees; 0 for one member
     training: float  # mean loss of the members on the training examples; NaN if nothing is learned
+    fitted: float  # share of the members that predict all training examples without an error; NaN likewise
     weights: FloatArray | None  # shape (M, d): the members; None if nothing is learned
     ids: tuple[str, ...]  # the n test examples
     losses: FloatArray  # shape (M, n): loss of each member on each test example
@@ -232,6 +233,7 @@ def run_trial(
     """Train a learner on a task from the structured SVM's weights, validate it and test it."""
     with _without_warnings():
         ensemble = learner.solve(TrainingSet(model, task.training), start)
+    trained = ensemble.losses(model, task.training)
     return Trial(
         method,
         M,
@@ -240,7 +242,8 @@ def run_trial(
         pick_best(ensemble.losses(model, task.validation), larger=False).at(1),
         ensemble.converged,
         ensemble.mean_angle,
-        float(ensemble.mean_losses(model, task.training).mean()),
+        float(trained.mean()),
+        float((trained == 0).all(axis=1).mean()),
         ensemble.weights,
         tuple(task.test),
         ensemble.losses(model, list(task.test.values())),

@@ -162,6 +162,7 @@ def test_a_curve_keeps_its_last_value_after_its_selection_stopped() -> None:
     assert {pair: row["p"] for pair, row in pooled.rounds.items()} == {
         "3 features / 1 feature": pytest.approx(2 * first),
         "3 features / 2 features": pytest.approx(max(second, 2 * first)),
+        "2 features / 1 feature": pytest.approx(stats.ttest_rel([0.5, 1, 0.4], [0, 1, 0.2]).pvalue),
     }
 
 

@@ -22,4 +22,6 @@ ONE = {name: values[:1] if isinstance(values, tuple) else values for name, value
 def trial(task: str, validation: float, losses: list[list[float]], method: str = "mcl") -> Trial:
     """A trial with the given losses, shape (M, n), on the examples q0, q1, ..."""
     ids = tuple(f"q{i}" for i in range(len(losses[0])))
-    return Trial(method, len(losses), task, None, validation, method != "mcl", 30.0, 0.1, None, ids, np.array(losses))
+    return Trial(
+        method, len(losses), task, None, validation, method != "mcl", 30.0, 0.1, 0.5, None, ids, np.array(losses)
+    )

@@ -70,6 +70,7 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
             [truth[int(np.argmax(x @ member))] for x, truth in tasks[found.task == "b"].training] for member in weights
         ]
         assert found.training == pytest.approx(np.mean(trained))
+        assert found.fitted == np.mean([max(losses) == 0 for losses in trained])
     again = run_trials(Table(), tasks, settings, methods=methods, n_jobs=2)
     assert [t.losses.tobytes() for t in again] == [t.losses.tobytes() for t in trials]
     angles = angle_table(TrialTable(tuple(trials)), 3, "")
