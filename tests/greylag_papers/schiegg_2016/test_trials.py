@@ -47,7 +47,7 @@ def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen() -> None
 
 
 def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
-    examples = random_tables(1, 12, 5, 8)
+    examples = [(x, truth - truth.min()) for x, truth in random_tables(1, 12, 5, 8)]
     tasks = [
         Task(name, examples[at : at + 3], examples[9:], {"x": examples[8], "y": examples[7]})
         for name, at in (("a", 0), ("b", 3))
@@ -71,6 +71,7 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
         ]
         assert found.training == pytest.approx(np.mean(trained))
         assert found.fitted == np.mean([max(losses) == 0 for losses in trained])
+    assert any(found.fitted for found in trials)
     again = run_trials(Table(), tasks, settings, methods=methods, n_jobs=2)
     assert [t.losses.tobytes() for t in again] == [t.losses.tobytes() for t in trials]
     angles = angle_table(TrialTable(tuple(trials)), 3, "")
