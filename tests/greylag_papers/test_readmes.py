@@ -23,6 +23,7 @@ from tests.greylag.experiments.samples import CONFIGS
 READMES = sorted(Path(greylag_papers.__path__[0]).rglob("README.md"))
 TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
 SAME = 0.05  # of the mean: a smaller difference is none, if the study could have shown one of this size
+ENDS = ("least", "most")
 HEADER = "| claim | place | file | n | figures | p | could show | borne out |\n|---|---|---|---|---|---|---|---|\n"
 Row = Mapping[str, float]
 
@@ -64,6 +65,17 @@ def verdict(kind: str, row: Row, reduced: bool, gain: float = float("nan")) -> s
     return "yes" if (difference > 0) == (kind == "higher") else "no"
 
 
+def steady_verdict(kind: str, row: Row, reduced: bool, gain: float = float("nan")) -> str:
+    """The verdict of all orders of the queries, if there are several; "cannot tell" if it depends on them."""
+    if "least p" not in row:
+        return verdict(kind, row, reduced, gain)
+    orders = [
+        {**row, "mean": row["against"] + row[f"{end} difference"], "p": row[f"{at} p"]} for end in ENDS for at in ENDS
+    ]
+    answers = {verdict(kind, order, reduced, gain) for order in orders}
+    return answers.pop() if len(answers) == 1 else "cannot tell"
+
+
 def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """A row for each file and comparison of a claim; a claim that no file judges says where it is judged."""
     (kind,) = claim.keys() & {"higher", "lower", "not_lower", "same", "at_least", "at_most", "stated"}
@@ -96,8 +108,9 @@ def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             run, _, others = name.partition(" / ")
             other, _, where = others.rpartition(", ") if ", " in others else (others, "", "")
             figures = f"{where}{': ' * bool(where)}{run} {number(row['mean'])}, {other} {number(row['against'])}"
-            answer = verdict(kind, row, reduced, claim.get("gain", float("nan")))
-            yield file, f"{row['n']:g}", figures, p_value(row["p"]), number(row["detectable"]), answer
+            answer = steady_verdict(kind, row, reduced, claim.get("gain", float("nan")))
+            between = f" ({' to '.join(p_value(row[f'{end} p']) for end in ENDS)})" if "least p" in row else ""
+            yield file, f"{row['n']:g}", figures, p_value(row["p"]) + between, number(row["detectable"]), answer
 
 
 def claims_table(readme: Path) -> str:
@@ -152,3 +165,7 @@ def test_verdicts() -> None:
     assert [verdict("higher", unsure, False, gain) for gain in (0.1, 0.2)] == ["cannot tell", "no"]
     assert verdict("not_lower", better, False) == "yes"
     assert verdict("higher", better, True) == "cannot tell: reduced"
+    spread = {**better, "least difference": 0.05, "most difference": 0.2, "least p": 0.001, "most p": 0.04}
+    assert steady_verdict("higher", spread, False) == "yes"
+    assert steady_verdict("higher", {**spread, "most p": 0.06}, False) == "cannot tell"
+    assert steady_verdict("higher", {**spread, "least difference": -0.05}, False) == "cannot tell"

@@ -34,6 +34,7 @@ from greylag_papers.yue_joachims_2008.comparison import (
     OKAPI,
     ORACLE,
     LossTable,
+    constraint_bound,
     measure_losses,
     training_losses,
 )
@@ -67,6 +68,9 @@ class Settings(CandidateSettings):
     """Number of queries to choose C on."""
     n_splits: Positive | None = None
     """Number of splits, each of which tests a block of queries; see `rotations`."""
+    n_orders: Positive = 1
+    """Orders of the queries, each with splits of its own: the given one, and random ones. More than one show how far
+    the comparisons on the relevant candidates depend on the splits."""
     training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 12)
     """Numbers of training queries that are compared."""
 
@@ -76,12 +80,14 @@ class Findings:
     """The losses with one kind of candidates."""
 
     table: LossTable  # all losses
+    orders: tuple[LossTable, ...]  # all losses with the queries in other orders
     tests: tuple[Significance, ...]  # for each feature space, all other methods compared with it
     sizes: Mapping[int, LossTable]  # losses in the first feature space by number of training queries
     # on the first training queries, at the largest C: training losses by feature space and kind of constraints
     trained: Mapping[str, Mapping[str, float]]
     fitted: Mapping[float, Mapping[str, float]]  # `LossTable.fitted` in the first feature space by C
     tested: Mapping[float, float]  # mean test loss in the first feature space by C
+    bound: Mapping[str, float]  # `constraint_bound` on the first training queries, as for `trained`
 
 
 def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome:
@@ -91,7 +97,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
         queries = opened.queries(relevant_only=relevant_only)
         n_candidates = sum(len(query.relevance) for query in queries)
         context.progress(f"{name}: {len(queries)} queries, {n_candidates} candidates")
-        findings[name] = find(queries, settings, context.n_jobs)
+        findings[name] = find(queries, settings, context.n_jobs, settings.n_orders if relevant_only else 1)
     k, methods = settings.k, (*COMPARED, *settings.spaces)
     scores = {method: {name: part.table.mean(method, k) for name, part in findings.items()} for method in methods}
     claimed = {row: values for name, part in findings.items() for row, values in claims(part, settings, name).items()}
@@ -114,37 +120,58 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
     )
 
 
-def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None) -> Findings:
+def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None, n_orders: int) -> Findings:
     """Everything that the study measures on one kind of candidates."""
     k, first = settings.k, settings.spaces[0]
 
-    def losses(n_training: int, spaces: Sequence[str]) -> LossTable:
-        splits = rotations(queries, n_training, settings.n_validation, settings.n_splits)
+    def losses(n_training: int, spaces: Sequence[str], ordered: Sequence[StudyQuery] = queries) -> LossTable:
+        splits = rotations(ordered, n_training, settings.n_validation, settings.n_splits)
         return measure_losses(splits, [k], spaces=spaces, grid=settings.grid, n_jobs=n_jobs)
 
     table = losses(settings.n_training, settings.spaces)
     sizes = {n: table if n == settings.n_training else losses(n, [first]) for n in settings.training_sizes}
+    orders = [np.random.default_rng(seed).permutation(len(queries)) for seed in range(1, n_orders)]
     return Findings(
         table,
+        orders=tuple(
+            losses(settings.n_training, settings.spaces, [queries[i] for i in order.tolist()]) for order in orders
+        ),
         tests=tuple(table.compare(space, (*COMPARED, *settings.spaces), k) for space in settings.spaces),
         sizes=sizes,
         trained=training_losses(queries[: settings.n_training], k, max(settings.grid), settings.spaces, n_jobs),
         fitted={C: table.fitted(first, k, C) for C in sorted(settings.grid)},
         tested={C: table.mean(first, k, C) for C in sorted(settings.grid)},
+        bound=constraint_bound(queries[: settings.n_training], k, max(settings.grid), first),
     )
 
 
-def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
-    """What the paper's claims are judged by: `contrasts`, and the trainings of the first feature space."""
-    k, first, table = settings.k, settings.spaces[0], findings.table
-    losses = {method: list(table.losses(method, k).values()) for method in (*COMPARED, *settings.spaces)}
+def comparisons(table: LossTable, settings: Settings, where: str) -> dict[str, dict[str, float]]:
+    """`contrasts` of the feature spaces with baselines and with each other."""
+    losses = {method: [*table.losses(method, settings.k).values()] for method in (*COMPARED, *settings.spaces)}
     baselines = ("random", OKAPI, "essential-pages", "coverage", "mmr")
     families: list[list[tuple[str, str]]] = [[(space, other) for other in baselines] for space in settings.spaces]
     families += [[("svmdiv2", "svmdiv")]] if {"svmdiv", "svmdiv2"} <= {*settings.spaces} else []
-    families += [[(other, "random")] for other in ("essential-pages", "coverage", OKAPI)]
     rows: dict[str, dict[str, float]] = {}
     for family in families:
         rows |= contrasts(losses, family, test="wilcoxon", where=f", {where}")
+    return rows
+
+
+def ranges(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The least and the most of the difference and of p over orders of the queries, if there is more than one order."""
+    values = {"difference": [row["mean"] - row["against"] for row in rows], "p": [row["p"] for row in rows]}
+    ends = {"least": min, "most": max} if len(rows) > 1 else {}
+    return {f"{end} {name}": of(found) for name, found in values.items() for end, of in ends.items()}
+
+
+def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
+    """What the paper's claims are judged by: contrasts, and the trainings of the first feature space."""
+    k, first, table = settings.k, settings.spaces[0], findings.table
+    by_order = [comparisons(found, settings, where) for found in (table, *findings.orders)]
+    rows = {name: row | ranges([other[name] for other in by_order]) for name, row in by_order[0].items()}
+    losses = {method: [*table.losses(method, k).values()] for method in COMPARED}
+    for other in ("essential-pages", "coverage", OKAPI):
+        rows |= contrasts(losses, [(other, "random")], test="wilcoxon", where=f", {where}")
     by_size = {f"{n} queries": list(part.losses(first, k).values()) for n, part in findings.sizes.items()}
     most, *fewer = [f"{n} queries" for n in sorted(findings.sizes, reverse=True)]
     rows |= contrasts(by_size, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
@@ -164,6 +191,7 @@ def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict
             "most": max(fit["iterations"] for fit in fits),
         }
         | {f"mean, {n} queries": float(np.mean(found)) for n, found in passes.items()},
+        f"theorem 1, {where}": {**findings.bound},
     }
 
 

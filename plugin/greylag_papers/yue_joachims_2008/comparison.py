@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -69,6 +69,19 @@ class Swapping(CoverageModel):
             if not values or max(values) <= reached + TIE_TOLERANCE * max(1.0, abs(reached)):
                 return best
             reached, best = max(values), swapped[int(np.argmax(values))]
+
+
+@dataclass(frozen=True)
+class Listing(CoverageModel):
+    """SVM-div that lists the sets which loss-augmented inference returns."""
+
+    returned: list[tuple[Candidates, Subtopics, IntArray]] = field(default_factory=list)
+
+    def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
+        """The greedy choice."""
+        y = super().infer_augmented(x, truth, weights)
+        self.returned.append((x, truth, y))
+        return y
 
 
 class Loss(NamedTuple):
@@ -170,6 +183,24 @@ def training_losses(
     losses = parallel_map(fit, work, what="training losses", n_jobs=n_jobs, prefer="processes")
     found = dict(zip(work, losses, strict=True))
     return {space: {name: found[space, name] for name in models} for space in spaces}
+
+
+def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str) -> dict[str, float]:
+    """The number of constraints that training meets, and Theorem 1's bound, as powers of ten.
+
+    The bound is max(2 n Delta / epsilon, 8 C Delta R² / epsilon²), with the largest loss Delta and the largest distance
+    R from the features of a target. They are taken over the sets that training meets, so that the theorem's may be
+    larger. Epsilon, a slack, is the tolerated share of the objective, divided by C.
+    """
+    model, learner = Listing(k), replace(LEARNER, C=C)
+    solution = learner.fit(model, [(query.candidates[space], query.truth) for query in queries])
+    sets = {(id(x), *sorted(y.tolist())): (x, truth, y) for x, truth, y in model.returned}
+    features = {id(x): model.joint_feature(x, model.target(x, truth)) for x, truth, _ in sets.values()}
+    R = max(float(np.linalg.norm(features[id(x)] - model.joint_feature(x, y))) for x, _, y in sets.values())
+    largest = max(truth.loss(y) for _, truth, y in sets.values())
+    epsilon = learner.epsilon * solution.objective / C
+    bound = max(2 * len(queries) * largest / epsilon, 8 * C * largest * R**2 / epsilon**2)
+    return {"constraints": float(np.log10(len(sets))), "bound": float(np.log10(bound))}
 
 
 def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:

@@ -17,7 +17,7 @@ def test_study(tmp_path: Path) -> None:
     settings = Settings(
         name="demo", study="svmdiv_collection", docs="docs.jsonl", topics="topics.tsv",
         subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, spaces=("svmdiv",), grid=(1.0, 10.0), n_training=3,
-        n_validation=1, training_sizes=(1, 3), data_folder=DEMO,
+        n_validation=1, n_orders=3, training_sizes=(1, 3), data_folder=DEMO,
     )  # fmt: skip
     scores = run_study(STUDY, settings, tmp_path).scores
     results = json.loads((tmp_path / "results.json").read_text())
@@ -29,6 +29,11 @@ def test_study(tmp_path: Path) -> None:
         assert found["runs"]["svmdiv"]["means"]["subtopic-loss@3"] == scores["svmdiv"][name]
         assert 0 <= found["greedy loss on training queries"] <= min(found["training loss by C"].values())
     assert scores["random"]["relevant"] < scores["random"]["all"]
+    row = scores["svmdiv / random, relevant"]
+    assert row["least p"] <= row["p"] <= row["most p"]
+    assert row["least difference"] <= row["mean"] - row["against"] <= row["most difference"]
+    assert row["least difference"] < row["most difference"]
+    assert "least p" not in scores["svmdiv / random, all"]
     report = (tmp_path / "report.html").read_text()
     assert report.count("<svg") == 2
     assert "Training by C" in report

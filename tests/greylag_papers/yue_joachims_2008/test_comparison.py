@@ -34,6 +34,7 @@ from greylag_papers.yue_joachims_2008.comparison import (
     LossTable,
     Swapping,
     baseline_losses,
+    constraint_bound,
     measure_losses,
     svmdiv_losses,
 )
@@ -81,6 +82,21 @@ def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
     for y in combinations(range(8), 3):
         if len({*y} & {*found}) == 2:
             assert augmented(x, truth, weights, y) <= value + 1e-9
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_the_bound_of_theorem_1_is_of_the_sets_that_training_meets(C: float) -> None:
+    queries = synthetic_queries(replace(SETS, n_sets=2, n_documents=7))
+    row, model = constraint_bound(queries, 2, C, "svmdiv"), CoverageModel(2)
+    examples = [(query.candidates["svmdiv"], query.truth) for query in queries]
+    every = [(x, truth, np.array(y)) for x, truth in examples for y in combinations(range(7), 2)]
+    targets = {id(x): model.joint_feature(x, model.target(x, truth)) for x, truth in examples}
+    R = max(np.linalg.norm(targets[id(x)] - model.joint_feature(x, y)) for x, _, y in every)
+    delta = max(truth.loss(y) for _, truth, y in every)
+    epsilon = 1e-3 * CuttingPlane(C).fit(model, examples).objective / C
+    highest = np.log10(max(2 * 2 * delta / epsilon, 8 * C * delta * R**2 / epsilon**2))
+    assert row["constraints"] <= min(np.log10(len(every)), row["bound"])
+    assert highest - 0.5 < row["bound"] <= highest
 
 
 def rows(method: str, values: list[float]) -> list[Loss]:
