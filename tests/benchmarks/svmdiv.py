@@ -114,8 +114,8 @@ def prediction_seconds(data: SyntheticSubtopics) -> float:
     def predict() -> None:
         for counts in sets:
             n, n_words = counts.shape
-            none = csr_matrix((n, n_words)), np.zeros((n, 0))
-            x = candidates_from_counts(PRESETS[SPACE], counts, np.ones(n_words), *none)
+            titles = {"title": csr_matrix(counts.shape)}
+            x = candidates_from_counts(PRESETS[SPACE], counts, np.ones(n_words), titles, np.zeros((n, 0)))
             CoverageModel(20).infer(x, weights)
 
     return seconds(predict)

@@ -55,7 +55,8 @@ from greylag.ranking import Ranking, Run
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.tables import as_text
-from greylag.trec import Qrels, read_titles, write_run
+from greylag.trec import Qrels, write_run
+from greylag.trec.texts import read_fields
 
 Model = Literal[
     "automatic", "mrf", "bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3", "stack", "lambdamart", "svmdiv", "cssvm"
@@ -126,8 +127,8 @@ _SETTINGS = (
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
     "be picked, by words that are frequent or in titles (svmdiv2: by TF-IDF, too; svmdiv-all-levels: by all criteria), "
     "and validate chooses C from 1e-5 to 1e3 on every fourth query, which is held out, or trained on in the end with "
-    "retrain. candidates=relevant learns from documents with a subtopic alone; criteria=count>=1,title>=1 and "
-    "thresholds=0.1,0.5 replace those of the preset."
+    "retrain. candidates=relevant learns from documents with a subtopic alone; criteria=count>=1,anchor>=1 and "
+    "thresholds=0.1,0.5 replace those of the preset, where anchor is a field of the --titles."
 )
 
 
@@ -183,7 +184,8 @@ def train(
         typer.Option(
             "--titles",
             metavar="FILE",
-            help="svmdiv, cssvm: titles, JSON lines with id and title, such as the documents.",
+            help="svmdiv, cssvm: titles, JSON lines with id and title, and other fields of criteria, such as the "
+            "documents.",
         ),
     ] = None,
     folds: Annotated[
@@ -349,7 +351,7 @@ def train_diversity(
     make = CandidateMaker(
         PositionalIndex.from_lucene(index),
         replace(settings.features, document_features=named),
-        titles=None if titles is None else read_titles(titles, lenient=shared.lenient),
+        titles=None if titles is None else read_fields(titles, lenient=shared.lenient),
         depth=settings.depth,
     )
     first = shared.run(run, topics)

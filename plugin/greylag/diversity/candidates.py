@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.diversity.coverage_model import Candidates, CoverageFeatures, Kind
+from greylag.diversity.coverage_model import Candidates, CoverageFeatures
 from greylag.errors import ParameterError
 from greylag.features.evidence import ReciprocalRank
 from greylag.features.extract import FeatureExtractor
@@ -34,7 +34,9 @@ class CandidateMaker:
     features : CoverageFeatures
         The features of the model.
     titles : mapping, optional
-        Titles by docid, analysed like the index. A document without a title meets no criterion on titles.
+        Titles by docid, analysed like the index; or, for criteria on other fields, too, the fields of a document by
+        name, such as ``{"title": "Geese", "anchor": "a page on birds"}``. A document without a field meets no criterion
+        on it.
     parameters : FeatureParameters
         The parameters of the features.
     depth : int >= 1, default 100
@@ -44,7 +46,7 @@ class CandidateMaker:
     index: PositionalIndex
     features: CoverageFeatures
     _: KW_ONLY
-    titles: Mapping[str, str] | None = None
+    titles: Mapping[str, str | Mapping[str, Any]] | None = None
     parameters: FeatureParameters = FeatureParameters()
     depth: int = 100
     _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
@@ -52,6 +54,10 @@ class CandidateMaker:
     def __post_init__(self) -> None:
         if self.depth < 1:
             raise ParameterError(f"depth must be at least 1, not {self.depth}")
+        known = [fields for fields in (self.titles or {}).values() if isinstance(fields, Mapping)]
+        for name in self.features.fields:
+            if name != "title" and not any(name in fields for fields in known):
+                raise ParameterError(f"a criterion is on field {name!r:.40}, which no document has: pass it by titles")
         specs = tuple(map(parse_feature, self.features.document_features))
         extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
         object.__setattr__(self, "_extract", extract)
@@ -63,13 +69,14 @@ class CandidateMaker:
     def __call__(self, ranking: Ranking) -> Candidates:
         """The documents of a ranking as candidates, in the same order."""
         frequencies = self.index.term_frequencies(self.index.documents(ranking.docids))
+        fields = {name: self._field(name, ranking) for name in self.features.fields}
         return candidates_from_counts(
-            self.features, frequencies, self.index.idf, self._titles(ranking), self._document_features(ranking)
+            self.features, frequencies, self.index.idf, fields, self._document_features(ranking)
         )
 
-    def _titles(self, ranking: Ranking) -> csr_matrix:
+    def _field(self, name: str, ranking: Ranking) -> csr_matrix:
         titles = self.titles or {}
-        words = [self.index.query_terms(titles.get(docid, "")) for docid in ranking.docids]
+        words = [self.index.query_terms(_text(docid, titles.get(docid, ""), name)) for docid in ranking.docids]
         columns = np.concatenate([np.empty(0, dtype=np.int64), *words])
         known = columns >= 0
         rows = np.repeat(np.arange(len(words)), [*map(len, words)])[known]
@@ -83,11 +90,19 @@ class CandidateMaker:
         return np.array(columns).T
 
 
+def _text(docid: str, fields: str | Mapping[str, Any], name: str) -> str:
+    """The text of a document's field; a text alone is the title."""
+    text = fields.get(name, "") if isinstance(fields, Mapping) else fields if name == "title" else ""
+    if not isinstance(text, str):
+        raise ParameterError(f"field {name!r:.40} of document {docid!r:.40} is {text!r:.40}, not a string")
+    return text
+
+
 def candidates_from_counts(
     features: CoverageFeatures,
     frequencies: csr_matrix,
     idf: FloatArray,
-    titles: csr_matrix,
+    fields: Mapping[str, csr_matrix],
     document_features: FloatArray,
 ) -> Candidates:
     """Make candidates from term counts.
@@ -100,21 +115,23 @@ def candidates_from_counts(
         Term frequencies without duplicate entries. Empty documents cover nothing.
     idf : array, shape (V,)
         Inverse document frequencies.
-    titles : csr_matrix, shape (n, V)
-        Term frequencies of the titles without duplicate entries.
+    fields : mapping of str to csr_matrix, shape (n, V)
+        Term frequencies without duplicate entries of each field that criteria are on, such as "title".
     document_features : array, shape (n, number of document features)
         psi.
     """
     n = frequencies.shape[0]
-    words, numbers = np.unique(np.concatenate([frequencies.indices, titles.indices]), return_inverse=True)
-    body, title = np.split(
-        np.stack([np.concatenate([_rows(frequencies), _rows(titles)]), numbers]), [frequencies.nnz], 1
+    counted = [frequencies, *(fields[name] for name in features.fields)]
+    words, numbers = np.unique(np.concatenate([part.indices for part in counted]), return_inverse=True)
+    body, *others = np.split(
+        np.stack([np.concatenate([*map(_rows, counted)]), numbers]), np.cumsum([part.nnz for part in counted[:-1]]), 1
     )
-    values = {kind: _values(kind, frequencies, titles, idf) for kind in {kind for kind, _ in features.criteria}}
+    of_field = dict(zip(features.fields, others, strict=True))
+    values = {kind: _values(kind, frequencies, fields, idf) for kind in {kind for kind, _ in features.criteria}}
     covered = []
     for level, (kind, bound) in enumerate(features.criteria):
         met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
-        covered.append((title if kind == "title" else body)[:, met] + [[0], [level * len(words)]])
+        covered.append(of_field.get(kind, body)[:, met] + [[0], [level * len(words)]])
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
     shape = len(features.criteria), len(words)
     counts = np.bincount(columns, minlength=shape[0] * shape[1]).reshape(shape)
@@ -142,10 +159,10 @@ def _rows(matrix: csr_matrix) -> IntArray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def _values(kind: Kind, frequencies: csr_matrix, titles: csr_matrix, idf: FloatArray) -> FloatArray:
-    """The values that criteria of a kind bound, for each entry of `frequencies` (`titles` for kind "title")."""
-    if kind == "title":
-        return np.asarray(titles.data)
+def _values(kind: str, frequencies: csr_matrix, fields: Mapping[str, csr_matrix], idf: FloatArray) -> FloatArray:
+    """The values that criteria of a kind bound, for each entry of `frequencies`, or of the field of this name."""
+    if kind in fields:
+        return np.asarray(fields[kind].data)
     if kind == "count":
         return np.asarray(frequencies.data)
     rows = _rows(frequencies)

@@ -25,7 +25,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -37,7 +37,7 @@ from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
-Kind = Literal["count", "frequency", "title", "tfidf"]
+OF_TEXT = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
 Levels = Literal["own", "all"]
 
 
@@ -46,11 +46,12 @@ class Criterion(NamedTuple):
 
     - ("count", c): the document contains the word at least c times.
     - ("frequency", p): the word makes up at least the proportion p of its tokens, p in (0, 1].
-    - ("title", c): the title contains the word at least c times.
+    - ("title", c): the title contains the word at least c times; likewise with any other field of the documents, such
+      as ("anchor", c).
     - ("tfidf", t): the word is among the t words with the highest (1 + log tf) idf; ties go to the lower word number.
     """
 
-    kind: Kind
+    kind: str
     bound: float
 
     def __str__(self) -> str:
@@ -58,15 +59,15 @@ class Criterion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Criterion:
-        """Parse ``count>=2`` or ``tfidf<=5``, the inverse of ``str``."""
+        """Parse ``count>=2``, ``anchor>=1`` or ``tfidf<=5``, the inverse of ``str``."""
         kind, sign, bound = re.match(r"(\w*)(<=|>=)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
         try:
-            parsed = cls(cast(Kind, kind), float(bound))
+            parsed = cls(kind, float(bound))
         except ValueError:
             parsed = cls("count", np.nan)
-        if kind not in get_args(Kind) or not str(parsed).startswith(f"{kind}{sign}"):
+        if not kind or not str(parsed).startswith(f"{kind}{sign}"):
             raise ParameterError(
-                f"{text!r:.60} is no criterion: use count>=N, frequency>=P, title>=N or tfidf<=N, as in count>=2"
+                f"{text!r:.60} is no criterion: use count>=N, frequency>=P, tfidf<=N, title>=N or FIELD>=N"
             )
         return parsed
 
@@ -98,7 +99,7 @@ class CoverageFeatures:
         object.__setattr__(self, "thresholds", tuple(float(threshold) for threshold in self.thresholds))
         object.__setattr__(self, "document_features", tuple(self.document_features))
         for criterion in self.criteria:
-            if criterion.kind not in get_args(Kind) or not 0 < criterion.bound < np.inf:
+            if not re.fullmatch(r"\w+", str(criterion.kind)) or not 0 < criterion.bound < np.inf:
                 raise ParameterError(f"invalid criterion {tuple(criterion)}: see coverage_model.Criterion")
         if self.levels not in get_args(Levels):
             raise ParameterError(f"levels must be own or all, not {self.levels!r}")
@@ -119,6 +120,11 @@ class CoverageFeatures:
     def n_curves(self) -> int:
         """The number of pairs of a level l and a level counted in phi_l, each of which has a weight per threshold."""
         return sum(map(len, self.counted))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that criteria are on."""
+        return tuple(dict.fromkeys(kind for kind, _ in self.criteria if kind not in OF_TEXT))
 
     @property
     def n_features(self) -> int:

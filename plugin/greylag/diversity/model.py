@@ -115,7 +115,11 @@ class DiversityModel(SavedModel):
         return next((name for name, features in PRESETS.items() if features == plain), "")
 
     def maker(
-        self, index: PositionalIndex, titles: Mapping[str, str] | None = None, *, transfer: bool = False
+        self,
+        index: PositionalIndex,
+        titles: Mapping[str, str | Mapping[str, Any]] | None = None,
+        *,
+        transfer: bool = False,
     ) -> CandidateMaker:
         """The maker of the candidates that the model expects.
 
@@ -124,7 +128,8 @@ class DiversityModel(SavedModel):
         index : PositionalIndex
             The collection.
         titles : mapping, optional
-            Titles by docid. Required if the model was trained with titles, ignored if not.
+            Titles or fields by docid, as for `CandidateMaker`. Required if the model was trained with them, ignored if
+            not.
         transfer : bool, default False
             Whether to allow an index other than that of the training collection.
         """

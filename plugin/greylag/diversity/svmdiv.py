@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.missing_documents import rerank_known
 from greylag.ranking import BoolArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.trec import read_titles
+from greylag.trec.texts import read_fields
 
 _log = logging.getLogger("greylag")
 
@@ -29,12 +29,12 @@ _log = logging.getLogger("greylag")
 class _LearnedStage(DiversityStage):
     """A stage with a trained model, and the maker of the model's input."""
 
-    readers: ClassVar = {"model": DiversityModel.load, "titles": read_titles}
+    readers: ClassVar = {"model": DiversityModel.load, "titles": read_fields}
 
     model: DiversityModel
     index: PositionalIndex
     _: KW_ONLY
-    titles: Mapping[str, str] | None = None
+    titles: Mapping[str, str | Mapping[str, Any]] | None = None
     transfer: bool = False
     depth: int | None = None  # type: ignore[assignment]  # an int from __post_init__ on
     _make: CandidateMaker = field(init=False, repr=False, compare=False)
@@ -67,7 +67,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
         The collection, which must be the training collection unless `transfer`. A document that it lacks keeps its
         rank.
     titles : mapping, optional
-        Titles by docid. Required if the model was trained with titles, ignored if not.
+        Titles or fields by docid, as for `CandidateMaker`. Required if the model was trained with them, ignored if not.
     transfer : bool, default False
         Whether to allow a model that was trained on another collection.
     depth : int >= 1, optional

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from greylag.errors import FormatError
 from greylag.runtime.files import Faults, parse_number, read_json_lines, read_text, split_rows
@@ -46,9 +47,19 @@ def read_groups(path: str | Path) -> dict[str, str]:
     return {docid: group for docid, group in _by_id(path, "group", lenient=False).items() if group}
 
 
+def read_fields(path: str | Path, *, lenient: bool = False) -> dict[str, dict[str, Any]]:
+    """All fields by docid of the JSON lines that `read_titles` reads, except ``contents``."""
+    return _records(path, "title", lenient)
+
+
 def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
     """A string of each object by its id, "" if it has none."""
-    values: dict[str, str] = {}
+    return {docid: record.get(key, "") for docid, record in _records(path, key, lenient).items()}
+
+
+def _records(path: str | Path, key: str, lenient: bool) -> dict[str, dict[str, Any]]:
+    """The objects by id, without their contents; what they have under the key must be a string."""
+    records: dict[str, dict[str, Any]] = {}
     for number, record in read_json_lines(path, lenient=lenient):
         docid, value = record.get("id"), record.get(key, "")
         if isinstance(docid, bool) or not isinstance(docid, str | int):
@@ -57,10 +68,10 @@ def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
             )
         if not isinstance(value, str):
             raise FormatError(path, number, f"{key} {value!r:.40} is not a string: document {docid!r}")
-        if str(docid) in values:
+        if str(docid) in records:
             raise FormatError(path, number, f"duplicate document {str(docid)!r}")
-        values[str(docid)] = value
-    return values
+        records[str(docid)] = {name: field for name, field in record.items() if name != "contents"}
+    return records
 
 
 def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:

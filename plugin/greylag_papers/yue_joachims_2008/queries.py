@@ -86,7 +86,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
                 relevance=np.zeros(n),
                 candidates={
-                    name: candidates_from_counts(features, frequencies, idf, empty, np.zeros((n, 0)))
+                    name: candidates_from_counts(features, frequencies, idf, {"title": empty}, np.zeros((n, 0)))
                     for name, features in PRESETS.items()
                 },
             )

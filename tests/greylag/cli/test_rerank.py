@@ -37,7 +37,7 @@ from greylag.diversity import (
 )
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage import CoverageGain
-from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, Criterion, word_coverage
+from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, word_coverage
 from greylag.diversity.training import train, training_examples
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic, split_folds
@@ -138,13 +138,17 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "held.run", made / "qrels.subtopics.txt"
     options = settings("k=3 depth=20 C=1 candidates=relevant loss=unweighted thresholds=0.1,0.5")
-    options += ["--set", "criteria=count>=2,title>=1"]
-    code, told, err = learn(qrels, model, *options, "--titles", DEMO / "docs.jsonl", "--folds", 4, "--out-run", out)
+    options += ["--set", "criteria=count>=2,title>=1,start>=2"]
+    docs, titles = tmp_path / "fields.jsonl", {}
+    for docid, title in read_titles(DEMO / "docs.jsonl").items():
+        titles[docid] = {"id": docid, "title": title, "start": f"{title[:9]} {title[:9]}"}
+    docs.write_text("\n".join(map(json.dumps, titles.values())))
+    code, told, err = learn(qrels, model, *options, "--titles", docs, "--folds", 4, "--out-run", out)
     assert (code, err) == (0, "")
     assert "subtopic-loss@3" in told
     learned = DiversityModel.load(model)
-    assert learned.features == CoverageFeatures((Criterion("count", 2), Criterion("title", 1)), (0.1, 0.5))
-    index, titles = PositionalIndex.from_lucene(made / "index"), read_titles(DEMO / "docs.jsonl")
+    assert learned.features == CoverageFeatures((("count", 2), ("title", 1), ("start", 2)), (0.1, 0.5))
+    index = PositionalIndex.from_lucene(made / "index")
     make = CandidateMaker(index, learned.features, titles=titles, depth=20)
     run = read_run(few[-1], read_topics(made / "topics.tsv"))
     examples = training_examples(run, read_subtopic_qrels(qrels), make, relevant_only=True, weighted=False)
@@ -157,6 +161,10 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
         rest = {qid: example for qid, example in examples.items() if qid not in test}
         stage = SVMDiv(train(rest, make, CuttingPlane(C=1.0), k=3), index, titles=titles, k=3)
         assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
+    again = tmp_path / "again.run"
+    stage = f"svmdiv(model={model},titles={docs},k=3)"
+    assert command("rerank", *few, "--stage", stage, "--out", again)[0] == 0
+    assert read_run(again)[test[0]].docids == SVMDiv(learned, index, titles=titles, k=3)(run[test[0]]).docids
     code, told, _ = learn(qrels, model, *settings("k=3 validate=true retrain=true"))
     learned = DiversityModel.load(model)
     assert len(learned.provenance["queries"]) == 8

@@ -105,7 +105,7 @@ def test_weights_of_another_preset_are_rejected() -> None:
     ("criteria", "thresholds", "names"),
     [
         ((("count", 0),), (0.5,), ()),
-        ((("words", 1),), (0.5,), ()),
+        ((("two words", 1),), (0.5,), ()),
         ((("count", np.nan),), (0.5,), ()),
         ((("count", 1), ("count", 1.0)), (0.5,), ()),
         ((("count", 1),), (0.5, 0.5), ()),
@@ -192,6 +192,27 @@ def test_joint_features_are_eq_4(seed: int, levels: Literal["own", "all"]) -> No
         picked = rng.permutation(len(case))[: rng.integers(0, 5)]
         expected = plain_psi(case, contents, titles, features, picked.tolist())
         np.testing.assert_allclose(CoverageModel().joint_feature(x, picked), expected, atol=1e-15)
+
+
+def test_criteria_on_other_fields_are_as_those_on_titles() -> None:
+    contents, titles = samples.texts(3, 8)
+    index, ranking = PositionalIndex.from_texts(contents), samples.ranking(3, 8)
+    anchors = {docid: f"{title} {title}" for docid, title in samples.texts(9, 8)[1].items()}
+    both = {docid: {"title": titles.get(docid, ""), "anchor": anchors.get(docid, "")} for docid in contents}
+    criteria = (("count", 1), ("title", 1), ("anchor", 2))
+    makers = [
+        CandidateMaker(index, CoverageFeatures(criteria, (0.1, 0.3)), titles=both),
+        CandidateMaker(index, CoverageFeatures((("count", 1), ("title", 1)), (0.1, 0.3)), titles=titles),
+        CandidateMaker(index, CoverageFeatures((("title", 2),), (0.1, 0.3)), titles=anchors),
+    ]
+    found, *parts = (CoverageModel().joint_feature(make(ranking), np.arange(8)) for make in makers)
+    assert found[::2].all()
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+    for fields in (None, titles, {docid: {"title": title} for docid, title in titles.items()}):
+        with pytest.raises(ParameterError, match="on field 'anchor', which no document has"):
+            CandidateMaker(index, CoverageFeatures(criteria, (0.1,)), titles=fields)
+    with pytest.raises(ParameterError, match="is 7, not a string"):
+        CandidateMaker(index, CoverageFeatures(criteria, (0.1,)), titles={ranking.docids[0]: {"anchor": 7}})(ranking)
 
 
 def test_without_titles_their_features_are_zero() -> None:

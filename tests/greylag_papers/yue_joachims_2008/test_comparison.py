@@ -46,9 +46,9 @@ from tests.greylag_papers.yue_joachims_2008.samples import SETS
 def three_documents() -> tuple[Candidates, Subtopics]:
     """One word in all documents; the first covers two subtopics, the others one."""
     features = CoverageFeatures((Criterion("count", 1),), (0.5,))
-    counts, empty = csr_matrix(np.ones((3, 1))), csr_matrix((3, 1))
+    counts = csr_matrix(np.ones((3, 1)))
     coverage = csr_matrix(np.array([[0.0, 1, 1], [1, 0, 0], [1, 0, 0]]))
-    x = candidates_from_counts(features, counts, np.ones(1), empty, np.zeros((3, 0)))
+    x = candidates_from_counts(features, counts, np.ones(1), {}, np.zeros((3, 0)))
     return x, Subtopics(coverage, np.array([0.5, 0.25, 0.25]))
 
 
@@ -74,7 +74,7 @@ def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
     rng = np.random.default_rng(seed)
     counts, coverage = (csr_matrix(rng.random((8, n)) < 0.3, dtype=np.float64) for n in (12, 6))
     features = CoverageFeatures((Criterion("count", 1),), (0.1, 0.3))
-    x = candidates_from_counts(features, counts, np.ones(12), csr_matrix((8, 12)), np.zeros((8, 0)))
+    x = candidates_from_counts(features, counts, np.ones(12), {}, np.zeros((8, 0)))
     truth, weights = Subtopics(coverage, rng.dirichlet(np.ones(6))), rng.normal(size=2)
     greedy, found = (model(3).infer_augmented(x, truth, weights).tolist() for model in (CoverageModel, Swapping))
     value = augmented(x, truth, weights, found)
