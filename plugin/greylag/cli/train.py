@@ -29,7 +29,7 @@ from greylag.diversity import training as diversity
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.svmdiv import SVMDiv
+from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, table
 from greylag.evaluation.folds import split_folds
@@ -81,7 +81,6 @@ ONLY_FOR: dict[str, Sequence[str]] = {
     "--features": ("mrf", *SEARCHED, *DIVERSE),
     "--time": ("automatic",),
     "--titles": DIVERSE,
-    "--folds": (*RANKERS, "svmdiv"),
 }
 """The models that an option is for, if they are neither all that rank nor all."""
 
@@ -192,7 +191,10 @@ def train(
         int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
     ] = None,
     out_run: Annotated[
-        Path | None, typer.Option("--out-run", help="Run to write: each topic ranked by the model of its fold.")
+        Path | None,
+        typer.Option(
+            "--out-run", help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank."
+        ),
     ] = None,
     limit: Annotated[
         str | None,
@@ -212,7 +214,7 @@ def train(
     shared: Shared = context.obj
     given = {"--measure": measure, "--relevance-level": level, "--learner": learner, "--preselect": preselect}
     more = {"--features": features, "--titles": titles, "--time": limit}
-    for flag, value in {**given, "--pool": pool, "--folds": folds, **more}.items():
+    for flag, value in {**given, "--pool": pool, **more}.items():
         models = ONLY_FOR.get(flag, RANKERS)
         if value is not None and model not in models:
             raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {model}")
@@ -379,7 +381,7 @@ def train_diversity(
         ranked: dict[str, Ranking] = {}
         for test in split_folds(list(examples), folds, 0):
             model = learn({qid: example for qid, example in examples.items() if qid not in test})
-            stage = SVMDiv(model, make.index, titles=make.titles, k=settings.k)
+            stage = (SVMDiv if name == "svmdiv" else CSSVM)(model, make.index, titles=make.titles, k=settings.k)
             ranked |= {qid: stage(first[qid]) for qid in test}
         diverse = Run(tuple(ranked[qid] for qid in examples), f"{first.tag}-held-out")
         write_run(diverse, out_run)

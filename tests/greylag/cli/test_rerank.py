@@ -44,7 +44,7 @@ from greylag.evaluation import evaluate_by_subtopic, split_folds
 from greylag.features.spelling import parse_feature
 from greylag.pipeline import run_step
 from greylag.ranking import FloatArray
-from greylag.structured import CuttingPlane
+from greylag.structured import Coulomb, CuttingPlane
 from greylag.trec import read_titles
 from greylag.vectors import ArrayVectors
 from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremarked
@@ -174,6 +174,19 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     assert train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).weights == learned.weights
     for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
         assert learn(qrels, model, "--set", wrong)[0] == 2
+
+
+def test_ensembles_in_cross_validation(learn: Command, made: Path, few: list[object], tmp_path: Path) -> None:
+    out, qrels = tmp_path / "held.run", made / "qrels.subtopics.txt"
+    words = ["--model", "cssvm", *settings("k=3 depth=20 M=2 C=1 epochs=5"), "--folds", 2, "--out-run", out]
+    assert learn(qrels, tmp_path / "div.json", *words)[0] == 0
+    make = CandidateMaker(PositionalIndex.from_lucene(made / "index"), PRESETS["svmdiv"], depth=20)
+    held_out, run = read_run(out), read_run(few[-1], read_topics(made / "topics.tsv"))
+    examples = training_examples(run, read_subtopic_qrels(qrels), make)
+    for test in split_folds(list(examples), 2, 0):
+        rest = {qid: example for qid, example in examples.items() if qid not in test}
+        stage = CSSVM(train(rest, make, Coulomb(2, C=1.0, epochs=5), k=3), make.index, k=3)
+        assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
 
 
 def test_from_judgements_to_the_runs_of_an_ensemble(
