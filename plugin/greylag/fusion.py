@@ -18,6 +18,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking, Run, unit_range
@@ -96,8 +97,8 @@ class Union(Source):
             raise ParameterError("a union needs at least one source")
         if self.method not in FUSIONS:
             raise ParameterError(f"unknown method {self.method!r} of fusion: use {', '.join(FUSIONS)}")
-        if self.k is not None and self.k < 1:
-            raise ParameterError(f"k is {self.k}: it must be at least 1")
+        if self.k is not None:
+            check_counts(k=self.k)
 
     def __call__(self, query: Query, /) -> Ranking:
         """Fuse the rankings of the sources."""

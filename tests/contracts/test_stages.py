@@ -202,9 +202,9 @@ def test_the_first_picks_do_not_depend_on_their_number(name: str) -> None:
     assert orders[-1] != ranking.docids
 
 
-@pytest.mark.parametrize("sizes", [{"k": 0}, {"depth": 0}])
-def test_bad_sizes(make: Callable[..., DiversityStage], sizes: dict[str, int]) -> None:
-    with pytest.raises(ParameterError, match="depth and k must be at least 1"):
+@pytest.mark.parametrize("sizes", [{"k": 0}, {"depth": 0}, {"k": 2.5}, {"k": True}])
+def test_bad_sizes(make: Callable[..., DiversityStage], sizes: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="(k|depth) must be an integer of at least 1"):
         make(**sizes)
 
 

@@ -101,5 +101,5 @@ def test_bad_arguments() -> None:
         Union(())
     with pytest.raises(ParameterError, match=r"'borda'.*rrf, combsum, combmnz"):
         fuse_runs([ONE], "borda")
-    with pytest.raises(ParameterError, match="k is 0"):
+    with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
         Union((GivenRun(ONE),), k=0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from greylag.checks import check_counts
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures
 from greylag.errors import ParameterError
 from greylag.features.evidence import ReciprocalRank
@@ -52,8 +53,7 @@ class CandidateMaker:
     _extract: FeatureExtractor | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise ParameterError(f"depth must be at least 1, not {self.depth}")
+        check_counts(depth=self.depth)
         known = [fields for fields in (self.titles or {}).values() if isinstance(fields, Mapping)]
         for name in self.features.fields:
             if name != "title" and not any(name in fields for fields in known):

@@ -30,6 +30,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from greylag.checks import check_counts
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.oracle import subtopic_gain
 from greylag.errors import ModelError, ParameterError
@@ -220,8 +221,7 @@ class CoverageModel:
     k: int = 5
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k must be at least 1, not {self.k}")
+        check_counts(k=self.k)
 
     def joint_feature(self, x: Candidates, y: IntArray) -> FloatArray:
         """Psi(x, y), shape (d,)."""

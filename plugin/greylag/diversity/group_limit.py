@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
@@ -49,8 +50,7 @@ class GroupLimit(GreedyStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_per_group < 1:
-            raise ParameterError(f"max_per_group must be at least 1, not {self.max_per_group}")
+        check_counts(max_per_group=self.max_per_group)
         if not 0 <= self.decay <= 1:
             raise ParameterError(f"decay must be in [0, 1], not {self.decay}")
 

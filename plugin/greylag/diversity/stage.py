@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy_path, greedy_picks, picked_first
 from greylag.missing_documents import rerank_known
@@ -37,8 +38,7 @@ class DiversityStage(Stage, ABC):
     min_relevance: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.depth < 1 or self.k < 1:
-            raise ParameterError(f"depth and k must be at least 1, not {self.depth} and {self.k}")
+        check_counts(depth=self.depth, k=self.k)
         if not 0 <= self.min_relevance <= 1:
             raise ParameterError(f"min_relevance must be in [0, 1], not {self.min_relevance}")
 

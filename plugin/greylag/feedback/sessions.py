@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.checks import check_counts
 from greylag.feedback.stages import Feedback
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
@@ -117,8 +117,7 @@ def feedback_session(
     tag : str
         The tag of the residual runs.
     """
-    if rounds < 1 or per_round < 1:
-        raise ParameterError(f"rounds and per_round must be at least 1, not {rounds} and {per_round}")
+    check_counts(rounds=rounds, per_round=per_round)
     session, rest = Session((), ()), first
     for number in range(1, rounds + 1):
         top = {ranking.qid: ranking.docids[:per_round] for ranking in rest.rankings}

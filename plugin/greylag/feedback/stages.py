@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.features import CollectionStatistics, FeatureExtractor, FeatureParameters, FeatureSpec
 from greylag.features.cliques import COMMON
@@ -71,8 +72,7 @@ class Rocchio(Stage):
         for name in ("beta", "gamma"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be a finite number >= 0")
-        if self.terms < 1:
-            raise ParameterError(f"terms is {self.terms}; it must be at least 1")
+        check_counts(terms=self.terms)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
@@ -45,8 +46,7 @@ class PositionalBM25(Source):
     b: float = 0.4
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k is {self.k}: it must be at least 1")
+        check_counts(k=self.k)
         if not (math.isfinite(self.k1) and self.k1 >= 0 and 0 <= self.b <= 1):
             raise ParameterError(f"k1 is {self.k1} and b {self.b}: k1 must be at least 0 and finite, b from 0 to 1")
 

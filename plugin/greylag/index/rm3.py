@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.lucene.lucene_index import BM25, QueryLikelihood
 from greylag.pipeline import Source
@@ -69,9 +70,7 @@ class RM3Search(Source):
     original_query_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("fb_terms", "fb_docs"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        check_counts(fb_terms=self.fb_terms, fb_docs=self.fb_docs)
         if not 0 <= self.original_query_weight <= 1:
             raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from greylag import diversity, manifold
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
@@ -125,8 +126,8 @@ def rerank(
     for what, given in (("scores", scores), ("doc_ids", doc_ids), ("groups", groups)):
         if given is not None and len(given) != len(texts):
             raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
-    if top_k is not None and top_k < 1:
-        raise ParameterError(f"top_k is {top_k}: it must be at least 1")
+    if top_k is not None:
+        check_counts(top_k=top_k)
     values = scores
     if set(map(type, scores)) - {int, float}:
         values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
@@ -102,8 +103,7 @@ class PyseriniSource(Source):
     def __post_init__(self) -> None:
         if not callable(getattr(self.searcher, "search", None)):
             raise ParameterError(f"{shown(self.searcher)} is not a searcher of Pyserini: it has no method search")
-        if self.k < 1:
-            raise ParameterError(f"k is {self.k}: it must be at least 1")
+        check_counts(k=self.k)
 
     def __call__(self, query: Query, /) -> Ranking:
         """Search for one query."""

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.ltr.data import RankingData, centred, linear_scores
 from greylag.ltr.kernels import EQUAL
@@ -53,8 +54,7 @@ class CoordinateAscent:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
-        if self.restarts < 1:
-            raise ParameterError(f"restarts is {self.restarts}; it must be at least 1")
+        check_counts(restarts=self.restarts)
         if self.seed < 0:
             raise ParameterError(f"seed is {self.seed}; it must be at least 0")
         if not 0 <= self.tolerance < np.inf:

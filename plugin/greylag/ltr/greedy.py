@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
 from greylag.ltr.coordinate_ascent import coordinate_ascent
@@ -49,8 +50,7 @@ class GreedySelection:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
-        if self.max_features < 1:
-            raise ParameterError(f"max_features is {self.max_features}; it must be at least 1")
+        check_counts(max_features=self.max_features)
         if not 0 <= self.epsilon < np.inf:
             raise ParameterError(f"epsilon is {self.epsilon}; it must be a finite number >= 0")
 

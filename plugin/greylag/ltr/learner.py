@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.checks import check_counts
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.objectives import Objective
 from greylag.ranking import FloatArray
@@ -46,8 +46,7 @@ class Selection:
 
     def head(self, rounds: int) -> Selection:
         """The result of the first rounds (of all rounds if there were fewer)."""
-        if rounds < 1:
-            raise ParameterError(f"rounds is {rounds}; it must be at least 1")
+        check_counts(rounds=rounds)
         history = self.history[:rounds]
         return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
 

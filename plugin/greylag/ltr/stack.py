@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.checks import check_counts
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, Pool, candidate_pool
@@ -98,8 +98,7 @@ class StackRecipe(Recipe):
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
         object.__setattr__(self, "grid", dict(self.grid or GRID))
-        if self.depth < 1:
-            raise ParameterError(f"depth is {self.depth}; it must be at least 1")
+        check_counts(depth=self.depth)
         self.learner("")  # checks its parameters
 
     @property

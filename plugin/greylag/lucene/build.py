@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from greylag.checks import check_counts
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene.bulk_calls import directory
 from greylag.lucene.documents import COLLECTIONS, Fields, guess_collection, parse_fields, write_for_anserini
@@ -79,8 +80,7 @@ def build_index(
     docs, out = Path(docs), Path(out)
     if collection not in (*COLLECTIONS, None):
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
-    if threads < 1:
-        raise ParameterError(f"threads is {threads}: it must be at least 1")
+    check_counts(threads=threads)
     replaced = _inode(out) if overwrite else None
     _is_made(out, origin, replaced)
     chosen = None if fields is None else parse_fields(fields)

@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from greylag.checks import check_counts
 from greylag.errors import CollectionError, ParameterError
 from greylag.lucene import bulk_calls
 from greylag.lucene.jvm import calls_java, java_class, pyjnius, reason
@@ -275,8 +276,7 @@ class _Retriever(Source, ABC):
     k: int = 1000
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k is {self.k}: it must be at least 1")
+        check_counts(k=self.k)
 
     def __call__(self, query: Query, /) -> Ranking:
         """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""

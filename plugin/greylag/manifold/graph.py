@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
@@ -151,8 +152,7 @@ def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float
         raise ParameterError(f"graph is {graph!r}; it must be one of {', '.join(get_args(Graph))}")
     if affinity not in get_args(Affinity):
         raise ParameterError(f"affinity is {affinity!r}; it must be one of {', '.join(get_args(Affinity))}")
-    if neighbours < 1:
-        raise ParameterError(f"neighbours is {neighbours}; it must be at least 1")
+    check_counts(neighbours=neighbours)
     if sigma is not None and not 0 < sigma < np.inf:
         raise ParameterError(f"sigma is {sigma}; it must be positive and finite, or None for the median heuristic")
     if affinity == "inner_product" and sigma is not None:

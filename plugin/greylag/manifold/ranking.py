@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
 from greylag.ranking import FloatArray
@@ -96,8 +97,7 @@ def limit_or_step(
     """`solve`, or the f(t) of `iterates` if a number of steps is given."""
     if steps is None:
         return solve(W, y, alpha, exponent, solver, overwrite=overwrite)
-    if steps < 1:
-        raise ParameterError(f"steps is {steps}; it must be at least 1")
+    check_counts(steps=steps)
     return next(islice(_iterate(W, y, alpha, exponent), steps, None))
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
@@ -98,8 +99,7 @@ class ManifoldRanker(Stage):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors))
-        if self.depth < 1:
-            raise ParameterError(f"depth is {self.depth}; it must be at least 1")
+        check_counts(depth=self.depth)
         if self.confidence not in get_args(Confidence):
             raise ParameterError(
                 f"confidence is {self.confidence!r}; it must be one of {', '.join(get_args(Confidence))}"

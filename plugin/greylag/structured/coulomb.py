@@ -27,8 +27,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from greylag.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
 from greylag.ranking import FloatArray
-from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
 from greylag.structured.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.electrostatics import lengths

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from greylag.checks import check_counts, check_model, check_positive
 from greylag.ranking import FloatArray
-from greylag.structured.checks import check_counts, check_model, check_positive
 from greylag.structured.constraint_pool import ConstraintPool
 from greylag.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
 

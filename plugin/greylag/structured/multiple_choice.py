@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
+from greylag.checks import check_choice, check_counts, check_model, check_non_negative
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured.checks import check_choice, check_counts, check_model, check_non_negative
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.ensemble import Ensemble, perturbations
 from greylag.structured.model import ComparingModel, Input, Output, StructuredModel, TrainingSet, Truth

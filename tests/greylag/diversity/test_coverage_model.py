@@ -125,7 +125,7 @@ def test_bad_levels() -> None:
 
 
 def test_bad_k() -> None:
-    with pytest.raises(ParameterError, match="k must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
         CoverageModel(0)
 
 

@@ -243,5 +243,5 @@ def test_as_many_documents_are_diversified_as_were_trained_on(
         "the model was trained on the top 8 documents, and is to diversify 20"
     ]
     assert deeper(rankings[4]).docids[8:] != rankings[4].docids[8:]
-    with pytest.raises(ParameterError, match="depth must be at least 1"):
+    with pytest.raises(ParameterError, match="depth must be an integer of at least 1"):
         replace(make, depth=0)

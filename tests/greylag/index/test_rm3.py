@@ -151,9 +151,9 @@ def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
 
 
 def test_bad_parameters(small: LuceneIndex) -> None:
-    with pytest.raises(ParameterError, match="fb_terms is 0: it must be at least 1"):
+    with pytest.raises(ParameterError, match="fb_terms must be an integer of at least 1, not 0"):
         RM3Search(small.bm25(), fb_terms=0)
-    with pytest.raises(ParameterError, match="fb_docs is -1"):
+    with pytest.raises(ParameterError, match="fb_docs must be an integer of at least 1, not -1"):
         RM3Search(small.bm25(), fb_docs=-1)
     with pytest.raises(ParameterError, match=r"original_query_weight is 1\.5: it must be between 0 and 1"):
         RM3Search(small.bm25(), original_query_weight=1.5)

@@ -118,7 +118,7 @@ def test_no_passages() -> None:
         ({"doc_ids": ["a"]}, "5 passages but 1 doc_ids"),
         ({"groups": ["a"]}, "5 passages but 1 groups"),
         ({"method": "svmdiv"}, "give model="),
-        ({"top_k": 0}, "top_k is 0"),
+        ({"top_k": 0}, "top_k must be an integer of at least 1, not 0"),
         ({"method": "mrr"}, "unknown method 'mrr': use mmr, msd, dpp, essential-pages, coverage, manifold"),
         ({"lambd": 1}, "method 'mmr' has no option 'lambd': its options are .*relevance_weight"),
         ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use mmr, msd, dpp, manifold"),

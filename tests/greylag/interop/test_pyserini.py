@@ -83,7 +83,7 @@ def test_a_searcher_is_a_source() -> None:
         (lambda: run_from_pyserini({"1": [Hit("a", 1.0)] * 2}), "duplicate document 'a'"),
         (lambda: run_from_pyserini({"1": []}, topics={"2": "cat"}), "query '1' is not among the topics, such as '2'"),
         (lambda: PyseriniSource("index"), "str 'index' is not a searcher of Pyserini"),
-        (lambda: PyseriniSource(Searcher(), k=0), "k is 0"),
+        (lambda: PyseriniSource(Searcher(), k=0), "k must be an integer of at least 1, not 0"),
     ],
 )
 def test_refuses_what_means_something_else(call, message):

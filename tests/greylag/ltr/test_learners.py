@@ -203,7 +203,7 @@ def test_a_member_that_ranks_by_a_constant_has_no_part() -> None:
 def test_bad_committees() -> None:
     with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
         GreedyCommittee("AP", folds=1)
-    with pytest.raises(ParameterError, match="max_features is 0; it must be at least 1"):
+    with pytest.raises(ParameterError, match="max_features must be an integer of at least 1"):
         GreedyCommittee("AP", max_features=0)
     with pytest.raises(ParameterError, match="3 queries cannot be split into 5 folds"):
         GreedyCommittee("AP").fit(random_data(1, queries=3))
@@ -218,7 +218,7 @@ def test_head_is_the_selection_after_fewer_rounds() -> None:
     assert ROUNDS.head(9) == ROUNDS
     assert AT_ONCE.head(1) == AT_ONCE.head(2) == AT_ONCE
     assert len(AT_ONCE.head(2).weights) == len(AT_ONCE.head(2).columns)
-    with pytest.raises(ParameterError, match="rounds is 0"):
+    with pytest.raises(ParameterError, match="rounds must be an integer of at least 1"):
         ROUNDS.head(0)
 
 

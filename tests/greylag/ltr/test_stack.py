@@ -138,7 +138,7 @@ def test_the_values_that_are_tried_by_default() -> None:
 
 
 def test_bad_recipes() -> None:
-    with pytest.raises(ParameterError, match="depth is 0; it must be at least 1"):
+    with pytest.raises(ParameterError, match="depth must be an integer of at least 1, not 0"):
         StackRecipe(depth=0)
     recipe = StackRecipe(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
     with pytest.raises(ParameterError, match="the grid has no values for fb_docs"):

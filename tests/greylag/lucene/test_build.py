@@ -227,7 +227,7 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (FormatError, "h.tar: cannot be read: a name in the arch", {"h.tar": tar({6000 * "n": HTML}, "w")}, {}),
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
-        (ParameterError, "threads is 0", {"j.json": GOOD}, {"threads": 0}),
+        (ParameterError, "threads must be an integer of at least 1, not 0", {"j.json": GOOD}, {"threads": 0}),
     ],
 )  # fmt: skip
 def test_refusals(

@@ -151,7 +151,9 @@ def test_sources_are_steps_and_values(small: LuceneIndex) -> None:
     ],
 )
 def test_parameters_are_checked(small: LuceneIndex, model: str, name: str, value: float) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} is {value}: it must be"):
+    with pytest.raises(
+        ParameterError, match=f"^{name} (is {value}: it must be|must be an integer of at least 1, not 0)"
+    ):
         getattr(small, model)(**{name: value})
 
 

@@ -290,7 +290,7 @@ def test_query_vector():
         ({"X": sparse.csr_array([[1.0], [np.inf]])}, "inf"),
         ({"graph": "ring"}, "'ring'.*connecting, knn, mutual_knn, full"),
         ({"affinity": "cosine"}, "'cosine'.*rbf, inner_product"),
-        ({"neighbours": 0}, "neighbours is 0"),
+        ({"neighbours": 0}, "neighbours must be an integer of at least 1, not 0"),
         ({"sigma": 0}, "sigma is 0"),
         ({"sigma": np.nan}, "sigma is nan"),
         ({"sigma": 1.0, "affinity": "inner_product"}, "no width"),

@@ -11,10 +11,10 @@ from scipy.optimize import linprog, minimize
 from scipy.sparse import csc_matrix
 from threadpoolctl import threadpool_limits
 
+from greylag.checks import check_model
 from greylag.errors import ModelError, ParameterError
 from greylag.ranking import FloatArray
 from greylag.structured import ComparingModel, Coulomb, CuttingPlane, Ensemble, StructuredModel, TrainingSet, inner
-from greylag.structured.checks import check_model
 from greylag.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
 from greylag.structured.coulomb_solvers import Repulsion
 from greylag.structured.dual_steps import climb

@@ -1,9 +1,10 @@
-"""Checks that learners share: the domains of their parameters, and whether a model offers what they need."""
+"""Checks that methods share: the domains of their parameters, and whether a model offers what a learner needs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from numbers import Integral
 from typing import Any
 
 from greylag.errors import ParameterError
@@ -26,10 +27,10 @@ def check_non_negative(**values: float) -> None:
 
 
 def check_counts(**values: int) -> None:
-    """Raise `ParameterError` unless all values are at least 1."""
+    """Raise `ParameterError` unless all values are integers of at least 1."""
     for name, value in values.items():
-        if value < 1:
-            raise ParameterError(f"{name} must be at least 1, not {value}")
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ParameterError(f"{name} must be an integer of at least 1, not {value!r}")
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:
