@@ -204,7 +204,7 @@ def test_the_first_picks_do_not_depend_on_their_number(name: str) -> None:
 
 @pytest.mark.parametrize("sizes", [{"k": 0}, {"depth": 0}, {"k": 2.5}, {"k": True}])
 def test_bad_sizes(make: Callable[..., DiversityStage], sizes: dict[str, float]) -> None:
-    with pytest.raises(ParameterError, match="(k|depth) must be an integer of at least 1"):
+    with pytest.raises(ParameterError, match=r"(k|depth) must be an integer of at least 1"):
         make(**sizes)
 
 

@@ -62,7 +62,7 @@ def test_20_of_100_candidates_are_picked_by_default() -> None:
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"depth": 0}])
 def test_bad_sizes(options: dict[str, int]) -> None:
-    with pytest.raises(ParameterError, match="(depth|k) must be an integer of at least 1"):
+    with pytest.raises(ParameterError, match=r"(depth|k) must be an integer of at least 1"):
         Backwards(**options)
 
 

