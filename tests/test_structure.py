@@ -24,7 +24,7 @@ PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(gre
 # Each level may import from those above it, and from its own folder.
 LEVELS = [
     {"errors"},
-    {"hints", "tables", "citations"},
+    {"checks", "hints", "tables", "citations"},
     {"ranking"},
     {"missing_documents"},
     {"runtime"},
