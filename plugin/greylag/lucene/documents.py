@@ -248,7 +248,8 @@ def _documents(docs: Path, records: Iterable[tuple[Path, int, Any]], fields: Fie
     left_out = [f"{field!r} (of {count} documents)" for field, count in seen.items() if field not in used]
     if left_out or len([*filter(seen.__contains__, used)]) > 2:
         texts = " + ".join([field for field in used if field in seen][1:])
-        _log.info("%s: indexed as text: %s; left out: %s", docs, texts, ", ".join(left_out) or "nothing")
+        without = f"; left out: {', '.join(left_out)}" if left_out else ""
+        _log.info("%s: indexed as text: %s%s", docs, texts, without)
 
 
 def _json_form(name: Path, line: int, record: Mapping[str, Any]) -> Fields:
