@@ -1,12 +1,14 @@
-"""Pages of the documentation that are made from the code: public names, commands, experiment files, studies.
+"""Pages of the documentation that are made from the code: public names, experiment files, commands, citations.
 
-MkDocs calls `on_files`. `pages` needs nothing but greylag, so that tests can look at what it makes.
+MkDocs calls `on_files` and `on_page_markdown`. The other functions need nothing but greylag, so that tests can look at
+what they make. The page of commands is kept in the repository, where it can be read.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -18,14 +20,24 @@ from pydantic import BaseModel
 
 from greylag.citations import REFERENCES, cite
 from greylag.experiments.config import file_fields, part_of
-from greylag.experiments.study import find_study, registered_studies
+from greylag.experiments.study import find_study
 from greylag.experiments.template import description, summary
 
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
-API, EXPERIMENTS, STUDY_PAGES = "reference/api", "reference/experiments", "studies"
+DOCS = Path(__file__).parent
+STUDIES = ("pipeline", "stack", "diversity_curve", "learned_diversity")  # those for data of one's own
 PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
 PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.ranking")
+API = {
+    "Rankings, files and scores": ("", ".ranking", ".trec", ".evaluation", ".errors"),
+    "Indexes and vectors": (".lucene", ".index", ".vectors"),
+    "Features and learning": (".features", ".ltr", ".fusion", ".selection"),
+    "Diversity, manifolds, feedback": (".diversity", ".structured", ".greedy", ".manifold", ".feedback"),
+    "Other packages, studies, machinery": (".interop", ".experiments", ".runtime"),
+}
+"""The pages of public names, each with its packages below `greylag`."""
+_LEADING_OUT = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)#]*)[^)]*\)")
 _COMMANDS = """\
 # Commands
 
@@ -41,16 +53,8 @@ its measures and tests. These are all:
 _EXPERIMENTS = """\
 # Experiment files
 
-`greylag experiment FILE` runs the study that a YAML file describes. `greylag experiment --init STUDY` prints a
-commented file to start from, and `--schema STUDY` its JSON Schema for editors. What can be checked is checked before
-work starts; a misspelt key is refused with a suggestion. A finished study is not run again unless its settings, input
-files or the code have changed.
-
-A path is relative to `data`, which the environment variable `GREYLAG_DATA` overrides. A path that begins with a dot is
-relative to the file itself.
-
-The files that come with greylag run by their names: `greylag experiment cacm.yaml` runs one, and
-`greylag experiment --init cacm` prints it.
+The keys of studies for collections of your own; [Run studies](../how-to/experiments.md) says how they are run. The
+other studies reproduce papers, and `greylag experiment --init STUDY` prints their keys.
 """
 
 
@@ -63,17 +67,24 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Links to files of the repository that are no pages, as text (an event of MkDocs)."""
+    folder = (DOCS / page.file.src_uri).parent
+
+    def shown(link: re.Match[str]) -> str:
+        target = (folder / link[2]).resolve()
+        return link[0] if target.is_relative_to(DOCS) else f"{link[1]} (`{target.relative_to(ROOT)}`)"
+
+    return _LEADING_OUT.sub(shown, markdown)
+
+
 def pages() -> dict[str, str]:
     """The text of each page by its path below the documentation's folder."""
     return {
-        **{f"{API}/{package}.md": package_page(package) for package in (*PACKAGES, *PUBLIC_MODULES)},
-        "reference/commands.md": commands_page(),
+        **{api_path(packages): api_page(title, packages) for title, packages in API.items()},
+        "reference/experiments.md": experiments_page(),
         "reference/citing.md": citing_page(),
-        f"{EXPERIMENTS}/index.md": experiments_page(),
-        **{f"{EXPERIMENTS}/{study}.md": study_page(study) for study in registered_studies()},
-        **dict(study_results()),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
-        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
     }
 
 
@@ -102,8 +113,18 @@ def public_names(package: str) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
-def package_page(package: str) -> str:
-    """A package's public names: a table of those that have a page elsewhere, and the documentation of the others."""
+def api_path(packages: tuple[str, ...]) -> str:
+    """The path of a page of public names, from its first package."""
+    return f"reference/api/{packages[0].removeprefix('.') or 'greylag'}.md"
+
+
+def api_page(title: str, packages: tuple[str, ...]) -> str:
+    """The public names of some packages."""
+    return "\n".join([f"# {title}\n", *(package_part(f"greylag{package}") for package in packages)])
+
+
+def package_part(package: str) -> str:
+    """A package's public names: a table of those that are documented elsewhere, and the documentation of the others."""
     elsewhere, own = [], []
     for name, home in public_names(package).items():
         owner = ".".join(home.split(".")[:2])
@@ -113,7 +134,7 @@ def package_page(package: str) -> str:
             own.append(f"::: {home}.{name}\n{_without_others(package, name)}")
     table = ["| name | |", "|---|---|", *elsewhere, ""] if elsewhere else []
     documented = cleandoc(import_module(package).__doc__ or "")
-    return "\n".join([f"# {package}\n", f"{documented}\n", *table, *own])
+    return "\n".join([f"## {package}\n", f"{documented}\n", *table, *own])
 
 
 def _without_others(package: str, name: str) -> str:
@@ -152,51 +173,34 @@ def commands_page() -> str:
 
 
 def experiments_page() -> str:
-    """The studies and what their files have in common."""
-    rows = [
-        f"| [`{study}`]({study}.md) | {_cell(summary(find_study(study).settings))} |" for study in registered_studies()
-    ]
-    return "\n".join([_EXPERIMENTS, "| study | |", "|---|---|", *rows, ""])
+    """Every key of the files of studies for collections of one's own."""
+    parts = [_EXPERIMENTS]
+    for study in STUDIES:
+        form = find_study(study).settings
+        parts += [f"## `{study}`\n", f"{summary(form)}\n", *_keys(form, study), *_parts(form, f"{study}.")]
+    return "\n".join(parts)
 
 
-def study_page(study: str) -> str:
-    """Every key of a study's files."""
-    form = find_study(study).settings
-    head = [
-        f"# Study `{study}`\n",
-        f"{summary(form)}\n",
-        f"    greylag experiment --init {study} > mine.yaml\n",
-    ]
-    return "\n".join([*head, *_keys(form), *_parts(form)])
-
-
-def _parts(form: type[BaseModel], place: str = "") -> Iterator[str]:
+def _parts(form: type[BaseModel], place: str) -> Iterator[str]:
     for name, field in file_fields(form).items():
         if part := part_of(field):
-            yield f"## `{place}{name}`\n"
+            yield f"### `{place}{name}`\n"
             yield f"{summary(part)}\n"
-            yield from _keys(part)
+            yield from _keys(part, place + name)
             yield from _parts(part, f"{place}{name}.")
 
 
-def _keys(form: type[BaseModel]) -> Iterator[str]:
+def _keys(form: type[BaseModel], place: str) -> Iterator[str]:
     yield "| key | default | |"
     yield "|---|---|---|"
     for name, field in file_fields(form).items():
-        text = f"A mapping: see [`{name}`](#{name})." if part_of(field) else description(field)
+        anchor = f"{place}{name}".replace(".", "")
+        text = f"A mapping: see [`{name}`](#{anchor})." if part_of(field) else description(field)
         default = field.get_default(call_default_factory=True)
         plain = json.dumps(default) if not isinstance(default, BaseModel) and not field.is_required() else ""
         shown = "required" if field.is_required() else f"`{plain}`" if plain else ""
         yield f"| `{name}` | {shown} | {_cell(text)} |"
     yield ""
-
-
-def study_results() -> Iterator[tuple[str, str]]:
-    """The pages on what studies found, from the READMEs beside their code."""
-    yield f"{STUDY_PAGES}/index.md", (PLUGIN / "greylag_papers" / "README.md").read_text(encoding="utf-8")
-    yield f"{STUDY_PAGES}/configs.md", (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
-    for readme in sorted(PLUGIN.glob("greylag_papers/*/README.md")):
-        yield f"{STUDY_PAGES}/{readme.parent.name}.md", readme.read_text(encoding="utf-8")
 
 
 def _cell(text: str) -> str:

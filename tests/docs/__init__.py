@@ -23,6 +23,23 @@ def lay_out(folder: Path) -> None:
         shutil.copy(DEMO / name, folder)
     docids = [json.loads(line)["id"] for line in (folder / "docs.jsonl").read_text().splitlines()]
     (folder / "pagerank.tsv").write_text("".join(f"{docid}\t{1 / n}\n" for n, docid in enumerate(docids[:600], 1)))
+    _lay_out_beir(folder / "scifact")
+
+
+def _lay_out_beir(folder: Path) -> None:
+    """The demonstration collection in BEIR's form, with the first sixteen topics as its training part."""
+    (folder / "qrels").mkdir(parents=True)
+    texts = [json.loads(line) for line in (DEMO / "docs.jsonl").read_text().splitlines()]
+    documents = [{"_id": text["id"], "title": text.get("title", ""), "text": text["contents"]} for text in texts]
+    topics = [line.split("\t") for line in (DEMO / "topics.tsv").read_text().splitlines()]
+    queries = [{"_id": qid, "text": text} for qid, text in topics]
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    judged = [line.split() for line in (DEMO / "qrels.txt").read_text().splitlines()]
+    for name, qids in (("train", topics[:16]), ("test", topics[16:])):
+        own = {qid for qid, _ in qids}
+        lines = [f"{qid}\t{docid}\t{grade}\n" for qid, _, docid, grade in judged if qid in own]
+        (folder / "qrels" / f"{name}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
 
 
 def run_page(page: Path) -> str:
