@@ -11,7 +11,7 @@ SECONDS ?= 600
 COUNT ?= 100
 DOCUMENTS ?= 100000 1000000
 
-.PHONY: demo test test-long docs fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
+.PHONY: demo test test-long docs screenshots fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -29,7 +29,11 @@ test-long: test-venv
 # A link, an anchor or a name that leads nowhere is an error.
 docs: docs-venv
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file plugin/mkdocs.yml
-	@echo 'Open build/docs/index.html in a browser, or, to search, run: $(BIN)/python -m http.server --directory build/docs'
+	@echo 'Open build/docs/index.html in a browser'
+
+# The README's picture and, if there is Chromium, what it makes of a report and of an explanation
+screenshots: test-venv
+	@$(BIN)/python -m tests.browser build/screenshots
 
 # Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv

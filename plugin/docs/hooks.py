@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -92,7 +93,11 @@ def citing_page() -> str:
     """What to cite for each method, by the names that options, files and tables have for it."""
     rows = [f"- {', '.join(f'`{name}`' for name in names)}: `{key}`" for names, key, *_ in REFERENCES]
     entries = cite(" ".join(names[0] for names, *_ in REFERENCES))
-    return "\n".join([_CITING, *rows, "", "```bibtex", *entries, "```", ""])
+    return "\n".join([_CITING, *rows, "", "```bibtex", *map(_wrapped, entries), "```", ""])
+
+
+def _wrapped(entry: str) -> str:
+    return textwrap.fill(entry, 100, subsequent_indent="  ", break_long_words=False)
 
 
 @cache

@@ -48,17 +48,22 @@ def run_page(page: Path) -> str:
     Blocks of Python share their names. Each line of a block of commands, with those that continue it, is a command of
     the shell that must succeed. The lines of a block of text must be among those that the commands before it printed.
     """
+    return run_text(page.read_text(encoding="utf-8"), page.name)
+
+
+def run_text(text: str, name: str) -> str:
+    """Run the blocks of a text, as `run_page` does."""
     module = ModuleType("page")
     sys.modules[module.__name__] = module  # dataclasses look their module up
     printed = ""
-    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+    for language, code in _BLOCK.findall(text):
         if language == "python":
-            exec(compile(code, page.name, "exec"), vars(module))
+            exec(compile(code, name, "exec"), vars(module))
         elif language == "sh":
             printed += "".join(_run(line) for line in code.replace("\\\n", " ").splitlines())
         elif printed:
             missing = set(code.splitlines()) - {*printed.splitlines(), ""}
-            assert not missing, f"{page}: not printed: {missing}"
+            assert not missing, f"{name}: not printed: {missing}"
     return printed
 
 

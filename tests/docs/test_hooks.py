@@ -1,9 +1,10 @@
 """The pages that are made from the code, and those on studies, compared with their sources."""
 
 import importlib.util
+import os
 import re
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 
 from greylag.cli import COMMANDS
 from greylag.experiments.config import file_fields, part_of
-from greylag.experiments.study import find_study, registered_studies
+from greylag.experiments.study import find_study
 from tests.docs import DOCS, ROOT
 
 
@@ -31,11 +32,40 @@ def pages(hooks: ModuleType) -> dict[str, str]:
     return made
 
 
-def test_all_pages_are_in_the_navigation(pages: dict[str, str]) -> None:
+def test_all_pages_are_in_the_navigation_and_the_first_page_leads_to_those_of_the_repository(
+    pages: dict[str, str],
+) -> None:
     written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
     navigation = yaml.safe_load((DOCS.parent / "mkdocs.yml").read_text())["nav"]
     assert set(re.findall(r"[\w./-]+\.md", str(navigation))) == written | pages.keys()
     assert not written & pages.keys()
+    assert written - {"index.md"} <= set(re.findall(r"\]\(([\w./-]+\.md)", (DOCS / "index.md").read_text()))
+
+
+def test_links_that_lead_out_of_the_documentation_are_text(hooks: ModuleType) -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="how-to/compare.md"))
+    inside, outside = "[a](explain.md#b), [c](../index.md)", "[d](../../greylag_papers/README.md#e)"
+    shown = hooks.on_page_markdown(f"{inside}, {outside}.", page=page)
+    assert shown == f"{inside}, d (`plugin/greylag_papers/README.md`)."
+
+
+def _anchor(heading: str) -> str:
+    """The anchor of a heading, on GitHub and on the site."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def test_links_lead_somewhere_in_the_repository() -> None:
+    written = [*ROOT.glob("*.md"), *(ROOT / "plugin").rglob("*.md"), *(ROOT / "configs").glob("*.md")]
+    dead = []
+    for page in written:
+        text = page.read_text(encoding="utf-8")
+        for link, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+            target = (page.parent / link).resolve() if link else page
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE) if anchor and target.exists() else []
+            if not target.exists() or (anchor and anchor not in map(_anchor, headings)):
+                dead.append(f"{page.relative_to(ROOT)}: {link}#{anchor}")
+    assert len(written) > 40
+    assert dead == []
 
 
 def keys(form: type[BaseModel]) -> list[str]:
@@ -44,15 +74,23 @@ def keys(form: type[BaseModel]) -> list[str]:
     return [*fields, *(key for part in parts for key in keys(part))]
 
 
-@pytest.mark.parametrize("study", registered_studies())
-def test_every_key_of_every_study_is_described(study: str, pages: dict[str, str]) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", pages[f"reference/experiments/{study}.md"], re.MULTILINE)
-    assert sorted(key for key, _, _ in rows) == sorted(keys(find_study(study).settings))
+def test_every_key_of_studies_for_ones_own_data_is_described(hooks: ModuleType, pages: dict[str, str]) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", pages["reference/experiments.md"], re.MULTILINE)
+    expected = [key for study in hooks.STUDIES for key in keys(find_study(study).settings)]
+    assert sorted(key for key, _, _ in rows) == sorted(expected)
     assert [key for key, _, text in rows if not text] == []
 
 
-def test_every_command_and_option_is_described(pages: dict[str, str]) -> None:
-    page = pages["reference/commands.md"]
+def test_the_kept_page_of_commands_is_that_of_the_code(hooks: ModuleType) -> None:
+    """`GREYLAG_GOLDEN=write pytest tests/docs/test_hooks.py` writes it anew."""
+    kept, page = DOCS / "reference" / "commands.md", hooks.commands_page()
+    if os.environ.get("GREYLAG_GOLDEN") == "write":
+        kept.write_text(page, encoding="utf-8")
+    assert kept.read_text(encoding="utf-8") == page
+
+
+def test_every_command_and_option_is_described(hooks: ModuleType) -> None:
+    page = hooks.commands_page()
     assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
     assert "| `--out-run` |  | Run to write: each topic ranked by the model of its fold. |" in page
     assert "| `--jobs` | `-1` | Number of threads;" in page
@@ -60,9 +98,11 @@ def test_every_command_and_option_is_described(pages: dict[str, str]) -> None:
 
 
 def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str]) -> None:
-    for package in hooks.PACKAGES:
-        page = pages[f"reference/api/{package}.md"]
-        for name, home in hooks.public_names(package).items():
+    groups = [f"greylag{package}" for packages in hooks.API.values() for package in packages]
+    assert sorted(groups) == sorted((*hooks.PACKAGES, *hooks.PUBLIC_MODULES))
+    for packages in hooks.API.values():
+        page = pages[hooks.api_path(packages)]
+        for name, home in [item for package in packages for item in hooks.public_names(f"greylag{package}").items()]:
             assert f"::: {home}.{name}\n" in page or f"[`{name}`][{home}.{name}]" in page
             assert hasattr(import_module(home), name)
     everywhere = "\n".join(pages.values())

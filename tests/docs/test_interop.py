@@ -1,4 +1,4 @@
-"""The pages on other packages, each with the real package and without a JVM."""
+"""The sections on other packages, each with the real package and without a JVM."""
 
 import re
 import shutil
@@ -6,32 +6,35 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs import DOCS, ROOT, lay_out, run_page
+from tests.docs import DOCS, ROOT, lay_out, run_text
 
-PAGES = {page.stem: page for page in sorted((DOCS / "interop").glob("*.md"))}
+SECTIONS = {
+    section.partition("\n")[0]: section
+    for page in ("index", "coming-from")
+    for section in re.split(r"^## ", (DOCS / "interop" / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if "```python" in section
+}
 NEEDS = {
-    "frames": "pandas",
-    "ir_measures": "ir_measures",
-    "langchain": "langchain_core",
-    "llama_index": "llama_index.core",
-    "pyterrier": "pyterrier",
+    "LangChain": "langchain_core",
+    "LlamaIndex": "llama_index.core",
+    "PyTerrier": "pyterrier",
+    "ir_datasets": "greylag",
+    "pandas and polars": "pandas",
+    "pyversity": "pyversity",
     "ranx": "ranx",
     "rerankers": "rerankers",
 }
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - {"index"}))
-def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in NEEDS:
-        pytest.importorskip(NEEDS[name], reason=f"needs {NEEDS[name]}")
+@pytest.mark.parametrize("name", SECTIONS)
+def test_section(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(NEEDS[name], reason=f"needs {NEEDS[name]}")
     lay_out(tmp_path)
     shutil.copy(ROOT / "runs" / "example.run", tmp_path / "bm25.run")
     monkeypatch.chdir(tmp_path)
-    assert "```python" in PAGES[name].read_text()
-    run_page(PAGES[name])
+    run_text(SECTIONS[name], name)
 
 
-def test_the_first_page_lists_all_others() -> None:
-    linked = re.findall(r"\(([a-z_]+)\.md\)", PAGES["index"].read_text())
-    assert sorted(linked) == sorted(PAGES.keys() - {"index"})
+def test_every_section_is_run() -> None:
+    assert SECTIONS.keys() == NEEDS.keys()

@@ -16,7 +16,7 @@ PAGES = {
     for page in sorted(DOCS.rglob("*.md"))
     if page.parent.name != "interop" and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
-INDEX = "tutorials/own-collection", "tutorials/pyserini"
+INDEX = "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
 
 

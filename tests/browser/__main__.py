@@ -1,0 +1,64 @@
+"""``make screenshots``: the README's picture, and what a browser makes of a report and of an explanation."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from greylag.experiments.charts import HEIGHT, MARGIN
+from tests.browser.pages import FLAGS, NAMES
+from tests.docs import DEMO, DOCS
+
+PICTURE = DOCS / "demo.svg"
+_STYLE = """\
+svg { color-scheme: light dark; --text: #333333; --line: #d4d4d4; --better: #1a6330; --worse: #a02420; }
+@media (prefers-color-scheme: dark) { svg { --text: #cccccc; --line: #555555; --better: #7fd69a; --worse: #ff9d97; } }
+text { font: 13px system-ui, sans-serif; fill: var(--text); }
+line { stroke: var(--line); }
+.better { fill: var(--better); }
+.worse { fill: var(--worse); }
+"""
+
+
+def picture(report: Path) -> str:
+    """The first chart of a report, as an image of its own."""
+    chart = re.search(r'<svg role="img" aria-label="([^"]*)"[^>]*>(.*?)</svg>', report.read_text(encoding="utf-8"))
+    assert chart
+    drawn = re.sub(r"(<(?:line|rect|text)\b)", r"\n\1", chart[2])
+    height = HEIGHT + 2 * MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height + 24}" role="img">\n'
+        f"<title>{chart[1]}</title>\n<style>\n{_STYLE}</style>{drawn}\n"
+        f'<text x="14%" y="{height + 16}">{chart[1]}</text>\n</svg>\n'
+    )
+
+
+def main(folder: Path) -> None:
+    """Write the picture, and screenshots into `folder` if there is Chromium."""
+    folder.mkdir(parents=True, exist_ok=True)
+    greylag = [sys.executable, "-m", "greylag"]
+    demo = folder / "demo"
+    subprocess.run([*greylag, "experiment", "demo", "--out", str(demo)], check=True, stdout=subprocess.DEVNULL)
+    PICTURE.write_text(picture(demo / "report.html"), encoding="utf-8")
+    inputs = ["--index", str(demo / "index"), "--topics", str(DEMO / "topics.tsv"), "--run", str(demo / "bm25.run")]
+    model = str(min((demo / "models").glob("*.json")))
+    document = ["--qid", "3", "--docid", "demo-501", "--html", str(folder / "explanation.html")]
+    subprocess.run([*greylag, "explain", model, *inputs, *document], check=True)
+    pages = {"report": demo / "report.html", "explanation": folder / "explanation.html"}
+    browser = next(filter(None, map(shutil.which, NAMES)), None)
+    if browser is None:
+        print(f"There is no Chromium: open {' and '.join(map(str, pages.values()))} in a browser")
+        return
+    for name, page in pages.items():
+        for width in (390, 1280):
+            shot = folder / f"{name}-{width}.png"
+            words = [f"--screenshot={shot}", f"--window-size={width},1600", f"--user-data-dir={folder / 'profile'}"]
+            subprocess.run(
+                [browser, *FLAGS, "--hide-scrollbars", *words, page.resolve().as_uri()], check=True, capture_output=True
+            )
+            print(shot)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
