@@ -92,7 +92,6 @@ def test_the_kept_page_of_commands_is_that_of_the_code(hooks: ModuleType) -> Non
 def test_every_command_and_option_is_described(hooks: ModuleType) -> None:
     page = hooks.commands_page()
     assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
-    assert "| `--out-run` |  | Run to write: each topic ranked by the model of its fold. |" in page
     assert "| `--jobs` | `-1` | Number of threads;" in page
     assert [row for row in re.findall(r"^\| `.*$", page, re.MULTILINE) if row.endswith("|  |")] == []
 
