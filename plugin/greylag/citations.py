@@ -14,6 +14,10 @@ REFERENCES = (
     (("RM3", "rm3", "expansion"), "abduljaleel2004", "Nasreen Abdul-Jaleel and James Allan and W. Bruce Croft and "
      "Fernando Diaz and Leah Larkey and Xiaoyan Li and Mark D. Smucker and Courtney Wade",
      "{UMass} at {TREC} 2004: Novelty and {HARD}", "TREC", 2004),
+    (("Rocchio", "rocchio"), "rocchio1971", "J. J. Rocchio", "Relevance feedback in information retrieval",
+     "The {SMART} Retrieval System: Experiments in Automatic Document Processing", 1971),
+    (("bm25prf",), "robertson1976", r"Stephen E. Robertson and Karen Sp{\"a}rck Jones", "Relevance weighting of search "
+     "terms", "@Journal of the American Society for Information Science", 1976),
     (("SDM", "SD", "FD"), "metzler2005", "Donald Metzler and W. Bruce Croft", "A {Markov} random field model for term "
      "dependencies", "SIGIR", 2005),
     (("GreedySelection", "greedy"), "metzler2007", "Donald Metzler", "Automatic feature selection in the {Markov} random "

@@ -33,7 +33,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.fusion import GivenRun, Union
-from greylag.index import PositionalIndex, RM3Search
+from greylag.index import BM25PRFSearch, PositionalIndex, RM3Search, RocchioSearch
 from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
 from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
 from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
@@ -71,6 +71,8 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
     RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
+    RocchioSearch: lambda f: RocchioSearch(f.lucene.bm25(30)),
+    BM25PRFSearch: lambda f: BM25PRFSearch(f.lucene.bm25(30)),
     Union: lambda f: Union((f.lucene.bm25(30), f.lucene.ql(30))),
     GivenRun: lambda f: GivenRun(Run((f.ranking,))),
     Pipeline: lambda f: f.lucene.bm25(30) >> MRFRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),

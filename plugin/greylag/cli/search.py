@@ -20,14 +20,15 @@ from greylag.cli.options import (
     settings_option,
 )
 from greylag.fusion import Union
-from greylag.index.rm3 import RM3Search
+from greylag.index.expansion import EXPANSIONS, RM3Search
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
 from greylag.lucene.open_index import folders
 from greylag.ranking import Run
 from greylag.trec import write_rankings
 
 MODELS: dict[str, Any] = {"bm25": BM25, "ql": QueryLikelihood}
-_SETTINGS = f"bm25: {listed(BM25, 'k')}; ql: {listed(QueryLikelihood, 'k')}; with +rm3, also: {listed(RM3Search, 'k')}."
+_EXPANSIONS = "; ".join(f"with +{name}, also: {listed(kind)}" for name, kind in EXPANSIONS.items())
+_SETTINGS = f"bm25: {listed(BM25, 'k')}; ql: {listed(QueryLikelihood, 'k')}; {_EXPANSIONS}."
 
 
 def search(
@@ -36,21 +37,22 @@ def search(
     topics: Topics,
     out: OutputRun,
     model: Annotated[
-        SearchModel, typer.Option("--model", help="BM25 or query likelihood; with +rm3, the query is expanded by RM3.")
+        SearchModel,
+        typer.Option("--model", help="BM25 or query likelihood; with +rm3 and the like, the query is expanded."),
     ] = "bm25",
     settings: Annotated[list[str] | None, settings_option(_SETTINGS)] = None,
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
     tag: Tag = None,
 ) -> None:
-    """Search with BM25 or query likelihood, with or without RM3, and write a run."""
+    """Search with BM25 or query likelihood, with or without expansion of the query, and write a run."""
     shared: Shared = context.obj
     name, _, expansion = model.partition("+")
-    of_expansion = parameters(RM3Search, "k") if expansion else {}
+    of_expansion = parameters(EXPANSIONS[expansion]) if expansion else {}
     values = read_settings(settings or [], {**parameters(MODELS[name], "k"), **of_expansion}, of=model)
     feedback = {key: values.pop(key) for key in of_expansion.keys() & values.keys()}
     queries = shared.topics(topics)
     source = MODELS[name](LuceneIndex(folders(index, positions=bool(expansion))), k=hits, **values)
-    source = RM3Search(source, **feedback) if expansion else source
+    source = EXPANSIONS[expansion](source, **feedback) if expansion else source
     tag = model if tag is None else tag
     metadata = shared.metadata({"name": tag, "method": model, "hits": hits, **values, **feedback})
     write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from collections.abc import Collection as AnyOf
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -16,8 +16,8 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.experiments.config import Experiment, Positive, Settings
 from greylag.experiments.study import Context
 from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
+from greylag.index.expansion import EXPANSIONS
 from greylag.index.positional import PositionalIndex
-from greylag.index.rm3 import RM3Search
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import read_texts
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
@@ -45,7 +45,9 @@ class FirstStage(Settings):
     """The search whose rankings are reranked."""
 
     model: SearchModel = "bm25"
-    """BM25, or query likelihood with Dirichlet smoothing; with ``+rm3``, expanded as in `greylag.index.RM3Search`."""
+    """BM25, or query likelihood with Dirichlet smoothing; with a plus, expanded as in `greylag.index.RM3Search`,
+    `greylag.index.RocchioSearch` or `greylag.index.BM25PRFSearch`.
+    """
     hits: Positive = 1000
     """Number of documents per topic."""
     k1: Annotated[float, Field(ge=0)] = 0.9
@@ -54,19 +56,30 @@ class FirstStage(Settings):
     """Length normalisation of BM25."""
     mu: Annotated[float, Field(gt=0)] = 1000.0
     """Parameter of query likelihood."""
-    fb_terms: Positive = 10
-    """Expansion terms of RM3."""
+    fb_terms: Positive | None = None
+    """Expansion terms; by default 10, for BM25PRF 20."""
     fb_docs: Positive = 10
-    """Feedback documents of RM3."""
+    """Feedback documents of the expansion."""
     original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Weight of the query in RM3."""
+    bottom_fb_terms: Positive = 10
+    """Expansion terms of Rocchio from the last documents."""
+    bottom_fb_docs: Positive = 10
+    """Last documents as feedback of Rocchio, if gamma is above 0."""
+    alpha: Annotated[float, Field(ge=0)] = 1.0
+    """Weight of the query in Rocchio."""
+    beta: Annotated[float, Field(ge=0)] = 0.75
+    """Weight of the top documents in Rocchio."""
+    gamma: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the last documents in Rocchio."""
+    new_term_weight: Annotated[float, Field(ge=0)] = 0.2
+    """Weight of the expansion terms in BM25PRF."""
 
     @property
     def parameters(self) -> dict[str, float]:
         """The parameters of the model, by name."""
         names = ("k1", "b") if self.model.startswith("bm25") else ("mu",)
-        feedback = ("fb_terms", "fb_docs", "original_query_weight") if self.model.endswith("+rm3") else ()
-        return {name: getattr(self, name) for name in (*names, *feedback)}
+        return {**{name: getattr(self, name) for name in names}, **self._of_expansion(self.model)}
 
     def source(self, lucene: LuceneIndex, model: SearchModel | None = None) -> Source:
         """The search with this model, or with `model` if given."""
@@ -76,10 +89,15 @@ class FirstStage(Settings):
             if model.startswith("bm25")
             else lucene.ql(self.hits, mu=self.mu)
         )
-        if not model.endswith("+rm3"):
-            return first
-        feedback = {"fb_terms": self.fb_terms, "fb_docs": self.fb_docs}
-        return RM3Search(first, **feedback, original_query_weight=self.original_query_weight)
+        expansion = model.partition("+")[2]
+        return EXPANSIONS[expansion](first, **self._of_expansion(model)) if expansion else first
+
+    def _of_expansion(self, model: SearchModel) -> dict[str, Any]:
+        """The parameters of the model's expansion, by name."""
+        expansion = model.partition("+")[2]
+        known = {part.name: part.default for part in fields(EXPANSIONS[expansion])} if expansion else {}
+        own = self.model_dump(exclude={"k1", "b"})
+        return {name: default if own[name] is None else own[name] for name, default in known.items() if name in own}
 
 
 class Queries(Settings):

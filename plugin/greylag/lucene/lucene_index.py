@@ -39,8 +39,10 @@ ENGLISH, WHITESPACE = "en", "whitespace"
 LANGUAGE = "greylag.language"
 """Under which the name of the analyzer stands in the commit of an index, if it is not English."""
 
-SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3"]
-"""The searches by name; `greylag.index.RM3Search` expands the queries of the last two."""
+SearchModel = Literal[
+    "bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio", "bm25+bm25prf", "ql+bm25prf"
+]  # fmt: skip
+"""The searches by name; `greylag.index` has the expansion after the plus, such as `greylag.index.RM3Search`."""
 
 
 class LuceneIndex:
@@ -347,6 +349,20 @@ class BM25(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.BM25Similarity")(self.k1, self.b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25WithoutIdf(BM25):
+    """BM25 with 1 in place of idf(t), for terms that have weights of their own."""
+
+    def _similarity(self) -> Any:
+        jnius = pyjnius()
+
+        class Similarity(jnius.JavaClass, metaclass=jnius.MetaJavaClass):  # type: ignore[misc, name-defined]
+            __javaclass__ = "io/anserini/rerank/lib/BM25PrfSimilarity"
+            __javaconstructor__ = (("(FF)V", False),)  # not public, so that `java_class` does not find it
+
+        return Similarity(self.k1, self.b)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,7 +136,8 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     method = f"org.apache.lucene.search.similarities.{name}"
     steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **stage.parameters}]
     if expansion:
-        steps[0]["expansion"] = "greylag.index.RM3Search"
+        source = stage.source(findings.experiment.collection.lucene)
+        steps[0]["expansion"] = f"greylag.index.{type(source).__name__}"
     if system in findings.models:
         model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
         steps.append({"name": system, "method": "greylag.MRFRanker", **model_files, "reranks": FIRST})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
-from greylag.index import RM3Search
+from greylag.index import BM25PRFSearch, RM3Search, RocchioSearch
 from tests.greylag.cli.conftest import DEMO, Command, Refused, settings
 
 
@@ -30,19 +30,28 @@ def test_models_and_their_parameters(
 
 
 @pytest.mark.parametrize(
-    ("options", "first", "feedback"),
-    [(["bm25+rm3", *settings("k1=2")], {"k1": 2.0}, {}), (["ql+rm3", *settings("mu=50")], {"mu": 50.0}, {}),
-     (["bm25+rm3", *settings("fb_terms=3 fb_docs=2 original_query_weight=0.2")], {},
-      {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2})],
+    ("options", "first", "kind", "feedback"),
+    [(["bm25+rm3", *settings("k1=2")], {"k1": 2.0}, RM3Search, {}),
+     (["ql+rm3", *settings("mu=50")], {"mu": 50.0}, RM3Search, {}),
+     (["bm25+rm3", *settings("fb_terms=3 fb_docs=2 original_query_weight=0.2")], {}, RM3Search,
+      {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2}),
+     (["ql+rocchio", *settings("mu=50 bottom_fb_docs=3 gamma=0.3")], {"mu": 50.0}, RocchioSearch,
+      {"bottom_fb_docs": 3, "gamma": 0.3}),
+     (["bm25+bm25prf", *settings("k1=2 new_term_weight=0.5")], {"k1": 2.0}, BM25PRFSearch, {"new_term_weight": 0.5})],
 )  # fmt: skip
 def test_expanded_searches(
-    command: Command, made: Path, tmp_path: Path, options: list[str], first: dict[str, float], feedback: dict[str, Any]
+    command: Command,
+    made: Path,
+    tmp_path: Path,
+    options: list[str],
+    first: dict[str, float],
+    kind: type[RM3Search],
+    feedback: dict[str, Any],
 ) -> None:
     topics, out = made / "topics.tsv", tmp_path / "out.run"
     words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
     assert command("search", *words, "--model", *options)[0] == 0
-    search = getattr(LuceneIndex(made / "index"), options[0].removesuffix("+rm3"))(7, **first)
-    source = RM3Search(search, **feedback)
+    source = kind(getattr(LuceneIndex(made / "index"), options[0].partition("+")[0])(7, **first), **feedback)
     run = read_run(out)
     assert run.tag == options[0]
     assert [ranking.docids for ranking in run.rankings] == [
@@ -66,9 +75,10 @@ def test_query_likelihood_and_cut(command: Command, collection: list[object], tm
         (settings("fb_docs=5"), "bm25 has no 'fb_docs', but k1, b"),
         (["--model", "bm25+rm3", *settings("original_query_weight=2")], "original_query_weight is 2.0"),
         (["--model", "bm25+rm3", "--set", f"fb_terms={'9' * 20}"], ": it must be an integer below 2^31"),
+        (["--model", "ql+rocchio", *settings("k1=2")], "ql+rocchio has no 'k1', but mu, fb_terms, fb_docs, bottom_fb"),
         (["--tag", ""], "tag"),
-        (["--hits", "0"], "k is 0"),
-        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql', 'bm25+rm3', 'ql+rm3'"),
+        (["--hits", "0"], "k must be an integer of at least 1, not 0"),
+        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql', 'bm25+rm3', 'ql+rm3', 'bm25+rocchio'"),
     ],
 )
 def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, words: list[str], reason: str) -> None:

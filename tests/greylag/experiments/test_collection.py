@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -11,7 +11,7 @@ from greylag import FormatError, ParameterError, Query, Source
 from greylag.errors import CollectionError
 from greylag.experiments import CollectionSettings, Context, open_collection, open_index
 from greylag.experiments.collection import FirstStage, Queries
-from greylag.index import RM3Search
+from greylag.index import BM25PRFSearch, RM3Search, RocchioSearch
 from greylag.index.analysis import QueryForm
 from greylag.lucene import LuceneIndex, build_index
 from greylag.lucene.lucene_index import SearchModel
@@ -47,17 +47,25 @@ def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
     assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
 
 
-@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3"])
+@pytest.mark.parametrize("model", get_args(SearchModel))
 def test_first_stages_by_name(docs: Path, tmp_path: Path, model: SearchModel) -> None:
     build_index(docs, tmp_path / "index")
     lucene = LuceneIndex(tmp_path / "index")
-    stage = FirstStage(model=model, hits=2, k1=1.5, mu=7.0, fb_terms=3, fb_docs=1, original_query_weight=0.2)
-    search = lucene.bm25(2, k1=1.5) if "bm25" in model else lucene.ql(2, mu=7.0)
+    stage = FirstStage(model=model, hits=2, k1=1.5, mu=7.0, fb_terms=3, fb_docs=1, original_query_weight=0.2, gamma=0.1)
+    search = lucene.bm25(2, k1=1.5) if model.startswith("bm25") else lucene.ql(2, mu=7.0)
     expected: Source = search
-    named: dict[str, float] = {"k1": 1.5, "b": 0.4} if "bm25" in model else {"mu": 7.0}
+    named: dict[str, float] = {"k1": 1.5, "b": 0.4} if model.startswith("bm25") else {"mu": 7.0}
     if "rm3" in model:
         feedback: dict[str, Any] = {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.2}
         expected, named = RM3Search(search, **feedback), named | feedback
+    if "rocchio" in model:
+        bottom = {"bottom_fb_terms": 10, "bottom_fb_docs": 10}
+        feedback = {"fb_terms": 3, "fb_docs": 1, "alpha": 1.0, "beta": 0.75, "gamma": 0.1, **bottom}
+        expected, named = RocchioSearch(search, **feedback), named | feedback
+    if "prf" in model:
+        feedback = {"fb_terms": 3, "fb_docs": 1, "new_term_weight": 0.2}
+        expected, named = BM25PRFSearch(search, **feedback), named | feedback
+        assert FirstStage(model=model).parameters["fb_terms"] == 20
     assert (
         stage.source(lucene) == FirstStage(**(stage.model_dump() | {"model": "ql"})).source(lucene, model) == expected
     )

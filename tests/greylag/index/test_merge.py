@@ -15,9 +15,9 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.index.expansion import BM25PRFSearch, RM3Search, RocchioSearch
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
-from greylag.index.rm3 import RM3Search
 from greylag.index.tables import offsets
 from greylag.lucene import lucene_index
 from greylag.lucene.build import build_index
@@ -116,6 +116,8 @@ def sources(index: LuceneIndex) -> dict[str, Source]:
         "other parameters": index.bm25(50, k1=2.0, b=1.0),
         "ql": index.ql(300),
         "rm3": RM3Search(index.bm25(300)),
+        "rocchio": RocchioSearch(index.bm25(300), gamma=0.15),
+        "bm25prf": BM25PRFSearch(index.bm25(300)),
         "ql and rm3": RM3Search(index.ql(300), fb_docs=3, fb_terms=30, original_query_weight=0.1),
     }
 

@@ -64,6 +64,12 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
             {"k1": 0.9, "b": 0.4, "fb_terms": 10, "fb_docs": 10, "original_query_weight": 0.5,
              "expansion": "greylag.index.RM3Search"},
         ),
+        (
+            "ql+bm25prf",
+            "LMDirichletSimilarity",
+            {"mu": 1000.0, "fb_terms": 20, "fb_docs": 10, "new_term_weight": 0.2,
+             "expansion": "greylag.index.BM25PRFSearch"},
+        ),
     ],
 )  # fmt: skip
 def test_descriptions_of_first_stages(

@@ -1,8 +1,9 @@
-"""The expansion of queries compared with Anserini's RM3, and with the formula."""
+"""The expansion of queries compared with Anserini's RM3, Rocchio and BM25PRF, and with the formulas."""
 
 import html
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,16 @@ import greylag
 from greylag.errors import ParameterError
 from greylag.fusion import Union
 from greylag.index import PositionalIndex
-from greylag.index.rm3 import RM3Search, frequent_terms, interpolate, relevance_model
+from greylag.index.expansion import (
+    EXPANSIONS,
+    BM25PRFSearch,
+    RM3Search,
+    RocchioSearch,
+    frequent_terms,
+    hash_order,
+    interpolate,
+    relevance_model,
+)
 from greylag.lucene import build
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
@@ -42,11 +52,26 @@ def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
     return LuceneIndex(index)
 
 
+def odd_documents() -> dict[str, str]:
+    """Terms of 1 to 24 characters, of which some are two in Java, many with the same frequencies."""
+    rng = np.random.default_rng(11)
+    words = ["".join(rng.choice([*"abcxyz17", "é", "ﬀ", "\U0001d49c"], rng.integers(1, 25))) for _ in range(250)]
+    return {f"d{number}": " ".join(rng.choice(words, rng.integers(1, 40)).tolist()) for number in range(90)}
+
+
+ODD = odd_documents()
+ODD_TOPICS = {
+    "none": "", "stop words": "the of", "no hit": "zzz", "odd": "?!",
+    **{docid: " ".join(text.split()[:length]) for length, (docid, text) in enumerate(list(ODD.items())[:12], 1)},
+    "one hit and none": f"zzz {ODD['d20'].split()[-1]}", "twice": " ".join(ODD["d21"].split()[:2] * 2),
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def collections(
     data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[LuceneIndex, dict[str, str]]]:
-    folder, demo = tmp_path_factory.mktemp("rm3"), Path(greylag.__file__).parent / "demo"
+    folder, demo = tmp_path_factory.mktemp("expansion"), Path(greylag.__file__).parent / "demo"
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
     return {
@@ -55,6 +80,7 @@ def collections(
             with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm"),
             {qid: html.unescape(body).strip() for qid, body in found},
         ),
+        "odd": (with_document_vectors(write_json(folder / "odd.jsonl", ODD), folder / "odd-index"), ODD_TOPICS),
     }
 
 
@@ -70,26 +96,64 @@ def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
     return LuceneIndex(folder / "index")
 
 
-@pytest.mark.parametrize("name", ["demo", "cacm"])
+@pytest.mark.parametrize("name", ["demo", "cacm", "odd"])
 @pytest.mark.parametrize(
-    ("model", "fb_terms", "fb_docs", "weight"),
-    [("bm25", 10, 10, 0.5), ("bm25", 20, 5, 0.3), ("ql", 10, 10, 0.5), ("bm25", 50, 30, 0.0), ("bm25", 1, 1, 1.0)],
-)
+    ("model", "parameters"),
+    [
+        ("bm25+rm3", (10, 10, 0.5)), ("bm25+rm3", (20, 5, 0.3)), ("ql+rm3", (10, 10, 0.5)),
+        ("bm25+rm3", (50, 30, 0.0)), ("bm25+rm3", (1, 1, 1.0)),
+        ("bm25+rocchio", (10, 10, 10, 10, 1.0, 0.75, 0.0)), ("ql+rocchio", (1, 1, 1, 1, 0.0, 1.0, 1.0)),
+        ("bm25+rocchio", (20, 5, 7, 30, 0.5, 0.9, 0.3)),
+        ("bm25+bm25prf", (20, 10, 0.2, 0.9, 0.4)), ("ql+bm25prf", (5, 30, 1.0, 1.2, 0.75)),
+        ("bm25+bm25prf", (1, 1, 0.0, 0.5, 0.1)),
+    ],
+)  # fmt: skip
 def test_rankings_equal_anserinis(
-    collections: dict[str, tuple[LuceneIndex, dict[str, str]]],
-    name: str, model: str, fb_terms: int, fb_docs: int, weight: float,
-) -> None:  # fmt: skip
+    collections: dict[str, tuple[LuceneIndex, dict[str, str]]], name: str, model: str, parameters: tuple[Any, ...]
+) -> None:
     index, topics = collections[name]
+    similarity, _, expansion = model.partition("+")
+    first: BM25 | QueryLikelihood = index.bm25(200) if similarity == "bm25" else index.ql(200)
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(index.path))
-    searcher.set_bm25(0.9, 0.4) if model == "bm25" else searcher.set_qld(1000.0)
-    searcher.set_rm3(fb_terms, fb_docs, weight)
-    first: BM25 | QueryLikelihood = index.bm25(200) if model == "bm25" else index.ql(200)
-    source = RM3Search(first, fb_terms=fb_terms, fb_docs=fb_docs, original_query_weight=weight)
-    for qid, text in topics.items():
-        ours, theirs = source(Query(qid, text)), searcher.search(text, 200)
-        assert ours.docids == tuple(hit.docid for hit in theirs)
-        # Anserini rounds scores to 1e-4 and lowers tied ones by 1e-6 per rank.
-        np.testing.assert_allclose(ours.scores, [hit.score for hit in theirs], atol=2e-4)
+    searcher.set_bm25(0.9, 0.4) if similarity == "bm25" else searcher.set_qld(1000.0)
+    if expansion == "rm3":
+        searcher.set_rm3(*parameters)
+    if expansion == "rocchio":
+        searcher.set_rocchio(None, *parameters, False, parameters[-1] > 0)
+    kind = EXPANSIONS[expansion]
+    names = [field.name for field in fields(kind) if field.name != "first"]
+    source = kind(first, **dict(zip(names, parameters, strict=True)))
+    for qid, text in islice(topics.items(), 40):
+        ours = source(Query(qid, text))
+        if expansion == "bm25prf":
+            docids, scores = bm25prf(first, text, *parameters)
+        else:
+            hits = searcher.search(text, 200)
+            docids, scores = [hit.docid for hit in hits], [hit.score for hit in hits]
+        assert ours.docids == tuple(docids)
+        # Anserini's searcher rounds scores to 1e-4 and lowers tied ones by 1e-6 per rank.
+        np.testing.assert_allclose(ours.scores, scores, atol=2e-4)
+
+
+def bm25prf(
+    first: BM25 | QueryLikelihood, text: str, fb_terms: int, fb_docs: int, weight: float, k1: float, b: float
+) -> tuple[list[str], list[float]]:
+    """The top documents by the reranker, called as ``SearchCollection`` does; Anserini's searcher does not offer it."""
+    analyzer, searcher = first.index._java_analyzer(), first._searcher
+    arguments = java_class("io.anserini.search.SearchCollection$Args")()
+    arguments.hits = first.k
+    tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text)
+    query = first._bag_of_words(text)
+    by_docid = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
+    found = java_class("io.anserini.search.ScoredDocs").fromTopDocs(
+        searcher.search(query, 50, by_docid, True), searcher
+    )
+    context = java_class("io.anserini.rerank.RerankerContext")(
+        searcher, None, query, None, text, tokens, None, arguments
+    )
+    reranker = java_class("io.anserini.rerank.lib.BM25PrfReranker")
+    ranked = reranker(analyzer, None, "contents", fb_terms, fb_docs, k1, b, weight, False).rerank(found, context)
+    return [document.get("id") for document in ranked.lucene_documents], list(ranked.scores)
 
 
 def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[str, str]) -> None:
@@ -127,9 +191,10 @@ def test_results_do_not_depend_on_threads(collections: dict[str, tuple[LuceneInd
     assert run_step(RM3Search(index.bm25(50)), topics, n_jobs=4) == run_step(RM3Search(index.bm25(50)), topics)
 
 
+@pytest.mark.parametrize("kind", EXPANSIONS.values())
 @pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
-def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
-    ranking = RM3Search(small.bm25())(Query("9", text))
+def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, kind: type[RM3Search], text: str) -> None:
+    ranking = kind(small.bm25())(Query("9", text))
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
@@ -159,6 +224,14 @@ def test_bad_parameters(small: LuceneIndex) -> None:
         RM3Search(small.bm25(), original_query_weight=1.5)
     with pytest.raises(ParameterError, match="original_query_weight is nan"):
         RM3Search(small.bm25(), original_query_weight=float("nan"))
+    with pytest.raises(ParameterError, match="bottom_fb_docs must be an integer of at least 1, not 0"):
+        RocchioSearch(small.bm25(), bottom_fb_docs=0)
+    with pytest.raises(ParameterError, match=r"gamma must be a finite number of at least 0, not -0\.1"):
+        RocchioSearch(small.bm25(), gamma=-0.1)
+    with pytest.raises(ParameterError, match="new_term_weight must be a finite number of at least 0, not inf"):
+        BM25PRFSearch(small.bm25(), new_term_weight=float("inf"))
+    with pytest.raises(ParameterError, match="b is 2: it must be between 0 and 1"):
+        BM25PRFSearch(small.bm25(), b=2)
 
 
 def test_ties_are_broken_by_term() -> None:
@@ -169,3 +242,19 @@ def test_ties_are_broken_by_term() -> None:
     assert terms == {"aa": 2.0, "bb": 1.0}
     assert [*relevance_model([{"dd": 1.0, "cc": 1.0, "bb": 1.0}], [1.0], 2)] == ["bb", "cc"]
     assert interpolate(["aa", "aa", "bb"], {"cc": 1.0}, 0.5) == pytest.approx({"aa": 1 / 3, "bb": 1 / 6, "cc": 0.5})
+
+
+def test_the_order_of_a_hash_set() -> None:
+    rng = np.random.default_rng(5)
+    for size in (0, 1, 11, 12, 13, 24, 25, 200):
+        words = ["".join(rng.choice([*"abcd", "é", "\U0001d49c"], rng.integers(1, 9))) for _ in range(size)]
+        java = java_class("java.util.HashSet")()
+        for word in words:
+            java.add(word)
+        assert hash_order(words) == list(java.toArray())
+
+
+def test_bm25prf_searches_with_the_first_searchs_parameters(small: LuceneIndex) -> None:
+    first, query = small.bm25(k1=2.0, b=0.9), Query("1", "w1 w2")
+    assert BM25PRFSearch(first)(query) == BM25PRFSearch(first, k1=2.0, b=0.9)(query)
+    assert BM25PRFSearch(first)(query) != BM25PRFSearch(first, k1=2.0, b=0.1)(query)

@@ -10,7 +10,7 @@ from greylag.lucene.jvm import java_class
 from greylag.ranking import Query
 from greylag.trec import read_topics
 from tests.benchmarks.harness import DATA, Row
-from tests.greylag.index.test_rm3 import with_document_vectors
+from tests.greylag.index.test_expansion import with_document_vectors
 
 REPEATS = 5
 

@@ -1,0 +1,362 @@
+"""Query expansion as Anserini computes it, in single precision: search, expand the query, search again.
+
+Terms are chosen from the documents of the first search. Where the order of Java's hash tables decides, it does so here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from greylag.checks import check_counts, check_non_negative
+from greylag.errors import ParameterError
+from greylag.lucene.lucene_index import BM25, BM25WithoutIdf, QueryLikelihood
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+_COMMON = np.float32(0.1)
+_WORD = re.compile("[a-z0-9]{2,20}")
+_NUMBER = re.compile("[0-9]+")
+
+
+@dataclass(frozen=True)
+class ExpandedSearch(Source, ABC):
+    """Searches with a query that the top documents of a first search expand."""
+
+    first: BM25 | QueryLikelihood
+    _: KW_ONLY
+    fb_terms: int = 10
+    fb_docs: int = 10
+
+    def __post_init__(self) -> None:
+        check_counts(fb_terms=self.fb_terms, fb_docs=self.fb_docs)
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """The top documents for the expanded query; ties are broken by docid, ascending."""
+        return self._second.search(query, weights=self.expand(query))
+
+    @abstractmethod
+    def expand(self, query: Query) -> dict[str, float]:
+        """The terms of the expanded query and their weights."""
+
+    @property
+    def _second(self) -> BM25 | QueryLikelihood:
+        """The search with the expanded query."""
+        return self.first
+
+    @cached_property
+    def _positional(self) -> PositionalIndex:
+        from greylag.index.positional import PositionalIndex  # imports Numba, which plain searches do not need
+
+        return PositionalIndex.from_lucene(self.first.index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RM3Search(ExpandedSearch):
+    """Expands the query by its top documents, and searches the whole index with it, as Anserini and Pyserini do.
+
+    A term's weight in the new query is w P(t|Q) + (1 - w) P(t|R): w is `original_query_weight`, P(t|Q) the share of t
+    among the query's terms, and P(t|R) the relevance model of the `fb_docs` documents that `first` ranks highest, cut
+    to `fb_terms` terms. A document's score is the sum of the weights times the terms' scores by `first`. Documents'
+    terms are read from the `greylag.index.PositionalIndex`, which is exported if it was not before.
+
+    greylag has three kinds of RM3. They differ in what they rank and in how P(t|R) weighs the feedback documents:
+
+    - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
+      `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the
+      documents. This is Anserini's ``Rm3Reranker``, in single precision.
+    - `greylag.RM3`, a stage, reranks what a first stage found. P(t|R) is RM1 of all terms in at most a tenth of the
+      documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
+      (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
+    - `greylag.feedback.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.
+
+    Parameters
+    ----------
+    first : BM25 or QueryLikelihood
+        The search; the result has its `k` documents.
+    fb_terms, fb_docs : int, at least 1, default 10
+        Number of terms and of documents.
+    original_query_weight : float in [0, 1], default 0.5
+        w.
+
+    References
+    ----------
+    Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD, TREC 2004.
+    Anserini, ``io.anserini.rerank.lib.Rm3Reranker``.
+
+    Examples
+    --------
+    >>> RM3Search(LuceneIndex("index").bm25(100), fb_terms=20)(Query("1", "wind power"))  # doctest: +SKIP
+    """
+
+    original_query_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.original_query_weight <= 1:
+            raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
+
+    def expand(self, query: Query) -> dict[str, float]:
+        """The terms of the expanded query and their weights."""
+        top = self.first.search(query, k=self.fb_docs)
+        documents = frequent_terms(self._positional, top.docids, self.fb_terms)
+        model = relevance_model(documents, top.scores, self.fb_terms)
+        return interpolate(self.first.index.analyze(query.text), model, self.original_query_weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RocchioSearch(ExpandedSearch):
+    """Moves the query towards its top documents, and searches the whole index with it, as Anserini and Pyserini do.
+
+    A term's weight in the new query is its component of alpha q + beta r - gamma n, if that is above 0. q is the vector
+    of the frequencies of the query's terms. r and n are the means of such vectors of the `fb_docs` top documents and of
+    the last `bottom_fb_docs` that `first` finds, cut to the `fb_terms` and `bottom_fb_terms` highest components. All
+    vectors have unit length. Documents' terms have 2 to 20 characters and are in at most a tenth of the documents. A
+    document's score is the sum of the weights times the terms' scores by `first`.
+
+    The rankings are those of Pyserini's ``set_rocchio`` where `first` finds at least `fb_docs` documents; with gamma
+    above 0, those of ``use_negative=True``. `greylag.feedback.Rocchio`, a stage, takes judged documents in place of the
+    top and the last ones.
+
+    Parameters
+    ----------
+    first : BM25 or QueryLikelihood
+        The search; the result has its `k` documents.
+    fb_terms, fb_docs : int, at least 1, default 10
+        Number of terms and of top documents.
+    bottom_fb_terms, bottom_fb_docs : int, at least 1, default 10
+        Number of terms and of last documents, which only count if `gamma` is above 0.
+    alpha, beta, gamma : float, at least 0, default 1, 0.75 and 0
+        The weights of the query, of the top documents and of the last ones.
+
+    References
+    ----------
+    Rocchio, Relevance feedback in information retrieval, in: The SMART Retrieval System, 1971.
+    Anserini, ``io.anserini.rerank.lib.RocchioReranker``.
+
+    Examples
+    --------
+    >>> RocchioSearch(LuceneIndex("index").bm25(100), fb_terms=20)(Query("1", "wind power"))  # doctest: +SKIP
+    """
+
+    bottom_fb_terms: int = 10
+    bottom_fb_docs: int = 10
+    alpha: float = 1.0
+    beta: float = 0.75
+    gamma: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_counts(bottom_fb_terms=self.bottom_fb_terms, bottom_fb_docs=self.bottom_fb_docs)
+        check_non_negative(alpha=self.alpha, beta=self.beta, gamma=self.gamma)
+
+    def expand(self, query: Query) -> dict[str, float]:
+        """The terms of the expanded query and their weights."""
+        top = self.first.search(query, k=self.fb_docs).docids
+        own = Counter(self.first.index.analyze(query.text))
+        vectors = [(self.alpha, _unit_vector(own)), (self.beta, mean_vector(self._positional, top, self.fb_terms))]
+        if self.gamma:
+            last = self.first(query).docids[: -self.bottom_fb_docs - 1 : -1]
+            vectors.append((-self.gamma, mean_vector(self._positional, last, self.bottom_fb_terms)))
+        moved = dict.fromkeys(sorted({term for _, vector in vectors for term in vector}), np.float32(0))
+        for factor, vector in vectors:
+            for term, value in vector.items():
+                moved[term] += np.float32(factor) * np.float32(value)
+        return {term: float(weight) for term, weight in moved.items() if weight > 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25PRFSearch(ExpandedSearch):
+    """Adds terms that mark the top documents, and weighs all by relevance weights in place of idf, as Anserini does.
+
+    The relevance weight of a term in r of the R feedback documents and df of all N is
+
+        rw = w log((r + 0.5) (N - df - R + r + 0.5) / ((df - r + 0.5) (R - r + 0.5))), at least 1e-6,
+
+    where w is `new_term_weight`, and 1 for the query's terms. The `fb_terms` new terms of highest rw log r are added.
+    They are in two or more of the `fb_docs` documents that `first` ranks highest, and have 2 to 20 letters a-z and
+    digits, not digits alone. A document's score is the sum of rw tf / (tf + k1 (1 - b + b |D| / avgdl)) over all terms,
+    each counted once.
+
+    Parameters
+    ----------
+    first : BM25 or QueryLikelihood
+        The search; the result has its `k` documents.
+    fb_terms, fb_docs : int, at least 1, default 20 and 10
+        Number of terms and of documents.
+    new_term_weight : float, at least 0, default 0.2
+        w.
+    k1, b : float, optional
+        Of the second search, as in `BM25`; by default those of `first`, or else of `BM25`.
+
+    References
+    ----------
+    Robertson & Sparck Jones, Relevance weighting of search terms, JASIS 1976.
+    Sakai & Robertson, Relative and absolute term selection criteria, SIGIR 2002 (log r).
+    Anserini, ``io.anserini.rerank.lib.BM25PrfReranker``.
+
+    Examples
+    --------
+    >>> BM25PRFSearch(LuceneIndex("index").bm25(100), fb_terms=30)(Query("1", "wind power"))  # doctest: +SKIP
+    """
+
+    fb_terms: int = 20
+    new_term_weight: float = 0.2
+    k1: float | None = None
+    b: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_non_negative(new_term_weight=self.new_term_weight)
+        _ = self._second  # checks k1 and b
+
+    @cached_property
+    def _second(self) -> BM25:
+        like = self.first if isinstance(self.first, BM25) else self.first.index.bm25()
+        k1, b = like.k1 if self.k1 is None else self.k1, like.b if self.b is None else self.b
+        return BM25WithoutIdf(self.first.index, k=self.first.k, k1=k1, b=b)
+
+    def expand(self, query: Query) -> dict[str, float]:
+        """The terms of the expanded query and their weights."""
+        index, top = self._positional, self.first.search(query, k=self.fb_docs).docids
+        matrix, own = index.term_frequencies(index.documents(top)), index.query_terms(query.text)
+        found, counts = np.unique(matrix.indices, return_counts=True)
+        frequency = dict(zip(found.tolist(), counts.tolist(), strict=True))  # r
+
+        def weight(term: int, factor: float) -> float:
+            r, df = frequency.get(term, 0), int(index.document_frequencies[term])
+            odds = (r + 0.5) * (index.n_documents - df - len(top) + r + 0.5) / ((df - r + 0.5) * (len(top) - r + 0.5))
+            return max(math.log(odds) * factor, 1e-6)
+
+        new, words = float(np.float32(self.new_term_weight)), {term: index.term(term) for term in frequency}
+        numbers = {word: term for term, word in words.items()}
+        in_order = hash_order(
+            word
+            for start, end in pairwise(matrix.indptr)
+            for word in hash_order(map(words.__getitem__, matrix.indices[start:end].tolist()))
+        )
+        fitting = [w for w in in_order if frequency[numbers[w]] > 1 and _WORD.fullmatch(w) and not _NUMBER.fullmatch(w)]
+        offers = {
+            word: np.float32(weight(term, new) * math.log(frequency[term]))
+            for word in hash_order(fitting)
+            if (term := numbers[word]) not in own
+        }
+        added = sorted(offers, key=lambda word: -offers[word])[: self.fb_terms]
+        weights = {word: weight(numbers[word], new) for word in added}
+        weights |= {index.term(term): weight(term, 1.0) for term in own.tolist() if term >= 0}
+        return dict(sorted(weights.items()))
+
+
+EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch | BM25PRFSearch]] = {
+    "rm3": RM3Search, "rocchio": RocchioSearch, "bm25prf": BM25PRFSearch,
+}  # fmt: skip
+"""By what follows the plus in `greylag.lucene.lucene_index.SearchModel`."""
+
+
+def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> list[dict[str, float]]:
+    """The `fb_terms` most frequent terms of each document, with their frequencies; ties are broken by term, ascending.
+
+    Only terms of 2 to 20 characters of a-z and 0-9 are used that are in at most a tenth of the documents.
+    """
+    matrix, df = index.term_frequencies(index.documents(docids)), index.document_frequencies
+    frequent = []
+    for first, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        terms, tfs = matrix.indices[first:end], matrix.data[first:end]
+        rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _COMMON)
+        ordered = rare[np.argsort(-tfs[rare], kind="stable")]  # terms are in ascending order
+        words = ((index.term(int(terms[place])), float(tfs[place])) for place in ordered)
+        frequent.append(dict(islice((pair for pair in words if _WORD.fullmatch(pair[0])), fb_terms)))
+    return frequent
+
+
+def relevance_model(
+    documents: Iterable[Mapping[str, float]], scores: Iterable[float], fb_terms: int
+) -> dict[str, float]:
+    """The `fb_terms` most probable terms of the relevance model; ties are broken by term, ascending.
+
+    P(t|R) is proportional to the sum over D of P(t|D) score(D), where P(t|D) is the share of t among the frequent terms
+    of D. The model is empty if all weights are 0, as query likelihood may score any number of documents 0.
+    """
+    weights: dict[str, Any] = {}
+    for frequencies, score in zip(documents, scores, strict=True):
+        total = np.float32(sum(frequencies.values()))
+        for term, tf in frequencies.items():
+            weights[term] = weights.get(term, np.float32(0)) + np.float32(tf) / total * np.float32(score)
+    return _shares(dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:fb_terms]))
+
+
+def interpolate(terms: Sequence[str], model: Mapping[str, float], original_query_weight: float) -> dict[str, float]:
+    """The expanded query: the weight w P(t|Q) + (1 - w) P(t|R) of each term, in ascending order of terms."""
+    query, weight = _shares(Counter(terms)), np.float32(original_query_weight)
+    expanded = {}
+    for term in sorted({*query, *model}):
+        from_query = float(weight * np.float32(query.get(term, 0.0)))
+        expanded[term] = float(np.float32(from_query + (1.0 - float(weight)) * model.get(term, 0.0)))
+    return expanded
+
+
+def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> dict[str, float]:
+    """The `fb_terms` highest components of the mean of the documents' vectors of unit length, scaled to unit length.
+
+    Components are frequencies of terms of 2 to 20 characters, as Java counts them, in at most a tenth of the documents.
+    Ties are broken by term, in Java's order.
+    """
+    matrix = index.term_frequencies(index.documents(docids))
+    terms, columns = np.unique(matrix.indices, return_inverse=True)
+    words = [index.term(term) for term in terms.tolist()]
+    units = [_utf16(word) for word in words]
+    rare = index.document_frequencies[terms].astype(np.float32) / np.float32(index.n_documents) <= _COMMON
+    used = rare & np.array([2 <= len(word) // 2 <= 20 for word in units], dtype=bool)
+    frequencies, total = np.where(used[columns], matrix.data, 0.0), np.zeros(len(terms), np.float32)
+    for start, end in pairwise(matrix.indptr):
+        if norm := np.float32(np.linalg.norm(frequencies[start:end])):
+            total[columns[start:end]] += frequencies[start:end].astype(np.float32) / norm
+    total /= np.float32(max(len(docids), 1))
+    highest = sorted(np.flatnonzero(used).tolist(), key=lambda place: (-total[place], units[place]))[:fb_terms]
+    return _unit_vector({words[place]: total[place] for place in highest})
+
+
+def hash_order(terms: Iterable[str]) -> list[str]:
+    """The distinct terms in the order of a Java ``HashSet`` that they were added to one by one."""
+    distinct, capacity = list(dict.fromkeys(terms)), 16
+    while len(distinct) > 0.75 * capacity:
+        capacity *= 2
+
+    def bucket(term: str) -> int:
+        code = 0
+        for high, low in zip(*[iter(_utf16(term))] * 2, strict=True):
+            code = (31 * code + 256 * high + low) & 0xFFFFFFFF
+        return (code ^ code >> 16) & (capacity - 1)
+
+    return sorted(distinct, key=bucket)
+
+
+def _utf16(term: str) -> bytes:
+    """The characters of a term as Java has them, in its order."""
+    return term.encode("utf-16-be")
+
+
+def _shares(values: Mapping[str, float]) -> dict[str, float]:
+    """The values divided by their sum; none if it is 0."""
+    return _divided(values, sum(map(float, values.values())))
+
+
+def _unit_vector(values: Mapping[str, float]) -> dict[str, float]:
+    """The values divided by their Euclidean norm."""
+    return _divided(values, math.hypot(*map(float, values.values())))
+
+
+def _divided(values: Mapping[str, float], divisor: float) -> dict[str, float]:
+    return {term: float(np.float32(float(value) / divisor)) for term, value in values.items() if divisor}
