@@ -21,7 +21,7 @@ import numpy as np
 from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking, Run, unit_range
+from greylag.ranking import Query, Ranking, Run, marked, unit_range
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
 """From one or more rankings of the same query to their fusion."""
@@ -131,9 +131,9 @@ def fuse_runs(runs: Sequence[Run], method: str = "rrf", *, k: int | None = None,
     method, k
         See `Union`.
     tag : str, default the method
-        The tag of the result.
+        The tag of the result; ``+training-topics`` follows if one of the runs has it.
     """
     union = Union(tuple(map(GivenRun, runs)), method=method, k=k)
     texts = {ranking.qid: ranking.query for run in reversed(runs) for ranking in run.rankings}
     qids = dict.fromkeys(qid for run in runs for qid in run)
-    return Run(tuple(union(Query(qid, texts[qid])) for qid in qids), tag or method)
+    return Run(tuple(union(Query(qid, texts[qid])) for qid in qids), marked(tag or method, *(run.tag for run in runs)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.hints import remedy, shown
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Query, Ranking, Run, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 
 Input_contra = TypeVar("Input_contra", contravariant=True)
@@ -55,7 +55,7 @@ class Composable(ABC, Generic[Input_contra]):
             backend, such as "loky" or "dask". By default as many as it says, or else 1. Results are identical for
             every number and backend.
         tag : str, default "greylag"
-            The run's name.
+            The run's name; ``+training-topics`` follows if the run that is reranked has it.
         """
         return run_step(self, inputs, n_jobs=n_jobs, tag=tag)
 
@@ -107,6 +107,7 @@ def run_step(
     """`Composable.run` for any source or stage, including a plain function."""
     items = _items(inputs)
     _check_fit(step, items)
+    tag = marked(tag, inputs.tag) if isinstance(inputs, Run) else tag
     return Run(tuple(parallel_map(step, items, what=f"run {tag}", n_jobs=n_jobs)), tag)
 
 

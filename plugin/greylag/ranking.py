@@ -15,6 +15,8 @@ from greylag.tables import Library, Printed, Row, Table, as_frame
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+SEEN = "+training-topics"
+"""In the tag of a run: it, or a run that it was made of, has topics that a model of it was trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,11 @@ class Ranking(Printed):
         at = np.maximum(np.cumsum(chosen) - 1, 0)
         docids = np.where(chosen, np.array(reranked.docids, dtype=object)[at], np.array(self.docids, dtype=object))
         return Ranking(self.qid, self.query, tuple(docids), reranked.scores[at])
+
+
+def marked(tag: str, *before: str) -> str:
+    """The tag of a run that was made of runs with the tags `before`, with the mark `SEEN` if one of them has it."""
+    return tag + SEEN if SEEN not in tag and any(SEEN in each for each in before) else tag
 
 
 def unit_range(scores: FloatArray) -> FloatArray:

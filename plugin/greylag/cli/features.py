@@ -19,6 +19,8 @@ from greylag.cli.options import (
     read_settings,
     settings_option,
 )
+from greylag.cli.rerank import seen_topics
+from greylag.cli.running import input_files
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features
@@ -58,6 +60,7 @@ def features(
         PositionalIndex.from_lucene(index), chosen_features(features, pool), FeatureParameters(**values)
     )
     rankings = shared.open_run(run, topics)
+    seen_topics(input_files({"features": features}), rankings, extractor.index.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
     rows = parallel_map(
         partial(_features, extractor), rankings.rankings, what="features", n_jobs=shared.jobs, total=len(rankings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,16 +18,17 @@ from greylag.cli.terminal import tell
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ModelError, ParameterError
+from greylag.features.named_files import is_model_file
 from greylag.features.stages import StageStep, registered_stages
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
 from greylag.model_files import read_kind
 from greylag.pipeline import Pipeline
-from greylag.ranking import Ranking, Run
+from greylag.ranking import SEEN, Ranking, Run, marked
 from greylag.tables import visible
 from greylag.trec import write_rankings
-from greylag.trec.runs import RunFile, write_members
+from greylag.trec.runs import RunFile, run_tag, write_members
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.vector_files import open_vectors
 
@@ -85,15 +87,19 @@ def rerank(
     steps = [StageStep.parse(text) for text in stages or []]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     embeddings = open_embeddings(vectors, steps)
-    made = [] if model is None else [model_stage(model, read_files(files or []), positions, transfer=transfer)]
+    given = read_files(files or [])
+    made = [] if model is None else [model_stage(model, given, positions, transfer=transfer)]
     made += [(step.name, step.make(positions, vectors=embeddings)) for step in steps]
     if topics is None and (asking := next((name for name, stage in made if needs_queries(name, stage)), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     rankings = first_rankings(shared, run, index or (), topics, made[0][1])
     for _, stage in made:
-        check_topics(stage, rankings, "" if positions is None else positions.fingerprint)
-    made_up = "-".join([rankings.tag, *(name for name, _ in made)])
-    tag, last = visible(made_up) if tag is None else tag, made[-1][1]
+        check_topics(stage, rankings)
+    read = input_files({"run": run, "topics": topics, "model": model, "stages": stages, "files": files})
+    tag = visible("-".join([rankings.tag, *(name for name, _ in made)])) if tag is None else tag
+    used = [path for path in read if str(path) not in given]
+    fingerprint = "" if positions is None else positions.fingerprint
+    tag, last = marked(tag, seen_topics(used, rankings, fingerprint)), made[-1][1]
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
     step = {"name": tag, "method": " ".join(methods), "reranks": rankings.tag}
     metadata = shared.metadata(step, before=[(rankings.tag, run)])
@@ -104,7 +110,7 @@ def rerank(
     if not isinstance(last, CSSVM):
         raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {made[-1][0]}")
     paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
-    check_outputs(paths, input_files({"run": run, "topics": topics, "model": model, "stages": stages}))
+    check_outputs(paths, read)
     write_members(
         partial(_member_rankings, before, last), rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata
     )
@@ -175,23 +181,32 @@ def first_rankings(
     raise ParameterError("give a --run; only an automatic model or a stack, trained without one, can do without")
 
 
-def check_topics(stage: Any, rankings: Run | RunFile, fingerprint: str) -> None:
-    """Warn of topics that a stage's model was trained on, and check that its feedback or aspects are of one topic."""
-    model = getattr(stage, "model", None)
+def check_topics(stage: Any, rankings: Run | RunFile) -> None:
+    """Check that a stage's feedback or aspects are of one of the topics."""
     for name in ("feedback", "aspects"):
         by_query = getattr(stage, name, None)
         if by_query is not None and not any(qid in by_query for qid in rankings):
             raise ParameterError(f"{name}: no query in common with the run")
-    if model is None or model.fingerprint != fingerprint:  # topics of another collection may have the same identifiers
-        return
-    names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by the validation topics
-    trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
-    qids = list(rankings)
-    if seen := sum(qid in trained for qid in qids):
-        _log.warning(
-            f"{seen} of {len(qids)} topics are among those that the model was trained on: their scores say nothing "
-            "about other topics; for held-out rankings, use greylag train --folds"
-        )
+
+
+def seen_topics(files: Iterable[Path], rankings: Run | RunFile, fingerprint: str) -> str:
+    """The mark of runs whose topics were seen, if a model among the files was trained on some of them or a run has it.
+
+    Topics of another collection, with another fingerprint, may have the same identifiers.
+    """
+    files, qids, tags = list(files), list(rankings), list[str]()
+    for path in filter(is_model_file, files):
+        with suppress(ModelError):  # whatever reads the file says it
+            model = load_model(path)
+            names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by these
+            trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
+            if model.fingerprint == fingerprint and (seen := sum(qid in trained for qid in qids)):
+                tags.append(SEEN)
+                _log.warning(
+                    f"{seen} of {len(qids)} topics are among those that {path} was trained on: their scores say "
+                    "nothing about other topics; for held-out rankings, use greylag train --folds"
+                )
+    return marked("", *tags, *map(run_tag, files))
 
 
 def _member_rankings(before: Pipeline[Ranking], ensemble: CSSVM, ranking: Ranking) -> tuple[Ranking, ...]:

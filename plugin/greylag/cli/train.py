@@ -23,6 +23,8 @@ from greylag.cli.options import (
     read_settings,
     settings_option,
 )
+from greylag.cli.rerank import seen_topics
+from greylag.cli.running import input_files
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.diversity import training as diversity
@@ -51,7 +53,7 @@ from greylag.ltr.preselect import MMRPreselection
 from greylag.ltr.stack import StackRecipe
 from greylag.ltr.training import MRFRecipe, Recipe, training_line
 from greylag.ltr.training import train as train_by
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Ranking, Run, marked
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.tables import as_text
@@ -243,7 +245,10 @@ def train(
         positions,
         folds=folds,
         n_jobs=shared.jobs,
-        tag=f"{rankings.tag}-{f'tuned-{model}' if model in BASELINES else 'held-out'}",
+        tag=marked(
+            f"{rankings.tag}-{f'tuned-{model}' if model in BASELINES else 'held-out'}",
+            seen_topics(input_files({"features": features}), rankings, positions.fingerprint),
+        ),
         progress=tell,
     )
     if held_out is not None and out_run is not None:
@@ -357,6 +362,7 @@ def train_diversity(
         depth=settings.depth,
     )
     first = shared.run(run, topics)
+    seen = seen_topics(input_files({"features": features}), first, make.index.fingerprint)
     judgements = shared.subtopic_qrels(qrels)
     examples = diversity.training_examples(
         first,
@@ -383,7 +389,7 @@ def train_diversity(
             model = learn({qid: example for qid, example in examples.items() if qid not in test})
             stage = (SVMDiv if name == "svmdiv" else CSSVM)(model, make.index, titles=make.titles, k=settings.k)
             ranked |= {qid: stage(first[qid]) for qid in test}
-        diverse = Run(tuple(ranked[qid] for qid in examples), f"{first.tag}-held-out")
+        diverse = Run(tuple(ranked[qid] for qid in examples), marked(f"{first.tag}-held-out", seen))
         write_run(diverse, out_run)
         scored = {"first stage": Run(tuple(first[qid] for qid in examples), first.tag), "held out": diverse}
         judged = {qid: judgements[qid] for qid in examples}

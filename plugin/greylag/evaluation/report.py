@@ -191,6 +191,7 @@ def _run_to_dict(run: Scores) -> dict[str, Any]:
         },
         "missing": list(run.missing),
         "unjudged": list(run.unjudged),
+        **({"seen": True} if run.seen else {}),
     }
 
 
@@ -205,6 +206,8 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             notes.append(f"{name}: {len(run.missing)} missing, scored as empty rankings ({_few(run.missing)}).")
         if run.unjudged:
             notes.append(f"{name}: {len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)}).")
+        if run.seen:
+            notes.append(f"{name}: a model ranked topics that it was trained on, which says nothing about others.")
     if significance:
         notes.append(f"Letters: significantly better than that run. {significance.method}")
     return notes

@@ -16,7 +16,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.hints import check_qrels, remedy
-from greylag.ranking import FloatArray, IntArray, Run
+from greylag.ranking import SEEN, FloatArray, IntArray, Run
 from greylag.tables import Library, Printed, Table, as_frame
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
@@ -41,6 +41,8 @@ class Scores(Printed):
         with trec_eval's option -c.
     unjudged : tuple of str
         The queries of the run without judgements, which are ignored.
+    seen : bool, default False
+        Whether the run's tag says, by ``+training-topics``, that a model ranked topics that it was trained on.
     """
 
     measures: tuple[Measure, ...]
@@ -48,6 +50,7 @@ class Scores(Printed):
     values: FloatArray
     missing: tuple[str, ...]
     unjudged: tuple[str, ...]
+    seen: bool = False
 
     @classmethod
     def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
@@ -176,7 +179,7 @@ def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatAr
         )
     judged = set(qids)
     unjudged = tuple(qid for qid in run if qid not in judged)
-    return Scores(tuple(columns), qids, np.column_stack(list(columns.values())), missing, unjudged)
+    return Scores(tuple(columns), qids, np.column_stack(list(columns.values())), missing, unjudged, SEEN in run.tag)
 
 
 def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:

@@ -22,7 +22,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,14 @@ from greylag.experiments.provenance import run_metadata
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
 from greylag.features.named_files import followed
+from greylag.ranking import SEEN, marked
 from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.software import code, versions
 from greylag.tables import as_text
 from greylag.trec.metadata import dump
-from greylag.trec.runs import write_run
+from greylag.trec.runs import run_tag, write_run
 
 FINISHED = "finished.json"
 RESULTS = "results.json"
@@ -121,7 +122,7 @@ def _run(
         check_dependencies()
     with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
-        outcome = study.run(settings, opened, context)
+        outcome = _marked(study.run(settings, opened, context), settings)
     files = outcome_files(outcome, settings, metadata)
     _check_free(out, earlier, files)
     out.mkdir(parents=True, exist_ok=True)
@@ -145,6 +146,21 @@ def _run(
     }
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return Finished(outcome.scores, summary)
+
+
+def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
+    """The outcome, which says so if one of the runs that it is made of has topics that were trained on."""
+    seen = ", ".join(str(path) for path in _inputs(settings) if SEEN in run_tag(path))
+    if not seen:
+        return outcome
+    note = f"A model ranked topics that it was trained on, which says nothing about other topics: {seen}."
+    return replace(
+        outcome,
+        tables=[*outcome.tables, f"{note}\n"],
+        sections=[replace(part, text=f"{part.text}\n\n{note}") for part in outcome.sections[:1]]
+        + [*outcome.sections[1:]],
+        runs={name: replace(run, tag=marked(run.tag, SEEN)) for name, run in outcome.runs.items()},
+    )
 
 
 def outcome_files(

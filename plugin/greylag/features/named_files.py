@@ -25,6 +25,11 @@ def named_files(value: Any) -> Iterator[str]:
             yield from named_files(part)
 
 
+def is_model_file(path: Path) -> bool:
+    """Whether a file begins as models do."""
+    return path.is_file() and re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")) is not None
+
+
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
     """What exists of these paths, and the files that models among them name, directly or through other models."""
     waiting, seen = list(paths), set()
@@ -35,5 +40,5 @@ def followed(paths: Iterable[Path]) -> Iterator[Path]:
         seen.add(path)
         yield path
         with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
-            if path.is_file() and re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")):  # a model
+            if is_model_file(path):
                 waiting += [Path(name) for name in named_files(parse_json(read_bytes(path))) if os.path.isfile(name)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import FloatArray, Query, Ranking, Run
+from greylag.ranking import SEEN, FloatArray, Query, Ranking, Run, marked
 from greylag.runtime.files import (
     Faults,
     check_names,
@@ -84,7 +84,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         notes = _Notes(path)
         tag, groups = _read(path, topics, faults, notes)
         queries = dict(groups)
-    notes.tell()
+    notes.tell(tag)
     texts = topics or {}
     return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
 
@@ -116,7 +116,7 @@ class RunFile:
         self.tag, groups = _read(path, topics, Faults(path, lenient=False), notes)
         self._qids = [qid for qid, _ in groups]
         self._check_unchanged()
-        notes.tell()
+        notes.tell(self.tag)
 
     def __len__(self) -> int:
         return len(self._qids)
@@ -152,6 +152,14 @@ def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         As for `read_run`.
     """
     return RunFile(path, topics) if is_file(path) and not lenient else read_run(path, topics, lenient=lenient)
+
+
+def run_tag(path: Path) -> str:
+    """The tag of the first line of a file, "" if it is not a run or cannot be read twice."""
+    if is_file(path):
+        with suppress(FormatError):
+            return _read(path, None, Faults(path, lenient=False), _Notes(path))[0]
+    return ""
 
 
 def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
@@ -205,7 +213,7 @@ def write_rankings(
     inputs : mapping of str to str, Run or RunFile
         Topics (qid to text) for a source, a run for a stage.
     path, tag, metadata
-        As for `write_run`.
+        As for `write_run`; ``+training-topics`` follows the tag if the run that is reranked has it.
     n_jobs : int, optional
         Number of workers; see `greylag.parallel_map`.
 
@@ -264,7 +272,9 @@ def _write(
 ) -> None:
     """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
     check_names("tag", tags)
-    items: Iterable[Any] = inputs.rankings if isinstance(inputs, Run | RunFile) else _queries(inputs)
+    reranks = isinstance(inputs, Run | RunFile)
+    items: Iterable[Any] = inputs.rankings if reranks else _queries(inputs)
+    tags = [marked(tag, inputs.tag) for tag in tags] if reranks else tags
     work = partial(_ranked_lines, rank, tuple(tags))
     texts = parallel_map(work, items, what=f"run {what}", n_jobs=n_jobs, total=len(inputs))
     empty: list[str] = []
@@ -331,8 +341,8 @@ class _Notes:
         self.several += len(scores) > 1
         self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
 
-    def tell(self) -> None:
-        """Log what was noticed; `FormatError` if there are no documents."""
+    def tell(self, tag: str) -> None:
+        """Log what was noticed of a run with this tag; `FormatError` if there are no documents."""
         others = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
         )
@@ -343,6 +353,9 @@ class _Notes:
             _log.info("%s: left out are %s", self.path, others)
         if self.of_ranks:
             _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
+        if SEEN in tag:
+            what = f"its tag has {SEEN}: a model ranked topics that it was trained on"
+            _log.warning("%s: %s, and their scores say nothing about other topics", self.path, what)
         if 2 * self.equal > self.several:
             what = f"{self.equal} of {self.several} queries have one score for all of their documents"
             _log.warning("%s: %s, which are ranked by docid, descending, as by trec_eval", self.path, what)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from greylag import (
     read_topics,
     write_run,
 )
-from greylag.cli.rerank import check_topics
+from greylag.cli.rerank import seen_topics
 from greylag.diversity import (
     CSSVM,
     DPP,
@@ -41,9 +40,10 @@ from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, word_cov
 from greylag.diversity.training import train, training_examples
 from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic, split_folds
+from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.pipeline import run_step
-from greylag.ranking import FloatArray
+from greylag.ranking import SEEN, FloatArray
 from greylag.structured import Coulomb, CuttingPlane
 from greylag.trec import read_titles
 from greylag.vectors import ArrayVectors
@@ -55,7 +55,7 @@ def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_pa
     words = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]
     assert command("train", *ranked, *words)[0] == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out)) == (0, "", "")
-    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf\n")
+    assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf+training-topics\n")
 
 
 def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_from_judgements_to_a_diverse_run(
     assert "give --topics: svmdiv needs" in refused("rerank", *words[:2], *words[4:])
     index, run = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     stage = SVMDiv(learned, index, titles=read_titles(DEMO / "docs.jsonl"), k=10)
-    assert read_run(out).tag == "bm25-svmdiv"
+    assert read_run(out).tag == f"bm25-svmdiv{SEEN}"
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
 
@@ -208,11 +208,11 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert unremarked(command("rerank", *words, "--out", tmp_path / "div.run")) == (0, "", "")
     index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
     for number, (path, member) in enumerate(zip(paths, learned.members, strict=True), 1):
-        assert read_run(path).tag == f"bm25-cssvm-{number}"
+        assert read_run(path).tag == f"bm25-cssvm{SEEN}-{number}"
         stage = SVMDiv(member, index, k=5)
         assert all(read_run(path)[qid].docids == stage(ranking).docids for qid, ranking in before.items())
     fused, stage = read_run(tmp_path / "div.run"), CSSVM(learned, index, k=5)
-    assert fused.tag == "bm25-cssvm"
+    assert fused.tag == f"bm25-cssvm{SEEN}"
     assert all(fused[qid].docids == stage(ranking).docids for qid, ranking in before.items())
 
     # On every query, no run loses less than the best of them.
@@ -238,9 +238,9 @@ def test_names_of_packed_runs_and_tags(command: Command, few: list[object], tmp_
     for name in ("a.b.run.gz", "plain"):
         assert command(*words, "--out", tmp_path / name)[0] == 0
     for member in (1, 2, 3):
-        assert read_run(tmp_path / f"a.b.{member}.run.gz").tag == f"mine-{member}"
+        assert read_run(tmp_path / f"a.b.{member}.run.gz").tag == f"mine{SEEN}-{member}"
         assert (tmp_path / f"a.b.{member}.run.gz").read_bytes().startswith(b"\x1f\x8b")
-        assert read_run(tmp_path / f"plain.{member}").tag == f"mine-{member}"
+        assert read_run(tmp_path / f"plain.{member}").tag == f"mine{SEEN}-{member}"
 
 
 def test_an_ensemble_that_cannot_rank_writes_nothing(
@@ -382,18 +382,50 @@ def test_the_runs_of_an_ensemble_are_no_inputs(
     assert not (tmp_path / "div.1.run").exists()
 
 
-def test_topics_that_a_model_was_trained_on(made: Path, few: list[object], caplog: pytest.LogCaptureFixture) -> None:
-    run = read_run(few[-1])
+def test_topics_that_a_model_was_trained_on(
+    few: list[object], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run, path = read_run(few[-1]), tmp_path / "model.json"
     for provenance, fingerprint, seen in (
         ({"queries": ["1", "2", "99"]}, "abc", 2),
         ({"queries": ["1"], "validation": ["2", "3"]}, "abc", 3),
-        ({"queries": 3, "validation": [{}]}, "abc", 0),
+        ({"queries": ["99"]}, "abc", 0),
         ({"queries": ["1"]}, "another", 0),
     ):
         caplog.clear()
-        stage = SimpleNamespace(model=LinearModel((), (), fingerprint=fingerprint, provenance=provenance))
-        check_topics(stage, run, "abc")
+        LinearModel((), (), fingerprint=fingerprint, provenance=provenance).save(path)
+        assert seen_topics([path], run, "abc") == (SEEN if seen else "")
         assert [message.split()[0] for message in caplog.messages] == ([str(seen)] if seen else [])
+    assert seen_topics([few[-1], tmp_path, tmp_path / "none"], run, "abc") == ""
+
+
+def test_the_mark_of_training_topics_is_not_lost(
+    command: Command, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    """By --tag, fuse, stages, features of runs and models, folds; evaluate tells it; another --file is another run."""
+    model, seen, out = tmp_path / "m.json", tmp_path / "seen.run", tmp_path / "out.run"
+    learned = ["--qrels", made / "qrels.txt", "--model", "mrf", "--set", "max_features=1", "--out"]
+    assert command("train", *few, *learned, model, "--features", "score")[0] == 0
+    assert unremarked(command("rerank", *few, "--model", model, "--tag", "mine", "--out", seen))[0] == 0
+    assert read_run(seen).tag == f"mine{SEEN}"
+    fused = ["fuse", "--run", few[-1], "--run", seen, "--out", out]
+    over = ["rerank", *few[:-1], seen, "--stage", "mmr(k=3)", "--tag", "x", "--out", out]
+    with_run = ["--features", f"run:{seen}"]
+    held_out = ["train", *few, *learned, tmp_path / "n.json", *with_run, "--folds", 2, "--out-run", out]
+    for words in (fused, [*fused, "--tag", "x"], over, [*over[:-4], *over[-2:]], held_out):
+        code, _, err = command(*words)
+        assert (code, f"{seen}: its tag has {SEEN}" in err) == (0, True)
+        assert SEEN in read_run(out).tag
+    code, told, _ = command("evaluate", "--qrels", made / "qrels.txt", out, few[-1], "-m", "AP", "--format", "html")
+    assert (code, f"{out}: a model ranked topics" in told, f"{few[-1]}: a model ranked" in told) == (0, True, False)
+    assert f"its tag has {SEEN}" in command("features", *few, *with_run, "--out", tmp_path / "f.npz")[2]
+    asked = f"stage:mrf(model={model})"
+    assert unremarked(command("features", *few, "--features", asked, "--out", tmp_path / "f.npz"))[0] == 0
+    # A model of other topics; in place of its run, one that no model saw.
+    for named, tag in (([], f"x{SEEN}"), (["--file", f"{seen}={few[-1]}"], "x")):
+        LinearModel((RunScore(str(seen)),), (1.0,)).save(tmp_path / "other.json")
+        assert command("rerank", *few, "--model", tmp_path / "other.json", "--tag", "x", "--out", out, *named)[0] == 0
+        assert read_run(out).tag == tag
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import registered_studies
 from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
+from greylag.ranking import SEEN, Ranking, Run
 from greylag.runtime.software import code, versions
-from greylag.trec import read_run
+from greylag.trec import read_run, write_run
 from greylag.trec.metadata import read_metadata
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, STUDY, Number, Settings
@@ -71,6 +72,15 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
     assert page.rows[1] == ["all", "6.0000"]
     content = json.loads((out / "finished.json").read_text())
     assert set(content["files"]) == FILES - {"finished.json"}
+
+
+def test_training_topics_of_input_runs_are_told(settings: Settings, tmp_path: Path) -> None:
+    for tag in ("own", f"own{SEEN}"):
+        write_run(Run((Ranking("1", "", ("a",), [1.0]),), tag), tmp_path / "own.run")
+        finished = run_study(STUDY, settings.model_copy(update={"other": "run:own.run@z"}), tmp_path / "out")
+        page = (tmp_path / "out" / "report.html").read_text()
+        assert read_run(tmp_path / "out" / "sum.run").tag == tag.replace("own", "sum")
+        assert [f"{tmp_path / 'own.run'}." in told for told in (finished.summary, page)] == [SEEN in tag] * 2
 
 
 def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:

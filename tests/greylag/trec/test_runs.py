@@ -11,13 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, GreylagError, ParameterError
-from greylag.evaluation import evaluate
-from greylag.ranking import Query, Ranking, Run
+from greylag.evaluation import evaluate, table
+from greylag.fusion import fuse_runs
+from greylag.pipeline import Stage
+from greylag.ranking import SEEN, Query, Ranking, Run
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, write_rankings, write_run
 from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing, write_members
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
+
+
+class Identity(Stage):
+    def __call__(self, ranking: Ranking, /) -> Ranking:
+        return ranking
+
 
 names = st.text(
     st.characters(codec="utf-8", exclude_characters="\ufeff\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4
@@ -134,6 +142,24 @@ def test_ranks_of_ms_marco(tmp_path, caplog):
 def test_equal_scores_are_told(text, told, tmp_path, caplog):
     read_run(write(tmp_path, text))
     assert ("1 of 1 queries have one score for all" in caplog.text) == told
+
+
+def test_training_topics_are_told_wherever_the_run_goes(tmp_path, caplog):
+    path, own = tmp_path / "seen.run", tmp_path / "own.run"
+    write_run(Run((Ranking("1", "", ("a", "b"), [2.0, 1.0]),), f"x{SEEN}"), path)
+    run = read_run(path)
+    assert [SEEN in message for message in caplog.messages] == [True]
+    assert pytrec_eval.parse_run(path.open()) == {"1": {"a": 2.0, "b": 1.0}}
+    other = Run(run.rankings, "other")
+    assert [fuse_runs(runs, tag="mine").tag for runs in ([other], [other, run])] == ["mine", f"mine{SEEN}"]
+    assert [Identity().run(before, tag="mine").tag for before in (other, run)] == ["mine", f"mine{SEEN}"]
+    assert Identity().run(run, tag=f"{run.tag}-y").tag == f"x{SEEN}-y"
+    for before in (run, open_run(path)):
+        write_rankings(Identity(), before, own, tag="mine")
+        assert read_run(own).tag == f"mine{SEEN}"
+    names = {"other": other, "run": run}
+    told = table({name: evaluate(each, {"1": {"b": 1}}, ["AP"]) for name, each in names.items()})
+    assert [line.startswith("run:") for line in told.splitlines() if "trained on" in line] == [True]
 
 
 def test_queries_without_documents_are_told(tmp_path, caplog):
