@@ -41,9 +41,8 @@ from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import baselines
 from greylag.ltr.automatic import AutomaticRecipe, choice_table, conclusion, held_out_baselines
-from greylag.ltr.baselines import GRID, BaselineRecipe
+from greylag.ltr.baselines import BASELINES, GRID, BaselineRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.lambdamart import LambdaMARTRecipe
@@ -65,14 +64,6 @@ Model = Literal[
 ]
 DIVERSE = ("svmdiv", "cssvm")
 RANKERS = tuple(model for model in get_args(Model) if model not in DIVERSE)
-BASELINES = {
-    "bm25": (baselines.BM25,),
-    "ql": (baselines.LM,),
-    "sdm": (baselines.SDM,),
-    "mrf-lm": (baselines.MRF_LM,),
-    "mrf-bm25": (baselines.MRF_BM25,),
-    "rm3": (baselines.BM25, baselines.RM3),  # RM3 of tuned BM25
-}
 LEARNERS: dict[str, Any] = {"greedy": GreedySelection, "coordinate-ascent": CoordinateAscent}
 SEARCHED: dict[str, type[Recipe]] = {"automatic": AutomaticRecipe, "stack": StackRecipe, "lambdamart": LambdaMARTRecipe}
 """The models whose candidates, without a run, are those of BM25 and BM25+RM3."""

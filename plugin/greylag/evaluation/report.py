@@ -22,6 +22,7 @@ from greylag.evaluation.significance import (
     Significance,
     check_comparable,
     comparison_table,
+    narrow_table,
 )
 from greylag.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
 
@@ -91,7 +92,7 @@ def score_tables(
     check_comparable(shown)
     tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
     if significance and not per_query:
-        whole = comparison_table("", significance) if wide else significance.narrow()
+        whole = comparison_table("", significance) if wide else narrow_table(significance)
         tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
     notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))

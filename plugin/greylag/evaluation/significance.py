@@ -109,13 +109,8 @@ class Significance(Printed):
             f"{over}; * below {SIGNIFICANCE_LEVEL}."
         )
 
-    def narrow(self) -> Table:
-        """The columns of `comparison_table` that fit a terminal."""
-        whole = comparison_table("", self)
-        return replace(whole, header=whole.header[:SHOWN], rows=[row[:SHOWN] for row in whole.rows])
-
     def _table(self) -> Table:
-        return replace(self.narrow(), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
+        return replace(narrow_table(self), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
 
     def to_frame(self, library: Library = "pandas") -> Any:
         """A data frame of pandas or polars with the columns of the table, unrounded, and the statistic of the test."""
@@ -161,6 +156,12 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     less = f"; lower is better: {', '.join(losses)}" if losses else ""
     note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES}{less})" if caption else ""
     return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
+
+
+def narrow_table(*significances: Significance) -> Table:
+    """The columns of `comparison_table` that fit a terminal."""
+    whole = comparison_table("", *significances)
+    return replace(whole, header=("run", *whole.header[1:SHOWN]), rows=[row[:SHOWN] for row in whole.rows])
 
 
 def compare(

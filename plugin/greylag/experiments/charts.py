@@ -11,24 +11,36 @@ from html import escape
 from itertools import pairwise
 
 from greylag.evaluation import Scores, Significance
-from greylag.evaluation.significance import DECIMALS
+from greylag.evaluation.significance import DECIMALS, Comparison
 from greylag.experiments.figures import Figure
 from greylag.experiments.report import Section
 from greylag.tables import Row, Table
 
 HEIGHT, MARGIN = 180, 12  # pixels of the plot, and above and below it
 LEFT = 14.0  # per cent of the width for the labels of the y axis
+Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
+"""Scores by run, and a test of their differences."""
 
 
-def result(compared: Sequence[tuple[Mapping[str, Scores], Significance]], more: str = "") -> Section:
+def result(compared: Compared, more: str = "") -> Section:
     """The section that a report begins with: a sentence and a chart for each comparison by the first measure."""
-    sentences, charts = [], []
-    for scores, test in compared:
-        for found in test.comparisons:
-            if found.measure == scores[found.run].measures[0]:
-                sentences.append(found.verdict)
-                charts.append(change_chart(scores, found.baseline, found.run))
-    return Section("Result", "\n\n".join([*sentences, more]), charts)
+    charts = [change_chart(scores, found.baseline, found.run) for scores, found in first_comparisons(compared)]
+    return Section("Result", "\n\n".join([*verdicts(compared), more]), charts)
+
+
+def verdicts(compared: Compared) -> list[str]:
+    """A sentence for each comparison by the first measure."""
+    return [found.verdict for _, found in first_comparisons(compared)]
+
+
+def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
+    """The comparisons by the first measure, with the scores that they compare."""
+    return [
+        (scores, found)
+        for scores, test in compared
+        for found in test.comparisons
+        if found.measure == scores[found.run].measures[0]
+    ]
 
 
 def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:

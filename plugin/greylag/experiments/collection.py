@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as AnyOf
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -124,6 +124,29 @@ class CollectionSettings(Experiment):
     queries: Queries = Queries()
     first_stage: FirstStage = FirstStage()
 
+    def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
+        """Topics, judgements, and which of the topics the results are of."""
+        topics, qrels = self.judged(self.topics, self.qrels)
+        return topics, qrels, tuple(topics)
+
+    def judged(self, topics: str, qrels: str) -> tuple[dict[str, str], Qrels]:
+        """The topics and the judgements of these files, which have topics in common."""
+        texts = read_topics(self.path(topics), field=self.queries.field, lenient=self.lenient)
+        judgements = read_qrels(self.path(qrels), lenient=self.lenient)
+        if not any(qid in judgements for qid in texts):
+            raise ParameterError(
+                f"{self.path(qrels)} and {self.path(topics)} have no topic in common "
+                f"({next(iter(judgements), 'none')!r} against {next(iter(texts), 'none')!r})"
+            )
+        return texts, judgements
+
+    def search(self, lucene: LuceneIndex, topics: Mapping[str, str], context: Context) -> Run:
+        """The rankings of the first stage."""
+        stage = self.first_stage
+        run = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
+        context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
+        return run
+
     def check(self, topics: Sequence[str]) -> None:
         """Check what can be checked before any work. Studies add to it.
 
@@ -150,6 +173,8 @@ class OpenCollection:
         How the texts of topics became queries.
     texts : callable, default knows none
         From docids to the texts of documents, read again from their files.
+    tested : tuple of str, default ()
+        The topics that the results are of.
     """
 
     lucene: LuceneIndex
@@ -159,27 +184,20 @@ class OpenCollection:
     first: Run
     query_form: QueryForm
     texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
+    tested: tuple[str, ...] = ()
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
     """Read topics and judgements, check the settings, open the index (building it if necessary), and search."""
     form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
-    read = read_topics(settings.path(settings.topics), field=settings.queries.field, lenient=settings.lenient)
-    topics = {qid: form.shorten(text) for qid, text in read.items()}
-    qrels = read_qrels(settings.path(settings.qrels), lenient=settings.lenient)
-    if not any(qid in qrels for qid in topics):
-        raise ParameterError(
-            f"{settings.path(settings.qrels)} and {settings.path(settings.topics)} have no topic in common "
-            f"({next(iter(qrels), 'none')!r} against {next(iter(topics), 'none')!r})"
-        )
+    texts_of, qrels, test = settings.read()
+    topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
     settings.check(list(topics))
     made = settings.collection
     lucene = open_index(settings.path(made.docs), made.type, context, fields=made.fields, language=made.language)
-    stage = settings.first_stage
-    first = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
-    context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
+    first = settings.search(lucene, topics, context)
     texts = partial(read_texts, settings.path(made.docs), collection=made.type, fields=made.fields)
-    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form, texts)
+    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form, texts, test)
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
@@ -214,7 +232,8 @@ def open_index(
         If the study's folder has something else under the name of the index.
     """
     if not docs.exists():
-        raise CollectionError(f"{docs}: no such documents; set GREYLAG_DATA to the folder that holds the collections")
+        where = "paths are relative to the experiment file, or its folder 'data', which GREYLAG_DATA replaces"
+        raise CollectionError(f"{docs}: no such documents; {where}")
     folder = context.folder / "index"
     origin = json.dumps(
         {"docs": docs.name, "type": form, "fields": fields, "language": language, "files": file_stamps(docs)}

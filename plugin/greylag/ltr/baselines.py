@@ -99,6 +99,16 @@ MRF_BM25 = Baseline("MRF-BM25", _FD_BM25, SDM_WEIGHTS, ("k1", "b"), trained=True
 RM3 = Baseline("RM3", _features("FI/term/BM25 FI/expansion/BM25"), (1.0, 1.0), ("fb_docs", "fb_terms"), trained=True)
 """BM25 interpolated with BM25 of a relevance model, with learned weights."""
 
+BASELINES: Mapping[str, tuple[Baseline, ...]] = {
+    "bm25": (BM25,),
+    "ql": (LM,),
+    "sdm": (SDM,),
+    "mrf-lm": (MRF_LM,),
+    "mrf-bm25": (MRF_BM25,),
+    "rm3": (BM25, RM3),  # RM3 of tuned BM25
+}
+"""The baselines by the names of commands and experiment files, each after those that are tuned before it."""
+
 
 def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
     """Every combination of the grid's values of `names`, the last varying fastest, and otherwise `base`."""

@@ -290,7 +290,7 @@ def cross_validate(
     qrels: Qrels,
     index: PositionalIndex,
     *,
-    folds: int = 5,
+    folds: int | Sequence[Sequence[str]] = 5,
     seed: int = 0,
     n_jobs: int | None = None,
     tag: str = "held-out",
@@ -307,8 +307,11 @@ def cross_validate(
     recipe : Recipe
     rankings : Run or iterable of Ranking
         The first stage. Queries without a relevant document are reranked, but not trained on.
-    qrels, index, folds, seed, n_jobs, tag, progress
+    qrels, index, seed, n_jobs, tag, progress
         As in `train`. All recipes have the same folds for the same queries and seed.
+    folds : int >= 2 or sequence of sequences of str, default 5
+        The number of folds, or the test queries of each. Those of a split into training and test queries are a single
+        fold: ``[test]``.
     provenance : mapping, optional
         Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
     prepared : Prepared, optional
@@ -316,7 +319,7 @@ def cross_validate(
     """
     first = _as_run(rankings)
     qids = list(first)
-    parts = split_folds(qids, folds, seed)
+    parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
     models: list[LinearModel] = []
     seconds: list[float] = []
 
@@ -328,7 +331,7 @@ def cross_validate(
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
     for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
-        fold = {"fold": len(models) + 1, "folds": folds, "seed": seed}
+        fold = {"fold": len(models) + 1, "folds": len(parts), "seed": seed}
         models.append(_noted(model, {**(provenance or {}), **fold}))
         seconds.append(spent)
         if progress is not None:

@@ -147,6 +147,6 @@ def test_an_index_that_the_user_built_is_left_alone(docs: Path, tmp_path: Path) 
 
 
 def test_missing_documents(tmp_path: Path) -> None:
-    with pytest.raises(CollectionError, match=r"none.jsonl: no such documents; set GREYLAG_DATA"):
+    with pytest.raises(CollectionError, match=r"none.jsonl: no such documents; paths are relative to the experiment"):
         open_index(tmp_path / "none.jsonl", None, Context(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

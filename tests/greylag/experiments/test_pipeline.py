@@ -2,18 +2,20 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from greylag import FormatError
+from greylag.evaluation import evaluate
 from greylag.experiments import pipeline
 from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
 from greylag.index import RM3Search
-from greylag.ltr import LinearModel, MRFRanker
+from greylag.ltr import BaselineRecipe, GreedySelection, LinearModel, MRFRanker, baselines, cross_validate
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import CONFIGS, DEMO, Page, run_file
@@ -41,7 +43,7 @@ def done(folder: Path, settings: Settings) -> Finished:
 
 def test_expected_scores(done: Finished, settings: Settings) -> None:
     assert deviations(done.scores, settings.expected) == []
-    assert list(done.scores) == ["bm25", "ql", "mrf", "mmr"]
+    assert list(done.scores) == ["bm25", "ql", "tuned-bm25", "mrf", "mmr"]
     assert set(done.scores["mmr"]) == {"AP", "P@10", "nDCG@10", "RR", "alpha-nDCG@10", "S-recall@10"}
     for system, measures in done.scores.items():
         assert f"{system}  " in done.summary
@@ -53,7 +55,7 @@ def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenC
     changed = settings.model_copy(update={"first_stage": stage, "diversify": None})
     (tmp_path / "index").symlink_to(folder / "index")
     finished = run_study(pipeline.STUDY, changed, tmp_path)
-    assert list(finished.scores) == ["bm25", "ql", "bm25+rm3", "mrf"]
+    assert list(finished.scores) == ["bm25", "ql", "bm25+rm3", "tuned-bm25", "mrf"]
     expected = RM3Search(opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)).run(opened.topics)
     run = read_run(tmp_path / "bm25+rm3.run")
     assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
@@ -83,6 +85,76 @@ def test_results(done: Finished, folder: Path, opened: OpenCollection) -> None:
     assert results["fingerprint"] == opened.index.fingerprint
     assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
     assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
+
+
+def test_tuned_baselines_are_those_of_the_command(done: Finished, folder: Path, opened: OpenCollection) -> None:
+    """The folds are those of the model, and the values are chosen on the training topics alone."""
+    recipe = BaselineRecipe(baselines.BM25)
+    expected = cross_validate(recipe, opened.first, opened.qrels, opened.index, folds=6, seed=1).run
+    assert read_run(folder / "tuned-bm25.run")["3"].docids == expected["3"].docids
+    scores = evaluate(expected, opened.qrels, ["AP"]).by_measure
+    assert done.scores["tuned-bm25"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
+    assert "tuned-bm25" in done.summary
+
+
+@pytest.fixture
+def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
+    """A file with a split, and a run in place of the search."""
+    lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "train.tsv").write_text("".join(lines[:16]))
+    (tmp_path / "test.tsv").write_text("".join(lines[16:]))
+    shutil.copy(folder / "bm25.run", tmp_path / "own.run")
+    (tmp_path / "x.yaml").write_text(
+        f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}, type: JsonCollection}}\n"
+        "topics: train.tsv\ntest_topics: test.tsv\n"
+        f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{run: own.run}}\nfeatures: {{pool: sd}}\n"
+        f"diversify: {{subtopic_qrels: {DEMO / 'qrels.subtopics.txt'}}}\nbaselines: [bm25, sdm]\n"
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "index").symlink_to(folder / "index")
+    return tmp_path / "x.yaml"
+
+
+@pytest.mark.usefixtures("done")
+def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
+    out = split.parent / "out"
+    finished = run_file(split, out)
+    assert list(finished.scores) == ["own", "tuned-bm25", "tuned-sdm", "mrf", "mmr"]
+    train, test = list(opened.topics)[:16], list(opened.topics)[16:]
+    model = LinearModel.load(out / "models" / "mrf.json")
+    assert model.provenance["queries"] == train
+    recipe = pipeline.Features(pool="sd").recipe(GreedySelection("AP"))
+    of_train = [ranking for ranking in opened.first.rankings if ranking.qid in train]
+    assert recipe.fit(of_train, opened.qrels, opened.index).weights == model.weights
+    expected = MRFRanker(model, opened.index).run([opened.first[qid] for qid in test])
+    ranked = read_run(out / "mrf.run")
+    assert {qid: ranked[qid].docids for qid in ranked} == {qid: expected[qid].docids for qid in test}
+    judged = {qid: opened.qrels[qid] for qid in test}
+    scores = evaluate(expected, judged, ["AP"]).by_measure
+    assert finished.scores["mrf"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
+    assert "8 topics over 634 documents" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("features:", "training: {folds: 3}\nfeatures:", "training.folds cannot be combined"),
+        ("run: own.run", "run: own.run, k1: 2", "run and k1 cannot be combined"),
+        ("test_topics: test.tsv", "test_topics: train.tsv", "16 topics, such as '1', are in"),
+        ("test_topics: test.tsv", "test_qrels: q", "test_qrels needs test_topics"),
+        ("run: own.run", "run: mrf.run", "'mrf' is the name of a step"),
+    ],
+)
+def test_refusals_of_splits_and_runs(split: Path, old: str, new: str, reason: str) -> None:
+    shutil.copy(split.parent / "own.run", split.parent / "mrf.run")
+    split.write_text(split.read_text().replace(old, new))
+    with pytest.raises(FormatError, match=reason):
+        run_file(split, split.parent / "out")
+
+
+def test_no_study_of_a_pipeline_takes_a_split(split: Path) -> None:
+    with pytest.raises(FormatError, match=r"x.yaml: test_topics"):
+        pipeline.read_pipeline(split)
 
 
 @pytest.mark.usefixtures("sum_study")
