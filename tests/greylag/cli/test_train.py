@@ -84,7 +84,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "bm25", *settings("k1=1_0")], ": it must be a number"),
         (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be a number in [0, 1]"),
         (["--model", "rm3", *settings("fb_docs=0")], "fb_docs is 0"),
-        (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or automatic or stack or lambdamart, not for bm25"),
+        (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or automatic or stack"),
         (["--model", "tfidf"], "'tfidf' is not one of"),
         (["--learner", "greedy"], "--learner is for --model mrf, not for automatic"),
         (["--time", "10"], "--time '10' is not a time above 0 such as 90s, 10m or 2h"),
