@@ -28,7 +28,8 @@ class ConstraintPool:
     def __init__(self, training: TrainingSet[Any, Any, Any], members: int) -> None:
         self._training = training
         n, d = training.target_features.shape
-        signs = np.eye(d)[training.nonnegative]
+        signs = np.zeros((len(training.nonnegative), d))
+        signs[np.arange(len(signs)), training.nonnegative] = 1.0
         self._normals = np.vstack([np.zeros((n, d)), signs])
         self._losses = np.append(training.target_losses, np.zeros(len(signs)))
         self._owners = np.append(np.arange(n), np.full(len(signs), n))  # sign constraints belong to no example

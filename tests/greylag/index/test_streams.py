@@ -175,6 +175,14 @@ def test_positions_beyond_lucenes_are_damage(bytes_of_posting: str) -> None:
         damaged.locate(np.array([0]), np.array([0]))
 
 
+def test_a_stream_that_ends_before_a_number_is_damage() -> None:
+    three = np.array([5, 128, 1, 7], np.uint8)  # the second number has two bytes
+    assert [streams._skip(three, 0, n) for n in range(4)] == [0, 1, 3, 4]
+    for n in (4, 5):
+        with pytest.raises(CollectionError, match="the exported positions are damaged"):
+            streams._skip(three, 0, n)
+
+
 def test_frequencies_beyond_int32_are_damage() -> None:
     shard = replace(shard_of({(0, 0): [1, 2]}), forward=np.frombuffer(bytes.fromhex("01 80 80 80 80 08"), np.uint8))
     shard = replace(shard, forward_offsets=np.array([0] + [6] * N_DOCUMENTS))
