@@ -40,6 +40,7 @@ from greylag.features.feature import Feature
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
+from greylag.index.analysis import QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.automatic import AutomaticRecipe, choice_table, conclusion, held_out_baselines
 from greylag.ltr.baselines import BASELINES, GRID, BaselineRecipe
@@ -109,11 +110,28 @@ class DiversitySettings:
         return replace(PRESETS[self.preset], **changed)
 
 
+@dataclass(frozen=True)
+class QuerySettings:
+    """How the queries of a model are shortened, whose candidates were found before."""
+
+    first_sentence: bool = False
+    stop_words: str = "none"
+
+    @property
+    def form(self) -> QueryForm:
+        """The form that the model keeps, so that whatever uses it has the same queries."""
+        return QueryForm(
+            self.first_sentence, *([] if self.stop_words == "none" else [read_stop_words(self.stop_words)])
+        )
+
+
+_OF_QUERIES = parameters(QuerySettings)
 _SETTINGS = (
     f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
     f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25, mrf-bm25: k1, b; "
     "ql, sdm, mrf-lm: mu; rm3: k1, b, "
-    f"fb_docs, fb_terms. stack: {listed(StackRecipe, 'objective', 'pool')}; "
+    f"fb_docs, fb_terms. mrf and baselines: {listed(QuerySettings)}, a list (lucene, scikit-learn) or file of words "
+    f"that are removed from queries, once the candidates are found. stack: {listed(StackRecipe, 'objective', 'pool')}; "
     f"automatic: {listed(AutomaticRecipe, 'objective', 'pool')}. "
     f"lambdamart: {listed(LambdaMARTRecipe, 'objective', 'pool')}. svmdiv: {listed(CuttingPlane)}; "
     f"cssvm: {listed(Coulomb)}; both: {listed(DiversitySettings)}, where k of the top documents are learned to "
@@ -218,14 +236,18 @@ def train(
             raise ParameterError(f"--model {model} needs a --run, whose top documents it learns to pick from")
         train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles, folds, out_run)
         return
+    of_queries = [text for text in settings or [] if model not in SEARCHED and text.partition("=")[0] in _OF_QUERIES]
+    form = QuerySettings(**read_settings(of_queries, _OF_QUERIES, of=model)).form
+    others = [text for text in settings or [] if text not in of_queries]
     [maximised] = map(Objective.parse, measures_at([measure or "AP"], level, qrels))
-    recipe = make_recipe(model, maximised, settings or [], features, pool, learner or "greedy", preselect)
+    recipe = make_recipe(model, maximised, others, features, pool, learner or "greedy", preselect)
     if limit is not None:
         recipe = replace(cast(AutomaticRecipe, recipe), seconds=read_time(limit) / (1 + (folds or 0)))
     if run is None:
         rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model in SEARCHED)
     else:
         rankings = shared.run(run, topics)
+    rankings = Run(tuple(map(form.apply, rankings.rankings)), rankings.tag)
     judged, positions = shared.qrels(qrels, rankings, topics), PositionalIndex.from_lucene(index)
     if (model, measure, level) == ("automatic", None, None):
         propose_measure(judged)
@@ -250,6 +272,7 @@ def train(
         tell(f"\n{table(scores, compare(scores, 'first stage'))}")
     if model in SEARCHED:  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": run is None})
+    learned = replace(learned, query_form=form)
     learned.save(out)
     tell(_learned(recipe, learned, scores))
 

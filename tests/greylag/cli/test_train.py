@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from greylag.cli.search import search_first
 from greylag.diversity import DiversityModel
 from greylag.evaluation import evaluate
 from greylag.index import RM3Search
+from greylag.index.analysis import QueryForm
 from greylag.ltr import LinearModel, MRFRanker
 from greylag.trec import read_qrels, read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused, settings, unremarked
@@ -58,6 +60,30 @@ def test_preselection_is_recorded(command: Command, made: Path, ranked: list[obj
     assert command("train", *words, "--preselect", "mmr:4:0.7")[0] == 0
     provenance = json.loads(out.read_text())["provenance"]
     assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (28, "mmr:4:0.7", 4)
+
+
+def test_shortened_queries(
+    command: Command, refused: Refused, ranked: list[object], made: Path, tmp_path: Path
+) -> None:
+    """Topics that are sentences give the model of the topics that are their words, here and where it is applied."""
+    topics, stop = tmp_path / "topics.tsv", tmp_path / "stop.txt"
+    plain = read_topics(made / "topics.tsv")
+    topics.write_text("".join(f"{qid}\tWhat is {text}? Nothing else.\n" for qid, text in plain.items()))
+    stop.write_text("what\nis\n")
+    asked = [topics if word == made / "topics.tsv" else word for word in ranked]
+    learned, runs = [], []
+    for words, more in ((ranked, []), (asked, settings(f"first_sentence=true stop_words={stop}"))):
+        model, run = tmp_path / f"{len(runs)}.json", tmp_path / f"{len(runs)}.run"
+        options = ["--qrels", made / "qrels.txt", *ONE, *more, "--folds", 3, "--out-run", tmp_path / f"{run.name}.held"]
+        assert command("train", *words, *options, "--out", model)[0] == 0
+        assert command("rerank", *words, "--model", model, "--out", run)[0] == 0
+        learned.append(LinearModel.load(model))
+        runs.append([read_run(path).rankings for path in (run, tmp_path / f"{run.name}.held")])
+    assert learned[1].query_form == QueryForm(True, frozenset(["what", "is"]))
+    assert replace(learned[1], query_form=QueryForm()) == learned[0]
+    assert runs[0] == runs[1]
+    words = [*asked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", "--set", "first_sentence=true"]
+    assert "stack has no 'first_sentence'" in refused("train", *words, "--model", "stack")
 
 
 def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
