@@ -26,6 +26,7 @@ from greylag.features.stages import StageStep
 from greylag.runtime import parallel_map
 from greylag.runtime.files import read_json_lines
 from greylag.trec import SubtopicQrels, read_aspects
+from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
@@ -143,11 +144,11 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     tests = compare(scores, FIRST)
     level = float(scores[FIRST].means[0])
     figure = line_figure("Training queries", "training queries", measure, {settings.name: (by_method, {FIRST: level})})
-    merged = means(scores)
+    merged, by_query = means(scores), {name: part.values[:, 0] for name, part in scores.items()}
     comparison = comparison_table(f"Differences from {FIRST}", tests)
     table = means_table("Means over all queries, each held out", merged)
     return Outcome(
-        scores=merged,
+        scores=merged | contrasts(by_query, [(name, FIRST) for name in scores if name != FIRST]),
         results=to_dict(scores, tests),
         tables=[table, comparison],
         title=f"Judged queries that diversification needs: {settings.name}",

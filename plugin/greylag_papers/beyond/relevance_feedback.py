@@ -32,6 +32,7 @@ from greylag.index import PositionalIndex
 from greylag.manifold import Graph, ManifoldRanker
 from greylag.runtime import parallel_map
 from greylag.trec import Qrels
+from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 
 NONE, ROCCHIO, RM3, MANIFOLD = "no feedback", "Rocchio", "RM3", "manifold"
@@ -115,7 +116,12 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     found = {
         name: evaluate(method.interactive.shown_run(first, name), qrels, recall) for name, method in chosen.items()
     }
-    scores = merge_scores([*(_by_round(part, number) for number, part in enumerate(rounds, 1)), means(found)])
+    by_query = {name: part.values[:, 0] for name, part in rounds[-1].items()}
+    others, where = [(ROCCHIO, name) for name in by_query if name != ROCCHIO], f", residual {settings.measures[0]}"
+    scores = merge_scores([
+        *(_by_round(part, number) for number, part in enumerate(rounds, 1)), means(found),
+        contrasts(by_query, others, where=where),
+    ])  # fmt: skip
     given = [comparison_table(f"After round {number}", *significances(part)) for number, part in enumerate(rounds, 1)]
     last = {
         name: evaluate(method.interactive.shown_run(first, name), qrels, recall[-1:]) for name, method in chosen.items()

@@ -20,7 +20,8 @@ def test_the_whole_of_the_other_folds_is_the_choice_of_a_diversifier(tmp_path: P
     opened = synthetic(SMALL)
     one, two = (run(SETTINGS, opened, Context(tmp_path, n_jobs=n_jobs)) for n_jobs in (1, 2))
     assert one.scores == two.scores
-    assert list(one.scores) == ["none", "mmr, 3 queries", "svmdiv, 3 queries"]
+    learned = ["mmr, 3 queries", "svmdiv, 3 queries"]
+    assert list(one.scores) == ["none", *learned, *(f"{name} / none" for name in learned)]
     chosen = choose_diversifier(opened.first, opened.qrels, index=opened.index, methods=["mmr"], folds=2)
     for mine, other in (("none", "none"), ("mmr, 3 queries", "mmr")):
         assert one.scores[mine]["alpha-nDCG@10"] == pytest.approx(chosen.scores[other].means[0])

@@ -69,13 +69,18 @@ def test_the_study_on_the_demonstration_collection(tmp_path: Path) -> None:
     )
     out = tmp_path / "out"
     scores = samples.run_file(tmp_path / "x.yaml", out).scores
-    assert set(scores) == {"no feedback", "Rocchio", "RM3", "manifold"}
-    for own in scores.values():
+    systems = ("no feedback", "Rocchio", "RM3", "manifold")
+    assert {name for name in scores if " / " not in name} == set(systems)
+    for other in ("no feedback", "RM3", "manifold"):
+        row = scores[f"Rocchio / {other}, residual AP"]
+        for name, mean in (("Rocchio", "mean"), (other, "against")):
+            assert row[mean] == pytest.approx(scores[name]["AP, round 2"])
+    for own in (scores[name] for name in systems):
         assert [*own] == ["AP, round 1", "nDCG@10, round 1", "AP, round 2", "nDCG@10, round 2", "R@5", "R@10"]
         assert own["R@5"] == scores["no feedback"]["R@5"]
     assert scores["RM3"]["AP, round 1"] > scores["no feedback"]["AP, round 1"]
     parameters = samples.results(out)["parameters"]
-    assert {name: len(own) for name, own in parameters.items()} == dict.fromkeys(scores, 5)
+    assert {name: len(own) for name, own in parameters.items()} == dict.fromkeys(systems, 5)
     page = Page((out / "report.html").read_text())
     assert len(page.texts["svg"]) == 1
     assert any(row[:2] == ["Rocchio", f"{scores['Rocchio']['AP, round 1']:.4f}"] for row in page.rows)
