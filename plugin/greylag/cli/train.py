@@ -43,7 +43,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm, read_stop_words
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.automatic import AutomaticRecipe, choice_table, conclusion, held_out_baselines
-from greylag.ltr.baselines import BASELINES, GRID, BaselineRecipe
+from greylag.ltr.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.ltr.coordinate_ascent import CoordinateAscent
 from greylag.ltr.greedy import GreedySelection
 from greylag.ltr.lambdamart import LambdaMARTRecipe
@@ -128,7 +128,8 @@ class QuerySettings:
 _OF_QUERIES = parameters(QuerySettings)
 _SETTINGS = (
     f"mrf: {listed(GreedySelection)}, or with coordinate-ascent {listed(CoordinateAscent)}; and of features "
-    f"{listed(FeatureParameters)}. Baselines: values to try, as in k1=0.6,0.9: bm25, mrf-bm25: k1, b; "
+    f"{listed(FeatureParameters)}, tune=false: whether k1, b and mu are those of tuned BM25 and LM. Baselines: values "
+    "to try, as in k1=0.6,0.9: bm25, mrf-bm25: k1, b; "
     "ql, sdm, mrf-lm: mu; rm3: k1, b, "
     f"fb_docs, fb_terms. mrf and baselines: {listed(QuerySettings)}, a list (lucene, scikit-learn) or file of words "
     f"that are removed from queries, once the candidates are found. stack: {listed(StackRecipe, 'objective', 'pool')}; "
@@ -300,13 +301,17 @@ def make_recipe(
         made: Recipe = kind(measure, pool=pool or "sd", more=more, **values)
         return made
     of_learner = parameters(LEARNERS[learner])
-    values = read_settings(texts, {**of_learner, **weighting}, of=f"mrf, learned by {learner},")
-    return MRFRecipe(
+    values = read_settings(texts, {**of_learner, **weighting, "tune": bool}, of=f"mrf, learned by {learner},")
+    tune = values.pop("tune", False)
+    if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
+        raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
+    recipe = MRFRecipe(
         chosen_features(features, pool),
         LEARNERS[learner](measure, **{name: values.pop(name) for name in of_learner if name in values}),
         parameters=FeatureParameters(**values),
         preselection=None if preselect is None else MMRPreselection.parse(preselect),
     )
+    return TunedMRFRecipe(recipe) if tune else recipe
 
 
 def _learned(recipe: Recipe, model: LinearModel, scores: Mapping[str, Scores]) -> str:

@@ -23,7 +23,7 @@ from greylag.ltr.data import Qrels, RankingData, linear_scores
 from greylag.ltr.extraction import CountedRankings
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
-from greylag.ltr.training import Recipe
+from greylag.ltr.training import MRFRecipe, PreparedFeatures, Recipe
 from greylag.ranking import Run
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
@@ -238,3 +238,49 @@ class PreparedBaseline:
         return LinearModel(
             recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=made
         ).for_collection(last.index)
+
+
+@dataclass(frozen=True)
+class TunedMRFRecipe(Recipe):
+    """An `MRFRecipe` with the k1 and b of BM25 and the mu of LM, each tuned on the training queries as a baseline is.
+
+    Parameters
+    ----------
+    recipe : MRFRecipe
+        Its other parameters stay.
+    grid : mapping of str to sequence, default `greylag.ltr.baselines.GRID`
+        The values to try for k1, b and mu.
+    """
+
+    recipe: MRFRecipe
+    grid: Grid = field(default_factory=lambda: GRID)
+
+    @property
+    def measure(self) -> Objective:
+        """The objective, of tuning, too."""
+        return self.recipe.measure
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedTuning:
+        """Count windows when they are first needed, once for all folds and values."""
+        tuning = BaselineRecipe(
+            LM, objective=self.measure, grid=self.grid, base=self.recipe.parameters, before=(BM25,)
+        ).prepare(rankings, qrels, index, n_jobs=n_jobs)
+        judged = at_level(qrels, self.measure.rel)
+        counted = CountedRankings(rankings.rankings, judged, index, tuple(self.recipe.features))
+        return PreparedTuning(self.recipe, tuning, counted)
+
+
+@dataclass(frozen=True)
+class PreparedTuning:
+    """A `TunedMRFRecipe`, its baselines, and the rankings for its features."""
+
+    recipe: MRFRecipe
+    tuning: PreparedBaseline
+    counted: CountedRankings
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> LinearModel:
+        """The model for these training queries."""
+        parameters = self.tuning.fit(qids, n_jobs=n_jobs).parameters
+        return PreparedFeatures(self.recipe, self.counted.data(parameters)).fit(qids, n_jobs=n_jobs)

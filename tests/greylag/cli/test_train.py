@@ -100,6 +100,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         ([*ASCENT, *settings("seed=-1")], "seed is -1"),
         (["--learner", "forest"], "'forest' is not one of"),
         (["--model", "mrf", *settings("max_features=0")], "max_features"),
+        (["--model", "mrf", *settings("tune=true b=0.2")], "b and tune=true cannot be combined"),
         (["--measure", "mapp"], "mapp"),
         (["--model", "mrf", "--preselect", "16"], "is not of the form mmr:16"),
         (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for automatic"),

@@ -13,7 +13,18 @@ from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.ltr.baselines import BM25, MRF_LM, RM3, SDM, Baseline, BaselineRecipe, parameter_grid, tune_on_data
+from greylag.ltr.baselines import (
+    BM25,
+    LM,
+    MRF_LM,
+    RM3,
+    SDM,
+    Baseline,
+    BaselineRecipe,
+    TunedMRFRecipe,
+    parameter_grid,
+    tune_on_data,
+)
 from greylag.ltr.data import RankingData, linear_scores
 from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
@@ -75,6 +86,7 @@ GREEDY = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2))
 RECIPES = {
     "mrf": GREEDY,
     "preselected": replace(GREEDY, preselection=MMRPreselection(4)),
+    "tuned": TunedMRFRecipe(GREEDY, GRID),
     "bm25": BaselineRecipe(BM25, objective="nDCG@5", grid=GRID),
     "rm3 after bm25": BaselineRecipe(RM3, grid=GRID, before=(BM25,)),
     "stack": StackRecipe(grid=GRID, max_features=2, inner_folds=2, depth=25),
@@ -131,6 +143,8 @@ def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: 
     """A query without a document of the level is not trained on, as one without a relevant document."""
     recipe: Any = RECIPES[name]
     part = {"learner": replace(recipe.learner, objective="AP(rel=2)")} if name in ("mrf", "preselected") else {}
+    if name == "tuned":
+        part = {"recipe": replace(recipe.recipe, learner=replace(recipe.recipe.learner, objective="AP(rel=2)"))}
     at_two = replace(recipe, **(part or {"objective": "AP(rel=2)"}))
     plain = recipe if part else replace(recipe, objective="AP")
     ours = train(at_two, FIRST, GRADED, INDEX, folds=3)
@@ -252,6 +266,18 @@ def test_rm3_takes_the_parameters_of_tuned_bm25() -> None:
     found = BaselineRecipe(RM3, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
     assert (found.weights, found.parameters) == (expected.weights, expected.parameters)
     assert found.provenance["tuned"] == ["k1", "b", "fb_docs", "fb_terms"]
+
+
+def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling() -> None:
+    grid = {"k1": (0.2, 0.9, 2.0), "b": (0.0, 0.5, 1.0), "mu": (3.0, 9.0, 200.0)}
+    base = FeatureParameters(idf="robertson", profile="galago", mu=7.0)
+    recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2), parameters=base)
+    bm25, lm = (BaselineRecipe(model, grid=grid, base=base).fit(RANKED, QRELS, INDEX) for model in (BM25, LM))
+    best = replace(base, k1=bm25.parameters.k1, b=bm25.parameters.b, mu=lm.parameters.mu)
+    assert len({best, replace(base, k1=best.k1, b=best.b), replace(base, mu=best.mu)}) == 3
+    assert TunedMRFRecipe(recipe, grid).fit(RANKED, QRELS, INDEX) == replace(recipe, parameters=best).fit(
+        RANKED, QRELS, INDEX
+    )
 
 
 def test_provenance_has_the_queries_that_were_tuned_on() -> None:
