@@ -66,7 +66,7 @@ def experiment(
         tell(json.dumps(template.schema(schema, find_study(schema).settings), indent=1))
         return
     if config is None:
-        raise ParameterError(f"give an experiment file, or --init with one of {', '.join(registered_studies())}")
+        raise ParameterError("give an experiment file, such as demo, or --init pipeline for one to fill in")
     study, settings = load(config)
     if not settings.data_folder.is_dir():
         folder = os.path.normpath(settings.data_folder)

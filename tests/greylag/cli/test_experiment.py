@@ -87,7 +87,7 @@ def test_schemas(command: Command, refused: Refused) -> None:
     assert "a file and --init: give a file, or --init" in refused("experiment", "demo", "--init", "pipeline")
     for option in ("--init", "--schema"):
         assert "unknown study 'nothing': use one of" in refused("experiment", option, "nothing")
-    assert "give an experiment file, or --init with one of categorisation" in refused("experiment")
+    assert "give an experiment file, such as demo, or --init pipeline" in refused("experiment")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""The site of the documentation: its search without a server, and pages at the widths of a phone and of a laptop."""
+
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browser.pages import FLAGS, SECONDS, browser
+from tests.docs import DOCS
+
+_HARNESS = """\
+<!DOCTYPE html><meta charset="utf-8"><pre id="found"></pre>
+<iframe id="page" style="border: 0; width: {width}px"></iframe>
+<script>
+(async () => {{
+  const frame = document.getElementById("page"), found = {{}};
+  for (const name of {names}) {{
+    await new Promise((done) => {{ frame.onload = done; frame.src = name; }});
+    const page = frame.contentDocument;
+    const all = (what) => [...page.querySelectorAll(`article ${{what}}`)];
+    const cut = all("pre code").filter((code) => code.scrollWidth > code.clientWidth + 1);
+    const keys = all("td:first-child code").filter((key) => key.getClientRects().length > 1);
+    found[name] = {{ wide: page.documentElement.scrollWidth > frame.clientWidth,
+      cut: cut.map((code) => code.textContent), broken: keys.map((key) => key.textContent) }};
+  }}
+  document.getElementById("found").textContent = JSON.stringify(found);
+}})();
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs", reason="needs the documentation's requirements")
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        "build",
+        "--quiet",
+        "--strict",
+        "--config-file",
+        str(DOCS.parent / "mkdocs.yml"),
+        "--site-dir",
+        str(folder),
+    ]
+    subprocess.run([sys.executable, "-m", "mkdocs", *command], check=True, capture_output=True)
+    return folder
+
+
+def dumped(address: str, folder: Path, *flags: str) -> str:
+    command = [
+        browser(),
+        *FLAGS,
+        *flags,
+        f"--user-data-dir={folder}",
+        "--virtual-time-budget=120000",
+        "--dump-dom",
+        address,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
+
+
+@pytest.mark.long
+def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
+    page = dumped(f"{(site / 'how-to' / 'compare.html').as_uri()}?q=alpha-nDCG", tmp_path)
+    assert re.search(r"\d+ matching documents", page)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_and_code_is_not_cut(site: Path, tmp_path: Path, width: int) -> None:
+    names = sorted(str(path.relative_to(site)) for path in site.rglob("*.html") if path.name != "404.html")
+    (site / "harness.html").write_text(_HARNESS.format(width=width, names=json.dumps(names)))
+    page = dumped(
+        (site / "harness.html").as_uri(), tmp_path, "--allow-file-access-from-files", "--window-size=1600,1000"
+    )
+    (site / "harness.html").unlink()
+    shown = re.search(r'<pre id="found">(.*?)</pre>', page, re.DOTALL)
+    assert shown
+    found = json.loads(html.unescape(shown[1]))
+    assert found.keys() == {*names}
+    assert len(found) < 45
+    for name, seen in found.items():
+        assert not seen["wide"], name
+        assert seen["broken"] == [], name
+        assert width < 1000 or seen["cut"] == [], name  # on a phone, code scrolls
