@@ -23,7 +23,6 @@ import greylag
 HASHES = Path(__file__).with_name("golden.json")
 WRITE = os.environ.get("GREYLAG_GOLDEN") == "write"
 DEMO = Path(greylag.__file__).parent / "demo"
-CONFIGS = Path(__file__).parents[1] / "configs"
 DIGITS = 9  # significant digits of numbers that count: more may depend on the processor
 LEARN = "--index index --topics topics.tsv --qrels qrels.txt --run bm25.run"
 DIVERSE = "--index index --topics topics.tsv --qrels qrels.subtopics.txt --run bm25.run"
@@ -92,7 +91,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if out:
             (folder / out).write_text(printed)
     for study in STUDIES:
-        run(["experiment", CONFIGS / f"{study}.yaml", "--out", folder / study], folder)
+        run(["experiment", study, "--out", folder / study], folder)
     files = [path for path in folder.glob("*.*") if path.is_file() and path not in map(Path, given)]
     scores = [folder / study / "finished.json" for study in STUDIES]
     return {path.relative_to(folder).as_posix(): digest(path) for path in sorted([*files, *scores])}

@@ -216,6 +216,11 @@ def test_tests_are_in_the_folder_of_what_they_test() -> None:
             assert tested.is_dir(), path
 
 
+def test_every_upper_bound_of_a_dependency_has_its_reason() -> None:
+    lines = (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[0].splitlines()
+    assert [line for line in lines if re.search(r"[<~]=?\d|~=|==", line) and "  # " not in line] == []
+
+
 def test_the_map_of_the_project_names_what_exists() -> None:
     _, _, section = (ROOT / "ARCHITECTURE.md").read_text().partition("## Where to look\n")
     rows = re.findall(r"^\| (?!you want|---)(.*) \|$", section.partition("\n## ")[0], re.MULTILINE)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from greylag.experiments import deviations, load
+from greylag.experiments.config import shipped_file, shipped_files
 from greylag.experiments.runner import run_study
 from greylag_papers.schiegg_2016 import images, scenes, subsets
 from greylag_papers.schiegg_2016.trials import METHODS
 from greylag_papers.yue_joachims_2008.collection import COMPARED, RELEVANT_ONLY
 from greylag_papers.yue_joachims_2008.collection import Settings as CollectionSettings
-from tests.greylag.experiments.samples import CONFIGS
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS as MRF_SYSTEMS
 
 SYSTEMS = {
@@ -31,10 +31,10 @@ MEASURED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_expected_systems_are_those_of_the_study(path: Path) -> None:
-    _, settings = load(path)
-    systems = {name for name, row in settings.expected.items() if not JUDGING & row.keys() and ", " not in name}
+@pytest.mark.parametrize("name", [name for name in shipped_files() if name != "demo"])
+def test_expected_systems_are_those_of_the_study(name: str) -> None:
+    _, settings = load(shipped_file(name))
+    systems = {row for row, values in settings.expected.items() if not JUDGING & values.keys() and ", " not in row}
     if settings.study == "mrf":
         assert systems <= set(MRF_SYSTEMS)
     elif settings.study in SYSTEMS:
@@ -52,6 +52,6 @@ def test_expected_scores(
     collection = name.partition(".")[0].replace("div400", "div400_dev")
     if collection != "demo":
         monkeypatch.setenv("GREYLAG_DATA", str(data(collection).parent))
-    study, settings = load(CONFIGS / f"{name}.yaml")
+    study, settings = load(shipped_file(name))
     assert settings.expected
     assert deviations(run_study(study, settings, tmp_path, n_jobs=2).scores, settings.expected) == []

@@ -18,7 +18,7 @@ import yaml
 
 import greylag_papers
 from greylag.evaluation import SIGNIFICANCE_LEVEL
-from tests.greylag.experiments.samples import CONFIGS
+from greylag.experiments.config import shipped_file
 
 READMES = sorted(Path(greylag_papers.__path__[0]).rglob("README.md"))
 TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
@@ -30,7 +30,7 @@ Row = Mapping[str, float]
 
 @cache
 def expected(file: str) -> Mapping[str, Row]:
-    found: Mapping[str, Row] = yaml.safe_load((CONFIGS / f"{file}.yaml").read_text())["expected"]
+    found: Mapping[str, Row] = yaml.safe_load(shipped_file(file).read_text())["expected"]
     return found
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -207,35 +207,18 @@ def _unknown_field(form: type[BaseModel], place: tuple[int | str, ...]) -> str:
     return f"unknown field{did_you_mean(str(place[-1]), known)} (fields are {', '.join(known)})"
 
 
-INSTALLED = "share/greylag/configs/"
-"""Where a wheel has them, below the prefix."""
-
-
 def shipped_files() -> dict[str, Path]:
     """The experiment files by name, without ``.yaml``, in alphabetical order."""
-    return dict(sorted((path.stem, path) for path in _candidates()))
+    folders = [Path(str(files("greylag") / name)).resolve() for name in ("demo", "configs")]
+    return dict(sorted((path.stem, path) for folder in folders for path in folder.glob("*.yaml")))
 
 
 def shipped_file(name: str) -> Path:
     """An experiment file that comes with greylag."""
-    files, stem = shipped_files(), name.removesuffix(".yaml")
-    if stem not in files:
-        known = did_you_mean(stem, files) or f": {', '.join(files) or 'none does in this installation'}"
+    known, stem = shipped_files(), name.removesuffix(".yaml")
+    if stem not in known:
+        similar = did_you_mean(stem, known) or f": {', '.join(known)}"
         raise ParameterError(
-            f"{name!r:.60} cannot be read: there is no such file, and none of that name comes with greylag{known}"
+            f"{name!r:.60} cannot be read: there is no such file, and none of that name comes with greylag{similar}"
         )
-    return files[stem]
-
-
-def _candidates() -> Iterator[Path]:
-    """The demo, and the files of a checkout's ``configs`` or of an installed wheel."""
-    yield Path(__file__).parents[1] / "demo" / "demo.yaml"
-    checkout = Path(__file__).parents[3] / "configs"
-    if checkout.is_dir():
-        yield from checkout.glob("*.yaml")
-        return
-    try:
-        files = distribution("greylag").files or []
-    except PackageNotFoundError:
-        return
-    yield from (Path(str(file.locate())).resolve() for file in files if INSTALLED in file.as_posix())
+    return known[stem]

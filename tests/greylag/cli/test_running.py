@@ -29,10 +29,10 @@ IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greyl
 
 OPTIONS = {
     "index": ["IN"],
-    "search": ["--index", "i", "--topics", "IN"],
-    "features": ["--index", "i", "--topics", "t", "--run", "IN", "--features", "FI/term/LM"],
-    "train": ["--index", "i", "--topics", "t", "--qrels", "IN"],
-    "rerank": ["--index", "i", "--topics", "t", "--run", "r", "--model", "IN"],
+    "search": ["--index", "no/i", "--topics", "IN"],
+    "features": ["--index", "no/i", "--topics", "t", "--run", "IN", "--features", "FI/term/LM"],
+    "train": ["--index", "no/i", "--topics", "t", "--qrels", "IN"],
+    "rerank": ["--index", "no/i", "--topics", "t", "--run", "r", "--model", "IN"],
     "fuse": ["--run", "r", "--run", "IN"],
     "experiment": ["IN"],
     "explain": ["m", "--run", "IN"],
@@ -86,10 +86,10 @@ def test_what_features_and_stages_read_is_an_input(
         Path(name).write_text(name)
     Path("link").symlink_to("other")
     Path("model").write_text('{"kind": "x", "features": ["prior:in"]}')
-    words = ["--index", "i", "--topics", "t", "--qrels", "q", "--folds", "2"]
+    words = ["--index", "no/i", "--topics", "t", "--qrels", "q", "--folds", "2"]
     assert reason in refused("train", *words, "--features", "run:in,prior:model", *options)
     for stage in ("mrf(model=model)", "xquad(aspects=in)", "manifold(feedback=in)"):
-        words = ["--index", "i", "--topics", "t", "--run", "r", "--stage", stage, "--out", "in"]
+        words = ["--index", "no/i", "--topics", "t", "--run", "r", "--stage", stage, "--out", "in"]
         assert "in is the input in" in refused("rerank", *words)
     assert Path("in").read_text() == "in"
 

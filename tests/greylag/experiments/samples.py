@@ -13,7 +13,6 @@ from greylag.experiments.runner import Finished, run_study
 from greylag.tables import Table
 
 DEMO = Path(greylag.__file__).parent / "demo"
-CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 

@@ -1,6 +1,5 @@
 """Experiment files: what is read, what is refused, and where their paths lead."""
 
-from importlib.metadata import PackagePath
 from pathlib import Path
 from typing import Annotated
 
@@ -159,14 +158,12 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.path("d") == tmp_path / "configs" / "d"
 
 
-CONFIGS = Path(greylag.__file__).parents[2] / "configs"
-DEMO = Path(greylag.__file__).parent / "demo" / "demo.yaml"
-
-
 def test_the_files_of_a_checkout() -> None:
-    files = [DEMO, *CONFIGS.glob("*.yaml")]
+    plugin = Path(greylag.__file__).parents[1]
+    files = [*plugin.glob("greylag/demo/*.yaml"), *plugin.parent.glob("configs/*.yaml")]
     assert list(config.shipped_files().values()) == sorted(files, key=lambda path: path.stem)
-    assert config.shipped_file("cacm.mrf") == config.shipped_file("cacm.mrf.yaml") == CONFIGS / "cacm.mrf.yaml"
+    cacm = plugin.parent / "configs" / "cacm.mrf.yaml"
+    assert config.shipped_file("cacm.mrf") == config.shipped_file("cacm.mrf.yaml") == cacm
 
 
 def test_an_unknown_name() -> None:
@@ -174,24 +171,3 @@ def test_an_unknown_name() -> None:
         config.shipped_file("cacn.yaml")
     with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: ambient.cssvm, .*, cacm"):
         config.shipped_file("x")
-
-
-def test_the_files_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the installer records them, relative to site-packages."""
-    (tmp_path / "lib").mkdir()
-    installed = tmp_path / "share" / "greylag" / "configs" / "mine.yaml"
-    installed.parent.mkdir(parents=True)
-    installed.write_text("name: mine\n")
-
-    class Installed:
-        files = [PackagePath("../share/greylag/configs/mine.yaml"), PackagePath("greylag/demo/demo.yaml")]  # noqa: RUF012
-
-        def locate_file(self, path: str) -> Path:
-            return tmp_path / "lib" / path
-
-    for path in Installed.files:
-        path.dist = Installed()
-    monkeypatch.setattr(config, "__file__", str(tmp_path / "lib" / "greylag" / "experiments" / "config.py"))
-    monkeypatch.setattr(config, "distribution", lambda name: Installed())
-    demo = tmp_path / "lib" / "greylag" / "demo" / "demo.yaml"
-    assert config.shipped_files() == {"demo": demo, "mine": installed}

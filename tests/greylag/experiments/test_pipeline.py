@@ -11,6 +11,7 @@ from greylag import FormatError
 from greylag.evaluation import evaluate
 from greylag.experiments import pipeline
 from greylag.experiments.collection import OpenCollection, open_collection
+from greylag.experiments.config import shipped_file
 from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
@@ -18,7 +19,7 @@ from greylag.index import RM3Search
 from greylag.ltr import BaselineRecipe, GreedySelection, LinearModel, MRFRanker, baselines, cross_validate
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO, Page, run_file
+from tests.greylag.experiments.samples import DEMO, Page, run_file
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +188,8 @@ def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
 def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name: str) -> None:
     assert callable(data)
     data(name.partition("-")[0])
-    _, settings = load(CONFIGS / f"{name}.yaml")
-    assert deviations(samples.run_file(CONFIGS / f"{name}.yaml", tmp_path).scores, settings.expected) == []
+    _, settings = load(shipped_file(name))
+    assert deviations(samples.run_file(shipped_file(name), tmp_path).scores, settings.expected) == []
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import yaml
 from greylag import FormatError, ParameterError
 from greylag.errors import DependencyError
 from greylag.experiments import Context, Experiment, Study, deviations, load, runner
+from greylag.experiments.config import shipped_files
 from greylag.experiments.provenance import read_given, run_metadata
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import registered_studies
@@ -26,7 +27,7 @@ from greylag.runtime.software import code, versions
 from greylag.trec import read_run, write_run
 from greylag.trec.metadata import read_metadata
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO, STUDY, Number, Settings
+from tests.greylag.experiments.samples import STUDY, Number, Settings
 
 FILES = {"results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"}
 
@@ -264,7 +265,7 @@ def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
     assert study.settings.__doc__
 
 
-@pytest.mark.parametrize("path", [DEMO / "demo.yaml", *sorted(CONFIGS.glob("*.yaml"))], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.stem)
 def test_every_experiment_file_loads(path: Path) -> None:
     study, settings = load(path)
     assert isinstance(settings, study.settings)

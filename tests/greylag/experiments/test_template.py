@@ -10,10 +10,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from greylag.experiments.config import check_fields, file_fields, part_of, read_yaml
+from greylag.experiments.config import check_fields, file_fields, part_of, read_yaml, shipped_files
 from greylag.experiments.study import find_study, registered_studies
 from greylag.experiments.template import PLACEHOLDERS, description, schema, template
-from tests.greylag.experiments.samples import CONFIGS
 
 
 def uncommented(text: str) -> str:
@@ -83,7 +82,7 @@ def check(content: dict[str, Any], part: dict[str, Any], value: Any) -> None:
             check(content, properties[key], inner)
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.name)
 def test_files_in_configs_fit_their_schema(path: Path) -> None:
     fields = read_yaml(path)
     study = fields.get("study", "pipeline")

@@ -212,8 +212,8 @@ def test_shards_pickle_by_reference(demo: list[Path]) -> None:
 def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a is given twice: name each index once"):
         LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
-    with pytest.raises(CollectionError, match=r"'a\\x00' is not the name of a folder: it has a null character"):
-        LuceneIndex(["a\0", demo[1]])
+    with pytest.raises(CollectionError, match=r"'no/a\\x00' is not the name of a folder: it has a null character"):
+        LuceneIndex(["no/a\0", demo[1]])
     with pytest.raises(ParameterError, match="no index is given"):
         LuceneIndex([])
     own = json.loads((DEMO / "docs.jsonl").read_text().splitlines()[3])

@@ -9,12 +9,13 @@ import pytest
 from greylag import FormatError, ParameterError, Run
 from greylag.diversity import PRESETS, CandidateMaker
 from greylag.experiments import Context, load
+from greylag.experiments.config import shipped_file
 from greylag.experiments.pipeline import Diversify
 from greylag.trec import read_run
 from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries
 from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import CONFIGS, DEMO, Page
+from tests.greylag.experiments.samples import DEMO, Page
 
 
 def test_nothing_learned_has_seen_the_tested_fold() -> None:
@@ -43,7 +44,7 @@ def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.M
     scores = samples.run_file(path, tmp_path / "out").scores
     systems = ["bm25", "mrf", "mmr", "essential-pages", "known-subtopics", "svmdiv+score"]
     assert list(scores) == systems
-    _, expected = load(CONFIGS / "demo.mrf-svmdiv.yaml")
+    _, expected = load(shipped_file("demo.mrf-svmdiv"))
     assert list(expected.expected) == [*systems[:5], *expected.systems]  # type: ignore[attr-defined]
     for system in systems[:3]:
         for measure in ("AP", "alpha-nDCG@10"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from greylag.evaluation import Measure, Scores, compare, parse_measure
+from greylag.experiments.config import shipped_file
 from greylag.features import FeatureParameters
 from greylag.features.spelling import parse_feature
 from greylag.ltr import LinearModel
@@ -22,7 +24,7 @@ from greylag_papers.beyond.stack import (
     system_tables,
 )
 from greylag_papers.beyond.stack_systems import Fold
-from tests.greylag.experiments.samples import CONFIGS, results, run_file
+from tests.greylag.experiments.samples import DEMO, results, run_file
 
 SMALL = """
 training:
@@ -41,13 +43,12 @@ def test_file_names() -> None:
 
 @pytest.mark.slow
 def test_the_demonstration_collection(tmp_path: Path) -> None:
-    text = (CONFIGS / "demo.stack.yaml").read_text()
+    text = shipped_file("demo.stack").read_text()
     head, _, tail = text.partition("training:")
     tail = tail[tail.index("diversify:") :]
-    data = CONFIGS.parent / "plugin" / "greylag" / "demo"
-    small = f"{head}{SMALL}{tail}".replace("../plugin/greylag/demo", str(data))
-    (tmp_path / "small.yaml").write_text(small)
-    finished = run_file(tmp_path / "small.yaml", tmp_path / "out")
+    small = shutil.copytree(DEMO, tmp_path / "demo") / "small.yaml"
+    small.write_text(f"{head}{SMALL}{tail}")
+    finished = run_file(small, tmp_path / "out")
     assert finished.scores["stack"]["AP"] > finished.scores["BM25"]["AP"]
     assert finished.scores["stack, then xQuAD"]["alpha-nDCG@10"] > finished.scores["stack"]["alpha-nDCG@10"]
     found = results(tmp_path / "out")
