@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,6 +21,7 @@ from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.rankers import MRFRanker
+from greylag.ltr.translation import Translation
 from greylag.ltr.trees import LEAF, Trees
 from greylag.ranking import Ranking
 from greylag.tables import Printed, Table
@@ -37,8 +40,10 @@ class CliqueShare:
         The indexed terms; None for one that the collection lacks.
     multiplicity : float
         How often the query has the clique; the probability of an expansion term.
-    tf, cf, df : int
-        The frequency in the document, the collection frequency and the document frequency.
+    tf : int or float
+        The frequency in the document; with a fraction if it is translated.
+    cf, df : int
+        The collection frequency and the document frequency.
     value : float
         The weighting of the clique in the document.
     contribution : float
@@ -47,7 +52,7 @@ class CliqueShare:
 
     terms: tuple[str | None, ...]
     multiplicity: float
-    tf: int
+    tf: float
     cf: int
     df: int
     value: float
@@ -63,8 +68,8 @@ class CliqueShare:
 class FeatureShare:
     """The contribution of a feature to the score of a document, weight x value.
 
-    Only a `FeatureSpec` that is not normalised has cliques. A feature that trees split by has no weight (None): its
-    contribution is that of `greylag.ltr.trees.Trees`.
+    Only a `FeatureSpec` or `Translation` that is not normalised has cliques. A feature that trees split by has no
+    weight (None): its contribution is that of `greylag.ltr.trees.Trees`.
     """
 
     feature: Feature
@@ -162,6 +167,8 @@ def explain_documents(
                 value = float(sum(clique.multiplicity * clique.value for clique in cliques))
             else:
                 cliques, value = (), float(values[row, others.index(feature)])
+                if isinstance(feature, Translation):
+                    cliques = _translated(feature, weight, index, ranking.query, document)
             shares.append(FeatureShare(feature, weight, value, weight * value, cliques))
         score = float(ranked.scores[ranked.docids.index(docid)])
         explanations.append(Explanation(ranking.qid, docid, score, tuple(shares)))
@@ -180,6 +187,26 @@ def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking
             node = int(below)
     used = np.unique(trees.split[trees.split != LEAF]).tolist()
     return [FeatureShare(trees.features[f], None, float(values[f]), weight * float(total[f]), ()) for f in used]
+
+
+def _translated(
+    feature: Translation, weight: float, index: PositionalIndex, query: str, document: int
+) -> tuple[CliqueShare, ...]:
+    """The terms of the query with their translated frequencies, found by going through the words of the document."""
+    tf, length = index.term_frequencies([document]), float(index.document_lengths[document])
+    counts = {index.term(word): n for word, n in zip(tf.indices.tolist(), tf.data.tolist(), strict=True)}
+    changing = {word for words in feature.table.values() for word in words}
+    shares = []
+    for term, times in sorted(Counter(index.query_terms(query).tolist()).items()):
+        name = "" if term < 0 else index.term(term)
+        frequency = counts.get(name, 0.0) * (feature.own if name in changing else 1.0)
+        for word, share in feature.table.get(name, {}).items():
+            frequency += (1 - feature.own) * share * counts.get(word, 0.0)
+        cf, df = (0, 0) if term < 0 else (index.collection_frequencies[term], index.document_frequencies[term])
+        background = feature.mu * (cf or 0.5) / max(1, index.n_tokens)
+        value = math.log((frequency + background) / (length + feature.mu))
+        shares.append(CliqueShare((name or None,), times, frequency, int(cf), int(df), value, weight * times * value))
+    return tuple(shares)
 
 
 def _cliques(

@@ -16,11 +16,12 @@ from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.learned import LearnedFeature, learned_features, read_learned
+from greylag.ltr.translation import Translation, TranslationLayout
 from greylag.ltr.trees import Trees, TreesLayout
 from greylag.model_files import Provenance, SavedModel
 from greylag.tables import html_text
 
-KINDS: tuple[type[LearnedFeature], ...] = (Trees,)
+KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
 
 
 class _Row(TypedDict):
@@ -42,7 +43,7 @@ class _Layout(TypedDict):
     collection: _Collection
     fingerprint: str
     query_form: NotRequired[dict[str, Any]]
-    learned: NotRequired[dict[str, TreesLayout]]
+    learned: NotRequired[dict[str, TreesLayout | TranslationLayout]]
     provenance: Provenance
 
 

@@ -23,7 +23,8 @@ from greylag.ltr import (
     cross_validate,
     explain,
 )
-from greylag.ltr.automatic import Candidate, View, choose, held_out_baselines
+from greylag.ltr.automatic import held_out_baselines
+from greylag.ltr.choice import Candidate, View, choose
 from greylag.ltr.data import linear_scores
 from greylag.ltr.listwise import _loss
 from greylag.ranking import FloatArray, Run
@@ -90,7 +91,9 @@ def test_candidates_are_scored_on_queries_that_they_have_not_seen() -> None:
     learners = {"greedy": GreedySelection(AP), "listwise": ListwiseRegression(AP)}
     candidates = [Candidate("first", (data.names[0],), (1.0,))]
     candidates += [Candidate(name, learner=learner) for name, learner in learners.items()]
-    tried = choose(data.qids, lambda qids: View(candidates, data.select_queries(qids), data), AP, folds=3, seed=1)
+    tried = choose(
+        data.qids, lambda qids: View(candidates, data.select_queries(qids), data.select_queries), AP, folds=3, seed=1
+    )
     for name, learner in learners.items():
         for part in split_folds(data.qids, 3, 1):
             found = learner.fit(data.select_queries([qid for qid in data.qids if qid not in part]))
@@ -108,10 +111,17 @@ def test_what_cannot_be_learned_or_has_no_time_is_left_out() -> None:
         Candidate("hopeless", (data.names[1],), learner=GreedySelection(AP), most=9),
     ]
     flat = replace(data, features=np.concatenate([data.features[:, :1], 0 * data.features[:, 1:]], axis=1))
-    tried = choose(data.qids, lambda qids: View(candidates, flat.select_queries(qids), flat), AP, folds=3, seed=1)
+    tried = choose(
+        data.qids, lambda qids: View(candidates, flat.select_queries(qids), flat.select_queries), AP, folds=3, seed=1
+    )
     assert (tried.best, [*tried.left_out]) == ("first", ["hopeless"])
     tried = choose(
-        data.qids, lambda qids: View(candidates, data.select_queries(qids), data), AP, folds=3, seed=1, seconds=1e-9
+        data.qids,
+        lambda qids: View(candidates, data.select_queries(qids), data.select_queries),
+        AP,
+        folds=3,
+        seed=1,
+        seconds=1e-9,
     )
     assert tried.left_out == {"hopeless": "the time was over"}
 
