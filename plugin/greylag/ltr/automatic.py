@@ -29,7 +29,7 @@ from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
 from greylag.ltr.stack import StackCandidates, StackRecipe, TunedRM3
 from greylag.ltr.training import CrossValidation, Recipe, rerank_by_fold, selected_model
-from greylag.ltr.translation import FoldTranslations
+from greylag.ltr.translation import FoldTranslations, Translation
 from greylag.ranking import Run
 from greylag.tables import Marked, Row, Table
 
@@ -137,11 +137,11 @@ class AutomaticRecipe(Recipe):
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
         return PreparedChoice(self, self.stack.prepare(rankings, qrels, index, n_jobs=n_jobs))
 
-    def candidates(self, tuned: TunedRM3) -> list[Candidate]:
-        """The systems to try, in the order in which the time may end."""
+    def candidates(self, tuned: TunedRM3, names: Sequence[str]) -> list[Candidate]:
+        """The systems to try on features of these names, in the order in which the time may end."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
         sdm = baselines.SDM
-        pool = tuple(map(str, candidate_pool(self.pool)))
+        pool = (*map(str, candidate_pool(self.pool)), *(name for name in names if name.startswith(Translation.kind)))
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate("QL", ("FI/term/LM",), (1.0,)),
@@ -179,11 +179,9 @@ class PreparedChoice:
             def complete(data: RankingData) -> RankingData:
                 return translations.add(data, training, tuned.parameters.mu) if recipe.translate else data
 
-            return View(
-                recipe.candidates(tuned),
-                complete(self.stack.training(tuned, training)),
-                lambda qids: complete(self.stack.data(tuned).select_queries(qids)),
-            )
+            rows = complete(self.stack.training(tuned, training))
+            candidates = recipe.candidates(tuned, rows.names)
+            return View(candidates, rows, lambda qids: complete(self.stack.data(tuned).select_queries(qids)))
 
         tried = choose(
             judged, view, recipe.measure, folds=recipe.folds, seed=recipe.seed, seconds=recipe.seconds, n_jobs=n_jobs

@@ -39,19 +39,33 @@ class Candidate:
     learner: Learner | None = None
     most: int | None = None  # queries that it learns from, at equal distances
 
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
-        """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> dict[str, FloatArray]:
+        """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means.
+
+        They are under the system's name; those of a committee without its prior, too, under another of its family.
+        """
         named = data.select_features([data.names.index(name) for name in self.features or data.names])
-        weights = np.zeros(len(data.specs))
         if self.learner is None:
-            columns, found = named.names, self.weights
+            columns, found = named.names, {self.name: np.array(self.weights)}
         else:
             seen = named if self.most is None else named.select_queries(spaced(named.qids, self.most))
             useful, _ = useful_features(seen)
-            selection = self.learner.fit(useful, n_jobs=n_jobs)
-            columns, found = tuple(useful.names[column] for column in selection.columns), selection.weights
-        weights[[data.names.index(name) for name in columns]] = found
-        return weights / (_spread(data, weights) or 1.0)
+            columns, found = useful.names, self._learn(self.learner, useful, n_jobs)
+        places, scaled = [data.names.index(name) for name in columns], {}
+        for name, of_columns in found.items():
+            weights = np.zeros(len(data.specs))
+            weights[places] = of_columns
+            scaled[name] = weights / (_spread(data, weights) or 1.0)
+        return scaled
+
+    def _learn(self, learner: Learner, data: RankingData, n_jobs: int | None) -> dict[str, FloatArray]:
+        """The weights of all columns of the data."""
+        if isinstance(learner, GreedyCommittee) and learner.prior:
+            members = learner.members(data, n_jobs=n_jobs)
+            return {self.name: learner.trust(data, members), f"{self.name}, without prior": members}
+        selection, weights = learner.fit(data, n_jobs=n_jobs), np.zeros(len(data.specs))
+        weights[list(selection.columns)] = selection.weights
+        return {self.name: weights}
 
     @property
     def family(self) -> str:
@@ -139,7 +153,7 @@ def choose(
                 failed[candidate.name] = left_out.get(candidate.name, "the time was over")
                 continue
             try:
-                found[candidate.name] = candidate.fit(rows, n_jobs=n_jobs)
+                found |= candidate.fit(rows, n_jobs=n_jobs)
             except ParameterError as error:
                 failed[candidate.name] = str(error)
         left_out.update(failed)
@@ -148,9 +162,7 @@ def choose(
     results = list(parallel_map(learn, range(len(parts)), what="inner folds", n_jobs=n_jobs, coarse=True))
     for result in results:
         left_out.update(result["left out"])
-    weights = [
-        {name: of_one for name, of_one in result["weights"].items() if name not in left_out} for result in results
-    ]
+    weights = [result["weights"] for result in results]
 
     def held_out(systems: Mapping[str, Sequence[str]]) -> dict[str, FloatArray]:
         """The measure of each query by averages of candidates."""
@@ -163,7 +175,7 @@ def choose(
                 values[name][rows] = objective.evaluate(data, linear_scores(data, range(len(total)), total))
         return values
 
-    singles = {name: (name,) for name in weights[0]}
+    singles = {name: (name,) for name in weights[0] if all(name in of_fold for of_fold in weights)}
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
     values = held_out(singles)
@@ -201,8 +213,10 @@ def average(
     tried: Tried, candidates: Sequence[Candidate], rows: RankingData, objective: Objective, n_jobs: int | None
 ) -> Selection:
     """The average of the chosen candidates, learned on all training queries; largest spread of scores first."""
-    chosen = [candidate for candidate in candidates if candidate.name in tried.chosen]
-    weights = np.sum([candidate.fit(rows, n_jobs=n_jobs) for candidate in chosen], axis=0) / len(chosen)
+    families = {name.partition(",")[0] for name in tried.chosen}
+    fitted = [candidate.fit(rows, n_jobs=n_jobs) for candidate in candidates if candidate.family in families]
+    chosen = [weights for of_one in fitted for name, weights in of_one.items() if name in tried.chosen]
+    weights = np.sum(chosen, axis=0) / len(chosen)
     spreads = [_spread(rows.select_features([column]), weights[[column]]) for column in range(len(weights))]
     columns = [int(column) for column in np.argsort(-np.array(spreads), kind="stable") if weights[column]]
     value = float(objective.evaluate(rows, linear_scores(rows, columns, weights[columns])).mean())

@@ -242,7 +242,15 @@ class GreedyCommittee:
 
         The features are in the order of the spread that they give the scores, largest first.
         """
-        measure = Objective.parse(self.objective)
+        weights = self.trust(data, self.members(data, n_jobs=n_jobs))
+        ordered = np.argsort(-np.abs(weights) * centred(data).std(axis=1), kind="stable")
+        chosen = [int(column) for column in ordered if weights[column]]
+        scores = linear_scores(data, chosen, weights[chosen])
+        value = float(Objective.parse(self.objective).evaluate(data, scores).mean())
+        return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
+
+    def members(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
+        """The sum of the members' weights, each divided by the spread of its scores, shape (f,)."""
         columns, weights = centred(data), np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
             training = [qid for qid in data.qids if qid not in fold]
@@ -250,12 +258,14 @@ class GreedyCommittee:
             rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
             weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
-        if self.prior:
-            if self.prior not in data.names:
-                raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
-            column = data.names.index(self.prior)
-            weights[column] += self.folds / (columns[column].std() or 1.0)
-        ordered = np.argsort(-np.abs(weights) * columns.std(axis=1), kind="stable")
-        chosen = [int(column) for column in ordered if weights[column]]
-        value = float(measure.evaluate(data, linear_scores(data, chosen, weights[chosen])).mean())
-        return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
+        return weights
+
+    def trust(self, data: RankingData, weights: FloatArray) -> FloatArray:
+        """The weights, with that of the prior if there is one."""
+        if not self.prior:
+            return weights
+        if self.prior not in data.names:
+            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        column, trusted = data.names.index(self.prior), weights.copy()
+        trusted[column] += self.folds / (centred(data.select_features([column])).std() or 1.0)
+        return trusted

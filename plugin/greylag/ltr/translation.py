@@ -25,6 +25,7 @@ from greylag.ranking import FloatArray, IntArray, Ranking
 OWN = 0.5  # the share of a word's probability that stays with it
 ROUNDS = 5  # of expectation maximisation
 LEAST = 0.05  # probability that is kept
+DOCUMENTS = 20  # of a query
 QUERIES = 2  # with a relevant document that has the word, for it to be translated
 
 
@@ -151,13 +152,19 @@ def learn_translation(
     least: float = LEAST,
 ) -> Translation:
     """Learn a table from the queries of `rankings` and their relevant documents; shares below `least` are dropped."""
-    pairs = [(one.query, [docid for docid, grade in qrels[one.qid].items() if grade > 0]) for one in rankings]
+    pairs = [(one.query, _most_relevant(qrels[one.qid])) for one in rankings]
     found = estimate(index, pairs, mu=mu, own=own)
     table: dict[str, dict[str, float]] = {}
     kept = found.shares >= least
     for term, word, share in zip(*(column[kept].tolist() for column in found[:3]), strict=True):
         table.setdefault(index.term(term), {})[index.term(word)] = share
     return Translation(mu, own, table)
+
+
+def _most_relevant(grades: Mapping[str, int]) -> list[str]:
+    """The relevant documents of a query, at most `DOCUMENTS`, of the highest grades; the lowest docids win ties."""
+    relevant = [docid for docid, grade in grades.items() if grade > 0]
+    return sorted(relevant, key=lambda docid: (-grades[docid], docid))[:DOCUMENTS]
 
 
 def estimate(

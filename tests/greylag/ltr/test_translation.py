@@ -92,7 +92,7 @@ def test_what_is_probable_is_kept() -> None:
         if share >= 0.2
     }
     assert 0 < len(expected) < len(found.shares)
-    assert {(t, w): share for t, words in kept.table.items() for w, share in words.items()} == expected
+    assert {(t, w): share for t, words in kept.table.items() for w, share in words.items()} == pytest.approx(expected)
 
 
 def test_values_are_those_of_the_formula_and_of_lm_without_a_table() -> None:
