@@ -24,6 +24,8 @@ REFERENCES = (
      "field model for information retrieval", "CIKM", 2007),
     (("LambdaMART", "lambdamart"), "wu2010", "Qiang Wu and Christopher J. C. Burges and Krysta M. Svore and "
      "Jianfeng Gao", "Adapting boosting for information retrieval measures", "@Information Retrieval", 2010),
+    (("translation",), "berger1999", "Adam Berger and John Lafferty", "Information retrieval as statistical translation",
+     "SIGIR", 1999),
     (("CoordinateAscent", "coordinate-ascent"), "metzlercroft2007", "Donald Metzler and W. Bruce Croft",
      "Linear feature-based models for information retrieval", "@Information Retrieval", 2007),
     (("mmr",), "carbonell1998", "Jaime Carbonell and Jade Goldstein", "The use of {MMR}, diversity-based reranking for "

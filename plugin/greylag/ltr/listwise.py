@@ -32,6 +32,9 @@ class ListwiseRegression:
         The measure, whose gains are used. Stored as an `Objective`.
     penalty : float > 0, default 30
         The larger it is, the more are the weights those of single features, and the less of their combination.
+    max_features : int >= 1, optional
+        The largest number of features; all by default. While there are more, the half with the smaller weights (in
+        units of the features' spreads), or fewer, is dropped, and the others' weights are learned again.
 
     References
     ----------
@@ -43,31 +46,41 @@ class ListwiseRegression:
     objective: Objective | str
     _: KW_ONLY
     penalty: float = 30.0
+    max_features: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
         if not 0 < self.penalty < np.inf:
             raise ParameterError(f"penalty is {self.penalty}; it must be a finite number above 0")
+        if self.max_features is not None and self.max_features < 1:
+            raise ParameterError(f"max_features is {self.max_features}; it must be at least 1")
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
-        """Learn a weight for every feature of `data`, in one round; the result does not depend on `n_jobs`."""
+        """Learn the weights, in one round; the result does not depend on `n_jobs`."""
         from scipy.optimize import minimize  # slow to import
         from threadpoolctl import threadpool_limits
 
-        objective, columns = Objective.parse(self.objective), tuple(range(len(data.specs)))
+        objective = Objective.parse(self.objective)
         gains = objective.gains(data)
         totals = _by_query(np.add, gains, data)
         if not totals.any():
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        units = 1.0 / _spreads(data)
-        with threadpool_limits(1, "blas"):  # sums depend on the number of threads
-            found = minimize(
-                _loss, np.zeros(len(columns)), (data, gains, totals, units, self.penalty), jac=True, method="L-BFGS-B",
-                options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
-            )  # fmt: skip
-        weights = found.x * units
-        value = float(objective.evaluate(data, linear_scores(data, columns, weights)).mean())
-        return Selection(columns, (tuple(weights.tolist()),), (value,))
+        units, columns, start = 1.0 / _spreads(data), np.arange(len(data.specs)), np.zeros(len(data.specs))
+        most = self.max_features or len(columns)
+        while True:
+            seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
+            with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+                found = minimize(
+                    _loss, start, (seen, gains, totals, units[columns], self.penalty), jac=True, method="L-BFGS-B",
+                    options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
+                )  # fmt: skip
+            if len(columns) <= most:
+                break
+            kept = np.sort(np.argsort(-np.abs(found.x), kind="stable")[: max(most, len(columns) // 2)])
+            columns, start = columns[kept], found.x[kept]
+        weights, chosen = found.x * units[columns], tuple(columns.tolist())
+        value = float(objective.evaluate(data, linear_scores(data, chosen, weights)).mean())
+        return Selection(chosen, (tuple(weights.tolist()),), (value,))
 
 
 def _loss(
