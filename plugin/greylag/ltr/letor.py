@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
 from greylag.ltr.data import LARGEST, Qrels, RankingData, positive_grades
-from greylag.ranking import FloatArray, IntArray, Ranking
-from greylag.runtime.files import Faults, check_names, open_atomically, read_text_blocks
+from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_rows, read_text_blocks
 
 
 def write_features(
@@ -143,6 +145,51 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
     return _assemble(path, blocks, qrels)
+
+
+def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False) -> Run:
+    """A run of the scores that another program gave to the documents of a feature file, LETOR text or .npz.
+
+    The scores are in the order of the documents: one a line, as those of LightGBM and SVMrank, or in RankLib's lines,
+    ``QID INDEX SCORE``, with the number of the document within its query, from 0. Equal scores keep that order.
+    """
+    by_query = _documents(features, lenient=lenient)
+    expected = [(qid, place) for qid, docids in by_query.items() for place in range(len(docids))]
+    scores: list[float] = []
+    with Faults(path, lenient) as faults:
+        for line, row in read_rows(path, "score", faults, "qid index score"):
+            scores.append(parse_number(row[-1]))
+            if not math.isfinite(scores[-1]):
+                raise FormatError(path, line, f"score {row[-1].decode()!r:.60} is not a finite number")
+            if len(row) == 3 and len(scores) <= len(expected):
+                (qid, place), given = expected[len(scores) - 1], row[0].decode()
+                if row[1] != b"%d" % place or (given != qid and given in by_query):  # it may be the number of a qid
+                    reason = f"document {row[1].decode()!r:.20} of query {given!r} instead of {place} of {qid!r}"
+                    raise FormatError(path, line, f"{reason}, as in {features}: sort it as that file")
+    if len(scores) != len(expected):
+        raise FormatError(path, None, f"has {len(scores)} scores, but {features} has {len(expected)} documents")
+    ends = accumulate(map(len, by_query.values()))
+    rankings = (
+        Ranking.sort(qid, "", docids, scores[end - len(docids) : end])
+        for (qid, docids), end in zip(by_query.items(), ends, strict=True)
+    )
+    return Run(tuple(rankings), Path(path).name.split(".")[0] or "scores")
+
+
+def _documents(path: str | Path, *, lenient: bool) -> dict[str, list[str]]:
+    """The documents of each query of a feature file, in order."""
+    if Path(path).suffix != ".npz":
+        data = read_features(path, lenient=lenient)
+        return {qid: [*data.docids[a:b]] for qid, (a, b) in zip(data.qids, pairwise(data.offsets), strict=True)}
+    try:
+        with np.load(path) as arrays:
+            pairs = [*zip(arrays["qids"].tolist(), arrays["docids"].tolist(), strict=True)]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise FormatError(path, None, f"is not a file of `greylag features`: {error}") from None
+    found = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
+    if sum(map(len, found.values())) != len(pairs):
+        raise FormatError(path, None, f"the documents of a query are not contiguous; {_REMEDY}")
+    return found
 
 
 def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -> _Block:

@@ -16,7 +16,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ltr import letor
 from greylag.ltr.extraction import training_data
 from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.letor import read_features, write_features
+from greylag.ltr.letor import read_features, read_scores, write_features
 from greylag.ranking import Ranking
 from greylag.runtime import files
 
@@ -241,3 +241,60 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Pat
     assert numbers.tolist() == [n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.NUMBERED + i] * 2]
     with pytest.raises(ParameterError, match="900000001"):
         write_features(tmp_path / "f.txt", ["one", "two"], [(Ranking("900000001", "", ("a",), [1.0]), np.ones((1, 2)))])
+
+
+@pytest.fixture(params=["features.txt", "features.npz"])
+def scored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The features of two queries, one of them without a number."""
+    rankings = [Ranking("q1", "", ("b", "a", "c"), [3.0, 2.0, 1.0]), Ranking("7", "", ("a", "d"), [2.0, 1.0])]
+    write_features(tmp_path / str(request.param), ["x"], ((one, np.zeros((len(one), 1))) for one in rankings))
+    return tmp_path / str(request.param)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5\n0.5\n2\n-1\n1e-3\n",
+        "900000001\t0\t0.5\n900000001\t1\t0.5\n900000001\t2\t2\n7\t0\t-1\n7\t1\t1e-3\n",
+        "q1 0 0.5\nq1 1 0.5\nq1 2 2\n7 0 -1\n7 1 1e-3\n",
+    ],
+)
+def test_scores_of_other_programs_are_a_run(scored: Path, text: str) -> None:
+    path = scored.with_name("trees.scores")
+    path.write_text(text)
+    run = read_scores(path, scored)
+    assert run.tag == "trees"
+    assert [(one.qid, one.docids, one.scores.tolist()) for one in run.rankings] == [
+        ("q1", ("c", "b", "a"), [2.0, 0.5, 0.5]),
+        ("7", ("d", "a"), [0.001, -1.0]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1\n2\n3\n4\n", "trees: has 4 scores, but .* has 5 documents"),
+        ("1\n2\n3\n4\n5\n6\n", "trees: has 6 scores"),
+        ("1\nnan\n3\n4\n5\n", "trees:2: score 'nan' is not a finite number"),
+        ("1\n2 3\n", "trees:2: 2 columns instead of 1"),
+        ("7 0 1\n", "trees:1: document '0' of query '7' instead of 0 of 'q1'"),
+        ("8 0 1\n8 2 1\n", "trees:2: document '2' of query '8' instead of 1 of 'q1'"),
+        ("d1 Q0 a 1 2.0 t\n", "trees:1: 6 columns"),
+    ],
+)
+def test_scores_of_other_documents_are_refused(scored: Path, text: str, reason: str) -> None:
+    (scored.parent / "trees").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_scores(scored.parent / "trees", scored)
+
+
+@pytest.mark.parametrize("qids", [None, ["1", "2", "1"]])
+def test_other_arrays_are_refused(tmp_path: Path, qids: list[str] | None) -> None:
+    (tmp_path / "scores").write_text("1\n2\n3\n")
+    path = tmp_path / "x.npz"
+    np.savez(path, docids=["a", "b", "c"], **({} if qids is None else {"qids": np.array(qids)}))
+    with pytest.raises(FormatError, match=r"x.npz: (is not a file of|the documents of a query)"):
+        read_scores(tmp_path / "scores", path)
+    path.write_bytes(b"PK\3\4")
+    with pytest.raises(FormatError, match=r"x.npz: is not a file of"):
+        read_scores(tmp_path / "scores", path)
