@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
+import numpy as np
 import typer
 
 from greylag.cli.features import PoolOption, chosen_features
@@ -30,7 +32,9 @@ from greylag.cli.terminal import tell
 from greylag.diversity import training as diversity
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
+from greylag.diversity.mmr import MMR
 from greylag.diversity.model import DiversityModel
+from greylag.diversity.random_order import RandomOrder
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, table
@@ -57,7 +61,7 @@ from greylag.ranking import Ranking, Run, marked
 from greylag.structured.coulomb import Coulomb
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.tables import as_text
-from greylag.trec import Qrels, write_run
+from greylag.trec import Qrels, SubtopicQrels, write_run
 from greylag.trec.texts import read_fields
 
 Model = Literal[
@@ -79,6 +83,7 @@ ONLY_FOR: dict[str, Sequence[str]] = {
 """The models that an option is for, if they are neither all that rank nor all."""
 
 
+ORDERS = 20  # whose scores are averaged, as what chance gives
 PRESET = "preset"  # the criteria or thresholds of the preset
 
 
@@ -402,22 +407,40 @@ def train_diversity(
             provenance={"method": name}, n_jobs=shared.jobs,
         )  # fmt: skip
 
+    def diversified(model: DiversityModel, qids: Sequence[str]) -> dict[str, Ranking]:
+        stage = (SVMDiv if name == "svmdiv" else CSSVM)(model, make.index, titles=make.titles, k=settings.k)
+        return {qid: stage(first[qid]) for qid in qids}
+
+    held_out: dict[str, Ranking] = {}
     if folds is not None and out_run is not None:
-        ranked: dict[str, Ranking] = {}
         for test in split_folds(list(examples), folds, 0):
-            model = learn({qid: example for qid, example in examples.items() if qid not in test})
-            stage = (SVMDiv if name == "svmdiv" else CSSVM)(model, make.index, titles=make.titles, k=settings.k)
-            ranked |= {qid: stage(first[qid]) for qid in test}
-        diverse = Run(tuple(ranked[qid] for qid in examples), marked(f"{first.tag}-held-out", seen))
-        write_run(diverse, out_run)
-        scored = {"first stage": Run(tuple(first[qid] for qid in examples), first.tag), "held out": diverse}
-        judged = {qid: judgements[qid] for qid in examples}
-        measures = [f"subtopic-loss@{settings.k}", f"alpha-nDCG@{settings.k}"]
-        scores = {label: evaluate_by_subtopic(one, judged, measures) for label, one in scored.items()}
-        tell(f"\n{table(scores, compare(scores, 'first stage'))}")
+            held_out |= diversified(learn({qid: one for qid, one in examples.items() if qid not in test}), test)
+        write_run(Run(tuple(held_out[qid] for qid in examples), marked(f"{first.tag}-held-out", seen)), out_run)
     model = learn(examples)
     model.save(out)
+    if not (held_out or settings.retrain):
+        held_out = diversified(model, model.provenance["validation"])
     tell(f"{settings.preset} on {_outcome(model)}")
+    if held_out:
+        scores = _beside_others(held_out, first, judgements, make, settings.k)
+        tell(f"\n{table(scores, compare(scores, 'first stage'))}")
+
+
+def _beside_others(
+    held_out: Mapping[str, Ranking], first: Run, judgements: SubtopicQrels, make: CandidateMaker, k: int
+) -> dict[str, Scores]:
+    """The scores of held-out rankings beside those of the first stage, MMR, and chance: the mean of random orders."""
+    before = Run(tuple(first[qid] for qid in held_out))
+    options: dict[str, Any] = {"depth": make.depth, "k": k}
+    judged = {qid: judgements[qid] for qid in held_out}
+    score = partial(evaluate_by_subtopic, qrels=judged, measures=[f"subtopic-loss@{k}", f"alpha-nDCG@{k}"])
+    orders = [score(RandomOrder(seed=seed, **options).run(before)) for seed in range(ORDERS)]
+    return {
+        "first stage": score(before),
+        "chance": replace(orders[0], values=np.mean([one.values for one in orders], axis=0)),
+        "MMR": score(MMR(make.index, **options).run(before)),
+        "held out": score(Run(tuple(held_out.values()))),
+    }
 
 
 def _outcome(model: DiversityModel) -> str:

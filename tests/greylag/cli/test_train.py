@@ -3,18 +3,23 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 
 import pytest
 
-from greylag import LuceneIndex, PositionalIndex, Union
+from greylag import MMR, LuceneIndex, PositionalIndex, Union
+from greylag.cli.options import parameters
 from greylag.cli.search import search_first
-from greylag.diversity import DiversityModel
-from greylag.evaluation import evaluate
+from greylag.diversity import DiversityModel, SVMDiv
+from greylag.evaluation import evaluate, evaluate_by_subtopic
+from greylag.evaluation.subtopics import relevant_documents
 from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
 from greylag.ltr import LinearModel, MRFRanker
-from greylag.trec import read_qrels, read_run, read_topics
+from greylag.pipeline import run_step
+from greylag.structured import Coulomb, CuttingPlane
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
 from tests.greylag.cli.conftest import Command, Refused, settings, unremarked
 
 SD = ["--model", "mrf", "--pool", "sd"]
@@ -248,11 +253,42 @@ def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: lis
     assert "fb_terms is at" not in told
 
 
-def test_validation_holds_every_fourth_query_out(learn: Command, made: Path, tmp_path: Path) -> None:
-    code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "div.json", "--set", "validate=true")
+def test_validation_holds_every_fourth_query_out(
+    learn: Command, made: Path, few: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
+    monkeypatch.setattr("greylag.cli.train.ORDERS", 400)
+    qrels = made / "qrels.subtopics.txt"
+    code, told, _ = learn(qrels, tmp_path / "div.json", "--set", "validate=true")
     assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")
-    provenance = DiversityModel.load(tmp_path / "div.json").provenance
-    assert (provenance["queries"], provenance["validation"]) == (["1", "2", "3", "5", "6", "7"], ["4", "8"])
+    model = DiversityModel.load(tmp_path / "div.json")
+    assert (model.provenance["queries"], model.provenance["validation"]) == (["1", "2", "3", "5", "6", "7"], ["4", "8"])
+    shown = {name: float(mean) for name, mean in re.findall(r"^([a-zA-Z ]+) \(\w\) +(0\.\d+)", told, re.MULTILINE)}
+    first, index = read_run(few[-1]), PositionalIndex.from_lucene(made / "index")
+    judged = {qid: subtopics for qid, subtopics in read_subtopic_qrels(qrels).items() if qid in ("4", "8")}
+    held_out = [first["4"], first["8"]]
+    expected = []
+    for ranking in held_out:
+        relevant = relevant_documents(judged[ranking.qid])
+        total, n = sum(map(len, relevant)), len(ranking)
+        left = [comb(n - len(docids & set(ranking.docids)), 5) / comb(n, 5) for docids in relevant]
+        expected.append(sum(len(docids) / total * missed for docids, missed in zip(relevant, left, strict=True)))
+    assert shown.pop("chance") == pytest.approx(sum(expected) / 2, abs=0.02)
+    stages = {"first stage": lambda ranking: ranking, "MMR": MMR(index, k=5), "held out": SVMDiv(model, index, k=5)}
+    assert shown == {
+        name: pytest.approx(
+            evaluate_by_subtopic(run_step(stage, held_out), judged, ["subtopic-loss@5"]).means[0], abs=5e-5
+        )
+        for name, stage in stages.items()
+    }
+
+
+def test_warnings_name_what_can_be_set(learn: Command, made: Path, tmp_path: Path) -> None:
+    for words in (["--model", "cssvm", *settings("M=2 epochs=1 C=10 alpha=50")], settings("max_iterations=1 C=100")):
+        _, _, err = learn(made / "qrels.subtopics.txt", tmp_path / "x.json", *words)
+        (named,) = re.findall(r": raise (\w+)(?: or (\w+),)? or lower (\w+)$", err, re.MULTILINE)
+        known = parameters(Coulomb if "cssvm" in words else CuttingPlane)
+        assert set(filter(None, named)) <= set(known)
 
 
 def test_the_seed_decides_the_bytes(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
