@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +17,7 @@ from greylag.errors import DependencyError, GreylagError
 from greylag.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.open_index import BUILD
+from greylag.lucene.prebuilt import OPENAI_KEY
 
 _Paths = str | Path | Sequence[str | Path]
 _Probe = tuple[str, Callable[[], str], str]
@@ -22,14 +25,12 @@ _PYSERINI_FIRST = """
 from pyserini.pyclass import autoclass
 autoclass("io.anserini.index.Constants")
 print(autoclass("java.lang.System").getProperty("java.version"))
-import importlib.util
-if importlib.util.find_spec("torch"):
-    import pyserini.search.lucene
 """
-
+_SEARCHERS = "import greylag; greylag.start_jvm(); import pyserini.search.lucene"
 
 START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
-OPENAI_KEY = "set OPENAI_API_KEY=none"
+OPTIONAL = ("import", "searchers")
+"""The checks without which greylag works."""
 
 
 class Check(NamedTuple):
@@ -59,6 +60,8 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
         _check("Pyserini", _pyserini, INSTALL_PYSERINI),
     ]
     later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, START_FIRST)]
+    if importlib.util.find_spec("torch"):
+        later.append(("searchers", _searchers, OPENAI_KEY))
     if index is not None:
         positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
         checksums = "all files have the checksums that Lucene recorded"
@@ -72,11 +75,11 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
 
 
 def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
-    """A check, which fails by a `GreylagError`; greylag works without the import of Pyserini."""
+    """A check, which fails by a `GreylagError`."""
     try:
         return Check(name, True, probe(), "")
     except GreylagError as error:
-        return Check(name, name == "import", str(error).removesuffix(f": {remedy}"), remedy)
+        return Check(name, name in OPTIONAL, str(error).removesuffix(f": {remedy}"), remedy)
 
 
 def _versions() -> str:
@@ -110,20 +113,37 @@ def _jvm() -> str:
 
 def _import() -> str:
     """The Java that Pyserini starts if it is imported first."""
+    code, output = _ended(_PYSERINI_FIRST)
+    if code == 0:
+        return f"Pyserini, imported first, starts Java {output.split()[-1]}"
+    raise DependencyError(f"Pyserini, imported first, fails ({_why(output)}): {START_FIRST}")
+
+
+def _searchers() -> str:
+    """The import of Pyserini's searchers, by which newer versions ask for a key of OpenAI."""
+    code, output = _ended(_SEARCHERS)
+    if code == 0:
+        return "pyserini.search.lucene can be imported after greylag.start_jvm()"
+    if "openai.OpenAIError" not in output:
+        raise DependencyError(f"pyserini.search.lucene fails ({_why(output)})")
+    modules = re.findall(r'File ".*?[/\\](pyserini[/\\][^"]+?)(?:[/\\]__init__)?\.py"', output)
+    importing = re.sub(r"[/\\]", ".", modules[-1]) if modules else "pyserini"
+    raise DependencyError(f"pyserini.search.lucene imports {importing}, which asks for a key of OpenAI: {OPENAI_KEY}")
+
+
+def _ended(program: str) -> tuple[int, str]:
+    """The exit code and the output of a Python program."""
     try:
-        ended = subprocess.run(
-            [sys.executable, "-c", _PYSERINI_FIRST], capture_output=True, text=True, timeout=60, check=False
-        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"not tried ({error})"
-    if ended.returncode == 0:
-        return f"Pyserini, imported first, starts Java {ended.stdout.split()[-1]}"
-    output = ended.stdout + ended.stderr
-    if "openai.OpenAIError" in output:
-        raise DependencyError(f"Pyserini's searchers ask for a key of OpenAI: {OPENAI_KEY}")
+        return 1, f"Error: {error}"
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def _why(output: str) -> str:
+    """The last error in the output of a program."""
     lines = [line for line in output.splitlines() if "Exception: " in line or "Error: " in line]
-    why = lines[-1].strip() if lines else f"exit code {ended.returncode}"
-    raise DependencyError(f"Pyserini, imported first, fails ({why}): {START_FIRST}")
+    return lines[-1].strip() if lines else "without a message"
 
 
 def _index(path: _Paths) -> str:

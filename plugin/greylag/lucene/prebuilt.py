@@ -15,6 +15,7 @@ from typing import Any
 from greylag.errors import CollectionError, DependencyError, GreylagError
 from greylag.lucene.jvm import INSTALL_PYSERINI, start_jvm
 
+OPENAI_KEY = "set OPENAI_API_KEY=none, which is enough"
 _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
@@ -60,6 +61,10 @@ def pyserini_module(name: str) -> Any:
         return import_module(f"pyserini.{name}")
     except ImportError as error:
         raise DependencyError(f"pyserini.{name} is not usable here ({error}): {INSTALL_PYSERINI}") from error
+    except Exception as error:
+        if type(error).__name__ != "OpenAIError":
+            raise
+        raise DependencyError(f"pyserini.{name} asks for a key of OpenAI when it is imported: {OPENAI_KEY}") from error
 
 
 def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +138,39 @@ def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp
     assert expected[home] in check.detail
     assert check.remedy.startswith("call greylag.start_jvm() before") == (home != "working")
     assert "\n" not in check.detail
+
+
+ASKING = """
+import sys
+
+class OpenAIError(Exception):
+    __module__ = "openai"
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "pyserini.search.lucene":
+            raise OpenAIError("Missing credentials")
+
+sys.meta_path.insert(0, Finder)
+"""
+
+
+def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As Pyserini with torch and openai does; torch is not installed for the tests."""
+    (tmp_path / "torch.py").write_text("")
+    (tmp_path / "sitecustomize.py").write_text(ASKING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    (check,) = (check for check in diagnose() if check.name == "searchers")
+    assert (check.ok, check.remedy) == (True, "set OPENAI_API_KEY=none, which is enough")
+    assert re.fullmatch(r"pyserini.search.lucene imports pyserini[.\w]*, which asks for a key of OpenAI", check.detail)
+
+    def asks(name: str) -> None:
+        raise type("OpenAIError", (Exception,), {})("Missing credentials")
+
+    monkeypatch.setattr("greylag.lucene.prebuilt.import_module", asks)
+    with pytest.raises(DependencyError, match=r"pyserini.search asks for a key of OpenAI .*: set OPENAI_API_KEY=none"):
+        pyserini_module("search")
 
 
 def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
