@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-import shutil
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
