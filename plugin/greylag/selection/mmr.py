@@ -52,8 +52,8 @@ class MMRFeatureSelection(OccurrenceSelector):
 
     Examples
     --------
-    >>> words = make_pipeline(CountVectorizer(binary=True), MMRFeatureSelection(25, relevance_weight=0.5))  # doctest: +SKIP
-    >>> model = make_pipeline(words, MultinomialNB()).fit(texts, labels)  # doctest: +SKIP
+    >>> words = MMRFeatureSelection(25, relevance_weight=0.5)
+    >>> make_pipeline(CountVectorizer(binary=True), words, MultinomialNB()).fit(texts, labels)  # doctest: +SKIP
 
     Notes
     -----
