@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greylag.features.evidence import COMMON
 from greylag.features.feature import Feature
 from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
@@ -33,7 +34,6 @@ NARROWEST = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
 _SHORT = 6  # terms of a query whose cliques are kept
 _log = logging.getLogger("greylag")
-COMMON = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out, too
 ABSENT = -1  # pads rows of places in the query
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 

@@ -22,6 +22,7 @@ from greylag.vectors.vector_files import open_vectors
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
+COMMON = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out of RM3, too
 _PRIOR = re.compile(
     r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?", re.ASCII
 )
@@ -103,6 +104,50 @@ class Prior(Feature):
     @property
     def _domain(self) -> str:
         return "a finite number" if self.scale == "raw" else "a finite number above 0 for its logarithm"
+
+
+@dataclass(frozen=True)
+class DocumentStatistic(Evidence):
+    """A query-independent statistic of a document's indexed terms, spelt ``document:NAME``.
+
+    Parameters
+    ----------
+    name : "length", "entropy" or "common"
+        "length": log(1 + |D|). "entropy": - sum over t of tf/|D| log(tf/|D|). "common": the share of tokens of terms
+        that more than a tenth of the documents have, which is the share of stop words where these are indexed. The last
+        two are 0 for an empty document.
+
+    References
+    ----------
+    Bendersky, Croft and Diao, Quality-biased ranking of web documents, WSDM 2011 (entropy and stop words).
+    """
+
+    form: ClassVar[str] = "document:{name}"
+    uses_ranking: ClassVar[bool] = False
+
+    name: Literal["length", "entropy", "common"]
+
+    def __post_init__(self) -> None:
+        if self.name not in (names := ("length", "entropy", "common")):
+            raise ParameterError(f"feature {self}: use document: with {', '.join(names)}")
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The statistic of a ranking's documents, shape (n,)."""
+        common = index.document_frequencies > COMMON * index.n_documents
+
+        def values(ranking: Ranking) -> FloatArray:
+            documents = index.documents(ranking.docids)
+            lengths = index.document_lengths[documents].astype(np.float64)
+            if self.name == "length":
+                return np.log1p(lengths)
+            frequencies = index.term_frequencies(documents)
+            rows = np.repeat(np.arange(len(documents)), np.diff(frequencies.indptr))
+            shares = frequencies.data / lengths[rows]
+            parts = shares * common[frequencies.indices] if self.name == "common" else -shares * np.log(shares)
+            sums: FloatArray = np.bincount(rows, weights=parts, minlength=len(documents)).astype(np.float64)
+            return sums
+
+        return values
 
 
 @dataclass(frozen=True)

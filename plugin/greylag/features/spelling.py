@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from greylag.features.evidence import Prior, ReciprocalRank, RunScore, Score, VectorCosine
+from greylag.features.evidence import DocumentStatistic, Prior, ReciprocalRank, RunScore, Score, VectorCosine
 from greylag.features.feature import Feature, Normalisation, Normalised, PythonFeature, split_method, unique_features
 from greylag.features.spec import FeatureSpec
 from greylag.features.stages import StageScore
@@ -17,7 +17,8 @@ def _name(spelling: str) -> str:
 
 
 KINDS: dict[str, type[Feature]] = {
-    _name(kind.form): kind for kind in (Score, ReciprocalRank, Prior, RunScore, VectorCosine, StageScore, PythonFeature)
+    _name(kind.form): kind
+    for kind in (Score, ReciprocalRank, DocumentStatistic, Prior, RunScore, VectorCosine, StageScore, PythonFeature)
 }
 """The kinds of features, by the name that their spelling begins with; every other spelling is a `FeatureSpec`."""
 
@@ -25,9 +26,9 @@ KINDS: dict[str, type[Feature]] = {
 def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
-    ``dependence/cliques/weighting``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``,
-    ``vectors:(documents=FILE,queries=FILE)`` or ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is
-    normalised.
+    ``dependence/cliques/weighting``, ``document:NAME``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``,
+    ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or ``python:NAME``, followed by ``@minmax``, ``@z``
+    or ``@rank`` if it is normalised.
     """
     base, method = split_method(text.strip())
     if method is not None:

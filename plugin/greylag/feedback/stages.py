@@ -16,7 +16,7 @@ import numpy as np
 from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.features import CollectionStatistics, FeatureExtractor, FeatureParameters, FeatureSpec
-from greylag.features.cliques import COMMON
+from greylag.features.evidence import COMMON
 from greylag.features.weighting import BM25
 from greylag.index.positional import PositionalIndex
 from greylag.missing_documents import rerank_known

@@ -35,6 +35,8 @@ from greylag.tables import Marked, Row, Table
 
 BM25 = "BM25"
 """The system that others are compared with, tuned BM25."""
+DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
+"""The priors that are features."""
 MANY = 500
 """So many training queries tell the parameters of weighting: of more, as many are looked at, and inner folds share what
 all of them tell."""
@@ -126,9 +128,10 @@ class AutomaticRecipe(Recipe):
     @property
     def stack(self) -> StackRecipe:
         """Where the features come from."""
+        more = tuple(dict.fromkeys((*DOCUMENT, *self.more)))
         return StackRecipe(
-            self.objective, pool=self.pool, more=self.more, grid=self.grid, depth=self.depth,
-            inner_folds=self.folds, seed=self.seed,
+            self.objective, pool=self.pool, more=more, grid=self.grid, depth=self.depth, inner_folds=self.folds,
+            seed=self.seed,
         )  # fmt: skip
 
     def prepare(
@@ -140,12 +143,12 @@ class AutomaticRecipe(Recipe):
     def candidates(self, tuned: TunedRM3, names: Sequence[str]) -> list[Candidate]:
         """The systems to try on features of these names, in the order in which the time may end."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
-        sdm = baselines.SDM
+        sdm = Candidate("SDM", tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
         pool = (*map(str, candidate_pool(self.pool)), *(name for name in names if name.startswith(Translation.kind)))
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate("QL", ("FI/term/LM",), (1.0,)),
-            Candidate("SDM", tuple(map(str, sdm.features)), sdm.weights),
+            *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
             Candidate("RM3", (rm3,), (1.0,)),
             *learners(self.measure, folds=self.folds, seed=self.seed, pool=pool, prior=rm3),
         ]

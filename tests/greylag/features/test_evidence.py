@@ -213,3 +213,22 @@ def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path: Path, monke
                     pickle.loads(content)(ranking)
         for path, content in files.items():
             path.write_text(content)
+
+
+def test_statistics_of_documents_are_those_of_their_definitions() -> None:
+    texts = {
+        f"d{i}": " ".join(["often", *(["rare"] * i), f"w{i}x", *([f"w{i}x", "often"] * (i % 2))]) for i in range(12)
+    }
+    index = PositionalIndex.from_texts({**texts, "empty": ""})
+    ranking = Ranking("q", "rare", ("d3", "empty", "d0", "d7"), np.zeros(4))
+    features = parse_features("document:length,document:entropy,document:common")
+    values = FeatureExtractor(index, features)(ranking)
+    for docid, row in zip(ranking.docids, values.tolist(), strict=True):
+        words = texts.get(docid, "").split()
+        counts = [words.count(word) for word in set(words)]
+        entropy = -sum(n / len(words) * log(n / len(words)) for n in counts)
+        common = sum(word in ("often", "rare") for word in words) / max(1, len(words))  # in 12 and 11 of 13 documents
+        assert row == pytest.approx([log(1 + len(words)), entropy, common])
+    assert [str(feature) for feature in features] == ["document:length", "document:entropy", "document:common"]
+    with pytest.raises(ParameterError, match="use document: with length"):
+        parse_feature("document:age")

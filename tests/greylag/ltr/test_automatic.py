@@ -10,6 +10,7 @@ from scipy.optimize import check_grad
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate, split_folds
+from greylag.features import FeatureParameters
 from greylag.ltr import (
     RM3,
     Automatic,
@@ -27,6 +28,7 @@ from greylag.ltr.automatic import held_out_baselines
 from greylag.ltr.choice import Candidate, View, choose
 from greylag.ltr.data import linear_scores
 from greylag.ltr.listwise import _loss
+from greylag.ltr.stack import TunedRM3
 from greylag.ranking import FloatArray, Run
 from tests.greylag.ltr.samples import random_data
 from tests.greylag.ltr.test_stack import GRID, INDEX, QIDS, QRELS, RANKINGS
@@ -174,6 +176,13 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
     for qid, value in zip(expected.qids, expected.values[:, 0], strict=True):
         if qid in validated.folds[-1]:
             assert scores["tuned BM25"].values[scores["tuned BM25"].qids.index(qid), 0] == value
+
+
+def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
+    prepared = replace(RECIPE, pool="fd").prepare(RUN, QRELS, INDEX)
+    tuned = TunedRM3(FeatureParameters(), 0.5)
+    candidates = prepared.recipe.candidates(tuned, prepared.stack.data(tuned).names)
+    assert [one.name for one in candidates][:4] == ["BM25", "QL", "RM3", "listwise, penalty 1"]
 
 
 def test_one_judged_topic_is_too_few() -> None:
