@@ -71,10 +71,3 @@ def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, Flo
         gain.add(best)
         gains = gain.gains() if place + 1 < len(picked) else gains
     return picked, gain_when_picked
-
-
-def picked_first(picked: IntArray, n: int) -> IntArray:
-    """The numbers 0, ..., n - 1 with the `picked` ones first, followed by the others in ascending order."""
-    rest = np.ones(n, dtype=bool)
-    rest[picked] = False
-    return np.concatenate([picked, np.flatnonzero(rest)])

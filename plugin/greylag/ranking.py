@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,14 @@ class Ranking(Printed):
         if sorted(places) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
         return self._with(tuple(map(self.docids.__getitem__, places)), np.arange(len(places), 0.0, -1.0))
+
+    def first(self, picked: Sequence[int] | IntArray) -> Ranking:
+        """The documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
+        places = np.asarray(picked, dtype=np.int64)
+        rest = np.ones(len(self), dtype=bool)
+        rest[places] = False
+        front = map(self.docids.__getitem__, places.tolist())
+        return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:
         """The documents where `chosen`, shape (n,), is true, in the same order and with their scores."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greylag.errors import ParameterError
-from greylag.greedy import ModularGain, greedy_picks, picked_first
+from greylag.greedy import ModularGain, greedy_picks
 
 
 def test_ties_go_to_the_better_rank_despite_rounding_errors() -> None:
@@ -54,7 +54,3 @@ def test_gains_of_another_length_are_refused() -> None:
 
 def test_nothing_to_pick_from() -> None:
     assert greedy_picks(ModularGain(np.empty(0)), 3).tolist() == []
-
-
-def test_picked_first() -> None:
-    assert picked_first(np.array([3, 1]), 5).tolist() == [3, 1, 0, 2, 4]

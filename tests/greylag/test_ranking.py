@@ -201,3 +201,9 @@ def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2] / "plugin"
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert re.findall(r"script\.py:(\d+): error", done.stdout) == ["9", "10", "11"], done.stdout
+
+
+def test_first() -> None:
+    ranking = Ranking("1", "", tuple("abcde"), [5, 4, 3, 2, 2])
+    assert ranking.first(np.array([3, 1])) == Ranking("1", "", tuple("dbace"), [5, 4, 3, 2, 1])
+    assert ranking.first([]).docids == ranking.docids

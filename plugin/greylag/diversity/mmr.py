@@ -6,19 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greylag.diversity.vector_gain import VectorGain, VectorStage
-from greylag.ranking import FloatArray
+from greylag.diversity.vector_gain import CosineGain, VectorStage
 
 
-class MarginalRelevance(VectorGain):
+class MarginalRelevance(CosineGain):
     """The gain of MMR: the statistic of a candidate is its highest cosine with a pick."""
 
     combine = np.maximum
     start = -np.inf
-
-    def penalty(self, statistics: FloatArray) -> FloatArray:
-        """The highest cosine."""
-        return statistics if self.picked else np.zeros(len(statistics))
+    constant = 0.0
 
 
 @dataclass(frozen=True)

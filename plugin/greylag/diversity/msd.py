@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from greylag.diversity.vector_gain import VectorGain, VectorStage
-from greylag.ranking import FloatArray
+import numpy as np
+
+from greylag.diversity.vector_gain import CosineGain, VectorStage
 
 
-class DistanceSum(VectorGain):
+class DistanceSum(CosineGain):
     """The gain of MSD: the statistic of a candidate is the sum of its cosines with the picks."""
 
-    def penalty(self, statistics: FloatArray) -> FloatArray:
-        """The sum of the distances, negative."""
-        return statistics - self.picked
-
-    def statistic_error(self) -> float:
-        """That of each cosine."""
-        return self.picked * self.error
+    combine = np.add
+    start = 0.0
+    constant = 1.0
 
 
 @dataclass(frozen=True)

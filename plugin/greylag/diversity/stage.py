@@ -10,7 +10,7 @@ import numpy as np
 
 from greylag.checks import check_counts
 from greylag.errors import ParameterError
-from greylag.greedy import Gain, greedy_path, greedy_picks, picked_first
+from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import BoolArray, FloatArray, Ranking
@@ -67,8 +67,7 @@ class DiversityStage(Stage, ABC):
 
         Scores are n, n - 1, ..., 1. Ties go to the better rank.
         """
-        picked = greedy_picks(gain, self.k, len(self.candidates(ranking)))
-        return ranking.permute(picked_first(picked, len(ranking)))
+        return ranking.first(greedy_picks(gain, self.k, len(self.candidates(ranking))))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,25 +11,26 @@ import numpy as np
 
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
-from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
+from greylag.greedy import TIE_TOLERANCE, greedy_picks
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, unit_range
+from greylag.vectors.dense import Dense
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 from greylag.vectors.vector_files import open_vectors
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-_SMALL = 1 << 17  # coordinates up to which float64 costs less than a filter in float32
 _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
 _SAFE = 1e-30, 1e30  # squared lengths that neither overflow nor lose digits in float32
+LARGE, BLOCK = 1 << 17, 16
+_DOUBTS = 16  # candidates up to which float64 is for them alone
 
 
 class VectorGain(ABC):
-    """A gain ``w rel - (1 - w) penalty`` over n candidates; the penalty grows with a statistic of the cosines.
+    """A gain of relevance and of the cosines with the picks, over n candidates.
 
-    The statistic combines what `term` makes of the cosines with each pick. Sums by BLAS depend on its threads, and
-    picks must not. Coordinates of unit vectors are therefore rounded to 26 binary places: float64 adds their products
-    without any error, in any order. Where that is slow and `exact` is false, all cosines are computed in float32, and
-    in float64 only where two candidates may have the highest gain.
+    Sums by BLAS depend on its threads, and picks must not. Coordinates of unit vectors are therefore rounded to 26
+    binary places: float64 adds their products without any error, in any order.
 
     Parameters
     ----------
@@ -38,105 +39,150 @@ class VectorGain(ABC):
     vectors : csr_matrix, shape (n, V), or float32 or float64 array, shape (n, m)
         Sparse rows of unit length or zero, or dense rows of any length.
     relevance_weight : float in [0, 1]
-        w.
-    exact : bool, default True
-        Whether gains are wanted, and not just the candidate of the highest.
     """
 
-    combine: ClassVar[np.ufunc] = np.add
-    start: ClassVar[float] = 0.0
-
-    def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float, *, exact: bool = True) -> None:
+    def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
         self.worth = relevance_weight * relevance
         self.weight = 1.0 - relevance_weight
-        self.statistics = np.full(len(relevance), self.start)
-        self.picked = 0
-        self.error = 0.0  # of a cosine
-        if not isinstance(vectors, np.ndarray):
+        self.rows: Any = vectors
+        self._sparse: Callable[[int], FloatArray] | None = None
+        if isinstance(vectors, np.ndarray):
+            self.rows = exact_rows(*with_scales(vectors))
+        else:
             from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as what made them did
 
-            self.rows: Any = vectors
             self._sparse = cosines_by_column(vectors)
-            return
-        squares = np.einsum("ij,ij->i", vectors, vectors)
-        if not ((squares > _SAFE[0]) & (squares < _SAFE[1])).all():
-            vectors = unit_rows(vectors)
-            squares = np.einsum("ij,ij->i", vectors, vectors)
-        self.scales = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
-        if exact or vectors.size <= _SMALL:
-            self.rows = vectors.astype(np.float64)
-            self.rows *= self.scales[:, None]
-            rounded(self.rows)
-            return
-        self.rows, self._vectors = vectors.astype(np.float32, copy=False), vectors
-        self.error = (vectors.shape[1] + np.sqrt(vectors.shape[1]) + 16) * 2.0**-24
-        self.directions = np.empty((16, vectors.shape[1]))
-        self.first = self.statistics
-        self._exact: dict[int, tuple[int, float]] = {}  # statistics of candidates in doubt, after so many picks
-
-    @abstractmethod
-    def penalty(self, statistics: FloatArray) -> FloatArray:
-        """What is subtracted, shape (n,)."""
-
-    def term(self, cosines: FloatArray) -> FloatArray:
-        """What cosines add to the statistic."""
-        return cosines
-
-    def statistic_error(self) -> float:
-        """How far a statistic in float32 may be from the exact one."""
-        return self.error
-
-    def gains(self) -> FloatArray:
-        """The gains, or if not `exact`, bounds of all but the highest, which is exact if it is in doubt, shape (n,)."""
-        if not self.error:
-            return self.worth - self.weight * self.penalty(self.statistics)
-        error = self.statistic_error()
-        gains = self.worth - self.weight * self.penalty(self.statistics - error)
-        best = slice(gains.argmax(), gains.argmax() + 1)
-        lowest = self.worth[best] - self.weight * self.penalty(self.statistics[best] + error)
-        near = (gains >= lowest).nonzero()[0]
-        if len(near) == 1:
-            return gains
-        for candidate in near.tolist():
-            unit = self.unit_row(candidate)
-            seen, statistic = self._exact.get(candidate) or (0, self.first[candidate])
-            terms = self.term(np.einsum("pd,d->p", self.directions[seen : self.picked], unit))
-            self._exact[candidate] = self.picked, self.combine.reduce(terms, initial=statistic)
-        statistics = np.array([self._exact[candidate][1] for candidate in near.tolist()])
-        gains[near] = self.worth[near] - self.weight * self.penalty(statistics)
-        return gains
-
-    def add(self, candidate: int) -> None:
-        """Pick a candidate."""
-        cosines = self.cosines(candidate)
-        self.picked += 1
-        self.worth[candidate] = -np.inf
-        self.statistics = self.combine(self.statistics, self.term(cosines))
 
     def cosines(self, candidate: int) -> FloatArray:
         """The cosines of all candidates with one, shape (n,)."""
-        if not self.error:
-            dense = isinstance(self.rows, np.ndarray)
-            return np.asarray(self.rows @ self.rows[candidate]) if dense else self._sparse(candidate)
-        if self.picked == len(self.directions):
-            self.directions = np.concatenate([self.directions, np.empty_like(self.directions)])
-        self.directions[self.picked] = direction = self.direction(candidate)
-        return np.asarray((self.rows @ direction.astype(np.float32)) * self.scales)
+        return np.asarray(self.rows @ self.rows[candidate]) if self._sparse is None else self._sparse(candidate)
 
-    def direction(self, candidate: int) -> FloatArray:
-        """The unit vector whose products with the others are to be added, shape (m,)."""
-        return self.unit_row(candidate)
+    @abstractmethod
+    def gains(self) -> FloatArray:
+        """The gains, shape (n,)."""
 
-    def unit_row(self, candidate: int) -> FloatArray:
-        """The vector of a candidate in float64, shape (m,)."""
-        return rounded(self._vectors[candidate] * self.scales[candidate])
+    @abstractmethod
+    def add(self, candidate: int) -> None:
+        """Pick a candidate."""
+
+    @classmethod
+    @abstractmethod
+    def picks(cls, relevance: FloatArray, vectors: Matrix, relevance_weight: float, k: int) -> IntArray:
+        """`greedy_picks` of this gain, with as little as possible in float64."""
 
 
-def rounded(units: FloatArray) -> FloatArray:
-    """Coordinates in [-1, 1] rounded, in place, to 26 binary places."""
-    units += _GRID
-    units -= _GRID
-    return units
+class CosineGain(VectorGain):
+    """The gain ``w rel + (1 - w) (constant * |picks| - statistic)``, and ``w rel`` of the first pick.
+
+    The statistic combines the cosines with the picks.
+    """
+
+    combine: ClassVar[np.ufunc]
+    start: ClassVar[float]
+    constant: ClassVar[float]
+
+    def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
+        super().__init__(relevance, vectors, relevance_weight)
+        self._statistics = np.full(len(relevance), self.start)
+        self._picked = 0
+
+    def gains(self) -> FloatArray:
+        """The gains, shape (n,)."""
+        if not self._picked:
+            return self.worth
+        return self.worth - (self._statistics - self.constant * self._picked) * self.weight
+
+    def add(self, candidate: int) -> None:
+        """Pick a candidate."""
+        self.combine(self._statistics, self.cosines(candidate), out=self._statistics)
+        self._picked += 1
+
+    @classmethod
+    def picks(cls, relevance: FloatArray, vectors: Matrix, relevance_weight: float, k: int) -> IntArray:
+        """`greedy_picks` of this gain.
+
+        All cosines of dense vectors are computed in float32, and in float64 where several candidates may have the
+        highest gain; everything in float64 if many may.
+        """
+        if not isinstance(vectors, np.ndarray):
+            return greedy_picks(cls(relevance, vectors, relevance_weight), k)
+        vectors, scales = with_scales(vectors)
+        worth, weight = relevance_weight * relevance, 1.0 - relevance_weight
+        cosines = Float32Cosines(vectors, scales)
+        statistics, gains, error = np.full(len(worth), cls.start), worth, 0.0
+        picked = np.empty(min(k, len(worth)), dtype=np.int64)
+        units, converted = np.empty((len(picked), vectors.shape[1])), 0
+        for place in range(len(picked)):
+            best = int(gains.argmax())
+            near = gains >= gains.item(best) - 2.0 * (weight * error + TIE_TOLERANCE * (1 + place))
+            doubts = np.count_nonzero(near)
+            if not 1 <= doubts <= _DOUBTS:
+                return greedy_picks(cls(relevance, vectors, relevance_weight), k)
+            if doubts > 1:
+                places, new = near.nonzero()[0], picked[converted:place]
+                units[converted:place], converted = exact_rows(vectors[new], scales[new]), place
+                products = units[:place] @ exact_rows(vectors[places], scales[places]).T
+                exact = cls.combine.reduce(products, axis=0, initial=cls.start)
+                exact = worth[places] - (exact * weight if place else 0.0)
+                tie = TIE_TOLERANCE * np.abs(gains[np.isfinite(gains)] + weight * cls.constant * place).max()
+                best = int(places[(exact >= exact.max() - tie).argmax()])
+            picked[place] = best
+            cls.combine(statistics, cosines.with_row(best, gains), out=statistics)
+            worth[best] = -np.inf
+            gains = worth - statistics * weight  # less the constant, which decides nothing
+            error = float(cls.combine(error, cosines.error))
+        return picked
+
+
+class Float32Cosines:
+    """The cosines of all rows with one.
+
+    A product with several rows costs little more than with one. From the second pick on, it is with those of the
+    highest gains, too, unless all are few numbers.
+    """
+
+    def __init__(self, vectors: Dense, scales: FloatArray) -> None:
+        self._rows = vectors.astype(np.float32, copy=False)
+        self._scales, self._row_scales = scales, scales.astype(np.float32)
+        self._ahead: dict[int, FloatArray] = {}
+        self._block = 1
+        self._next_block = BLOCK if vectors.size >= LARGE and len(vectors) > BLOCK else 1
+        self.error = float(vectors.shape[1] + np.sqrt(vectors.shape[1]) + 16) * 2.0**-24  # the largest
+
+    def with_row(self, row: int, gains: FloatArray) -> FloatArray:
+        """The cosines with a row, shape (n,); by their gains, other rows are prepared."""
+        if row in self._ahead:
+            return self._ahead.pop(row)
+        size, self._block = self._block, self._next_block
+        if size == 1:
+            return self.with_direction(self._rows[row] * self._row_scales[row])
+        block = np.argpartition(-gains, size)[:size]
+        block[0] = row
+        products = self._rows @ (self._rows[block] * self._row_scales[block, None]).T
+        self._ahead.update(zip(block.tolist(), (products * self._scales[:, None]).T, strict=True))
+        return self._ahead.pop(row)
+
+    def with_direction(self, direction: Dense) -> FloatArray:
+        """The cosines with a float32 vector of unit length, shape (n,)."""
+        return np.asarray((self._rows @ direction) * self._scales)
+
+
+def with_scales(vectors: Dense) -> tuple[Dense, FloatArray]:
+    """Vectors, of unit length if some are very long or short, and what to multiply each by for unit length."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if not (_SAFE[0] < squares.min(initial=1.0) and squares.max(initial=1.0) < _SAFE[1]):
+        vectors = unit_rows(vectors)
+        squares = np.einsum("ij,ij->i", vectors, vectors)
+    return vectors, np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
+
+
+def exact_rows(vectors: Dense, scales: FloatArray) -> FloatArray:
+    """Unit vectors in float64, whose coordinates have 26 binary places."""
+    rows = vectors.astype(np.float64)
+    rows *= scales[:, None]
+    rows += _GRID
+    rows -= _GRID
+    return rows
 
 
 @dataclass(frozen=True)
@@ -171,13 +217,12 @@ class VectorStage(GreedyStage):
         return self._vectors.knows(docids)
 
     def gain(self, candidates: Ranking) -> VectorGain:
-        """The gain over these documents, to the last digit."""
-        return self._gain(candidates, exact=True)
+        """The gain over these documents."""
+        return self.kind(*self._given(candidates))
 
     def diversify(self, ranking: Ranking) -> Ranking:
         """Pick `k` of the top `depth` documents."""
-        return self.move_picks(ranking, self._gain(self.candidates(ranking), exact=False))
+        return ranking.first(self.kind.picks(*self._given(self.candidates(ranking)), self.k))
 
-    def _gain(self, candidates: Ranking, *, exact: bool) -> VectorGain:
-        vectors = self._vectors.documents(candidates.docids)
-        return self.kind(unit_range(candidates.scores), vectors, self.relevance_weight, exact=exact)
+    def _given(self, candidates: Ranking) -> tuple[FloatArray, Matrix, float]:
+        return unit_range(candidates.scores), self._vectors.documents(candidates.docids), self.relevance_weight

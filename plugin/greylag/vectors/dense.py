@@ -62,10 +62,14 @@ class ArrayVectors:
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have a row."""
+        if docids is self.docids:
+            return np.ones(len(docids), dtype=bool)
         return np.fromiter(map(self._rows.__contains__, docids), bool, len(docids))
 
     def documents(self, docids: Sequence[str]) -> Dense:
         """The rows of documents."""
+        if docids is self.docids:
+            return checked(self.array, self.array.shape, "of the documents")
         rows = [*map(self._rows.__getitem__, docids)]
         first = rows[0] if rows else 0
         following = range(first, first + len(rows))

@@ -1,6 +1,7 @@
-"""MMR, MSD and DPP over vectors against their definitions, in all three forms of the computation."""
+"""MMR, MSD and DPP over vectors against their definitions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from greylag.diversity import DPP, MMR, MSD, vector_gain
+from greylag.diversity import DPP, MMR, MSD, dpp, vector_gain
 from greylag.diversity.dpp import LogDeterminant
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.diversity.msd import DistanceSum
@@ -17,8 +18,18 @@ from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.vectors import ArrayVectors
 from greylag.vectors.protocol import unit_rows
 
+FORMS = [(1 << 62, 16), (0, 3)]  # LARGE and BLOCK: few numbers, and many
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
 GAINS = {"mmr": MarginalRelevance, "msd": DistanceSum, "dpp": LogDeterminant}
+
+
+@contextmanager
+def formed(form: tuple[int, int]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (vector_gain, dpp):
+            patch.setattr(module, "LARGE", form[0])
+            patch.setattr(module, "BLOCK", form[1])
+        yield
 
 
 def log_residual(units: FloatArray, candidate: int, picked: Sequence[int]) -> float:
@@ -58,13 +69,6 @@ def plain(method: str, units: FloatArray, relevance: FloatArray, w: float, k: in
     return picked, gains
 
 
-@pytest.fixture(params=["rounded", "filter"])
-def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "filter":
-        monkeypatch.setattr(vector_gain, "_SMALL", 0)
-    return str(request.param)
-
-
 @pytest.mark.parametrize("method", STAGES)
 @settings(max_examples=40, deadline=None)
 @given(
@@ -87,31 +91,31 @@ def test_equals_the_formula(method: str, seed: int, n: int, m: int, w: float, k:
         picks, found = greedy_path(GAINS[method](relevance, vectors, w), k)
         assert picks.tolist() == expected
         assert found == pytest.approx(gains, abs=1e-6)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_gain, "_SMALL", 0)
-        assert greedy_path(GAINS[method](relevance, rows, w, exact=False), k)[0].tolist() == expected
+    for form in FORMS:
+        with formed(form):
+            assert GAINS[method].picks(relevance, rows, w, k).tolist() == expected
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method", STAGES)
-@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5])
-def test_float32_only_excludes(method: str, spread: float) -> None:
+@pytest.mark.parametrize("spread", [2.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("k", [7, 60])
+def test_float32_only_excludes(method: str, spread: float, k: int, form: tuple[int, int]) -> None:
     """The closer the vectors are, the more candidates float32 leaves in doubt: the picks are those of float64."""
     rng = np.random.default_rng(1)
-    rows = (np.ones(64) + spread * rng.standard_normal((300, 64))).astype(np.float32)
-    rows[100:150] = rows[:50]
-    relevance = np.sort(rng.random(300))[::-1]
-    gains = [GAINS[method](relevance, rows, 0.4, exact=True) for _ in range(2)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_gain, "_SMALL", 0)
-        gains[1] = GAINS[method](relevance, rows, 0.4, exact=False)
-    assert gains[1].error > 0
-    picks = [greedy_path(gain, 60)[0].tolist() for gain in gains]
-    assert picks[0] == picks[1]
+    for centres in (1, 5):
+        rows = rng.standard_normal((centres, 64))[rng.integers(centres, size=300)]
+        rows = (rows + spread * rng.standard_normal((300, 64))).astype(np.float32)
+        rows[100:150], rows[150:160] = rows[:50], 0.0
+        relevance = np.round(np.sort(rng.random(300))[::-1], 2)
+        picks = greedy_path(GAINS[method](relevance, rows, 0.4), k)[0]
+        with formed(form):
+            assert GAINS[method].picks(relevance, rows, 0.4, k).tolist() == picks.tolist()
 
 
 @pytest.mark.parametrize("exponent", [-170, 170])
 @pytest.mark.parametrize("method", STAGES)
-def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int, form: str) -> None:
+def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int) -> None:
     """Squares of such lengths are 0 or infinite."""
     rng = np.random.default_rng(5)
     rows, docids = rng.standard_normal((30, 8)), tuple(f"d{i}" for i in range(30))
@@ -122,7 +126,7 @@ def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int, form:
 
 
 @pytest.mark.parametrize("method", STAGES)
-def test_agrees_with_pyversity(method: str, form: str) -> None:
+def test_agrees_with_pyversity(method: str) -> None:
     """Where no cosine is negative; pyversity raises those to 0 in MMR. Its DPP weighs exp(beta z), z the z-score."""
     pyversity = pytest.importorskip("pyversity")
     rng = np.random.default_rng(0)
