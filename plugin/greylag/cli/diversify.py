@@ -95,7 +95,7 @@ def commands(
     step, words, before = choice.stages[choice.best], ["greylag", "rerank", "--run", str(run)], list[str]()
     folders = [word for path in index for word in ("--index", str(path))]
     if step.name == LEARNED:
-        train = ["greylag", "train", "--model", LEARNED, *folders, "--topics", "TOPICS", "--run", str(run)]
+        train = ["greylag", "train", "--model", LEARNED, *folders, "--run", str(run)]
         model = f"{LEARNED}.json"
         before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", "score", *SETTINGS, "--out", model]))
         step = step.adding(model=model)

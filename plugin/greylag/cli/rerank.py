@@ -163,10 +163,14 @@ def model_stage(
     return "cssvm", CSSVM(model, index, transfer=transfer)
 
 
+OF_RANKS = {"score", "reciprocal-rank"}
+"""Features of documents for which no query's text is needed."""
+
+
 def needs_queries(name: str, stage: Any) -> bool:
     """Whether a stage looks at the texts of queries."""
     if isinstance(stage, SVMDiv | CSSVM):
-        return bool({*stage.model.features.document_features} - {"score", "reciprocal-rank"})
+        return bool({*stage.model.features.document_features} - OF_RANKS)
     return name in ("mrf", "manifold", "rm3")
 
 

@@ -14,18 +14,18 @@ import typer
 
 from greylag.cli.features import PoolOption, chosen_features
 from greylag.cli.options import (
+    TOPICS,
     Features,
     Index,
     RelevanceLevel,
     Shared,
-    Topics,
     listed,
     measures_at,
     parameters,
     read_settings,
     settings_option,
 )
-from greylag.cli.rerank import seen_topics
+from greylag.cli.rerank import OF_RANKS, seen_topics
 from greylag.cli.running import input_files
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
@@ -151,7 +151,6 @@ _SETTINGS = (
 def train(
     context: typer.Context,
     index: Index,
-    topics: Topics,
     qrels: Annotated[
         Path,
         typer.Option(
@@ -160,6 +159,7 @@ def train(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
+    topics: Annotated[Path | None, TOPICS] = None,
     model: Annotated[
         Model,
         typer.Option(
@@ -238,10 +238,10 @@ def train(
     if (folds is None) != (out_run is None):
         raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
     if model in DIVERSE:
-        if run is None:
-            raise ParameterError(f"--model {model} needs a --run, whose top documents it learns to pick from")
         train_diversity(shared, model, settings or [], index, topics, run, qrels, out, features, titles, folds, out_run)
         return
+    if topics is None:
+        raise ParameterError(f"give --topics: --model {model} needs the queries' texts")
     of_queries = [text for text in settings or [] if model not in SEARCHED and text.partition("=")[0] in _OF_QUERIES]
     form = QuerySettings(**read_settings(of_queries, _OF_QUERIES, of=model)).form
     others = [text for text in settings or [] if text not in of_queries]
@@ -358,8 +358,8 @@ def train_diversity(
     name: str,
     texts: Sequence[str],
     index: Sequence[Path],
-    topics: Path,
-    run: Path,
+    topics: Path | None,
+    run: Path | None,
     qrels: Path,
     out: Path,
     features: str | None,
@@ -368,6 +368,8 @@ def train_diversity(
     out_run: Path | None,
 ) -> None:
     """Learn to diversify, write the model, and say what was learned."""
+    if run is None:
+        raise ParameterError(f"--model {name} needs a --run, whose top documents it learns to pick from")
     kind: Any = CuttingPlane if name == "svmdiv" else Coulomb
     known = parameters(kind)
     values = read_settings(texts, {**known, **parameters(DiversitySettings)}, of=name)
@@ -379,6 +381,8 @@ def train_diversity(
         raise ParameterError("retrain=true needs validate=true: without it, all queries are trained on")
     CoverageModel(settings.k)  # checks it before the examples are made
     named = () if features is None else tuple(map(str, parse_features(features)))
+    if topics is None and (asking := [feature for feature in named if feature not in OF_RANKS]):
+        raise ParameterError(f"give --topics: the feature {asking[0]} needs the queries' texts")
     make = CandidateMaker(
         PositionalIndex.from_lucene(index),
         replace(settings.features, document_features=named),

@@ -4,8 +4,10 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from greylag import PositionalIndex, read_run, read_subtopic_qrels
+from greylag.cli.diversify import commands
 from greylag.diversity import choose_diversifier, measure_crowding
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.trec import read_aspects
@@ -39,12 +41,18 @@ def test_the_printed_command_applies_what_was_chosen(
     assert evaluate_by_subtopic(chosen, judged, ["alpha-nDCG@10"]).means[0] > expected.scores["none"].means[0]
 
 
-def test_learned_diversity_is_printed_with_its_training(command: Command, made: Path) -> None:
-    words = [made / "bm25.run", "--index", made / "index", "--subtopics", DEMO / "qrels.subtopics.txt"]
-    code, out, _ = command("diversify", *words, "--method", "svmdiv", "-m", "S-recall@20", "--folds", "2")
-    assert code == 0
-    if "Recommended: none. No method" not in out:
-        assert out.splitlines()[-2].startswith("greylag train --model svmdiv")
+def test_learned_diversity_is_printed_with_its_training(
+    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, qrels = made / "bm25.run", DEMO / "qrels.subtopics.txt"
+    index, judged = PositionalIndex.from_lucene(made / "index"), read_subtopic_qrels(qrels)
+    choice = choose_diversifier(read_run(run), judged, index=index, methods=["svmdiv"], folds=2)
+    vars(choice)["best"] = "svmdiv"  # whether or not it is
+    monkeypatch.chdir(tmp_path)
+    lines = [shlex.split(line)[1:] for line in commands(choice, run, qrels, [made / "index"], None, None)]
+    assert [line[0] for line in lines] == ["train", "rerank"]
+    assert [command(*line)[0] for line in lines] == [0, 0]
+    assert list(read_run(tmp_path / lines[1][-1])) == list(read_run(run))
 
 
 def test_crowding_without_judgements(command: Command, made: Path, tmp_path: Path) -> None:
