@@ -16,12 +16,18 @@ from greylag.cli.rerank import load_model
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
-from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
+from greylag.experiments.explanation_tables import (
+    comparison_of_documents,
+    explanation_dict,
+    explanation_result,
+    explanation_table,
+)
 from greylag.experiments.report import Section, write_report
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.explanation import explain_documents
 from greylag.ltr.linear import LinearModel
 from greylag.ranking import Ranking
+from greylag.runtime.software import versions
 from greylag.tables import as_text
 
 _log = logging.getLogger("greylag")
@@ -81,7 +87,9 @@ def explain(
         tables = [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
     if html is not None:
         title = f"Query {qid}: {ranking.query}"
-        write_report(html, title, [Section(table.caption, "", [table]) for table in tables], {"model": str(model)})
+        first = explanation_result(explanations[0], None if against is None else explanations[1], shown)
+        parts = [Section(table.caption, "", [table]) for table in tables]
+        write_report(html, title, [first, *parts], {"model": str(model), "versions": versions()})
         tell(f"The page is {html}")
         return
     tell(as_text(tables[0]))

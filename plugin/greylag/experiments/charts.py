@@ -17,6 +17,7 @@ from greylag.experiments.report import Section
 from greylag.tables import Row, Table
 
 HEIGHT, MARGIN = 180, 12  # pixels of the plot, and above and below it
+BAR = 40  # pixels of a bar with its name
 LEFT = 14.0  # per cent of the width for the labels of the y axis
 Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 """Scores by run, and a test of their differences."""
@@ -92,6 +93,22 @@ def rounds_chart(caption: str, by_name: Mapping[str, Sequence[float]]) -> Figure
         for place in range(rounds)
     ]
     return Figure(caption, _chart(low, high, lines, extra=20), Table(caption, ("round", *by_name), rows))
+
+
+def contributions_chart(caption: str, parts: Sequence[tuple[str, float]], unit: str = "contribution") -> Figure:
+    """Named parts of a sum, as bars from 0 to the right or, below 0, to the left; each below its name and value."""
+    values = [value for _, value in parts]
+    low, high = min(0.0, *values), max(0.0, *values)
+    scale, drawn = 99 / ((high - low) or 1.0), []
+    for place, (name, value) in enumerate(parts):
+        x, kind = scale * (min(value, 0.0) - low), "better" if value > 0 else "worse"
+        drawn.append(f'<text x="0" y="{BAR * place + 16}">{escape(name)}: {value:+.4f}</text>')
+        drawn.append(
+            f'<rect class="{kind}" x="{x:.2f}%" width="{scale * abs(value):.2f}%" y="{BAR * place + 22}" height="10"/>'
+        )
+    axis = f'<line x1="{-scale * low:.2f}%" x2="{-scale * low:.2f}%" y1="0" y2="{BAR * len(parts)}"/>'
+    svg = f'<svg class="chart" height="{BAR * len(parts)}">{"".join([axis, *drawn])}</svg>'
+    return Figure(caption, svg, Table(caption, ("feature", unit), [*parts]))
 
 
 def _y(value: float, low: float, high: float) -> float:

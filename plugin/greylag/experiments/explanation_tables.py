@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from greylag.experiments.charts import contributions_chart
+from greylag.experiments.report import Section
 from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare, largest
 from greylag.tables import Row, Table
 
 DECIMALS = 6
+MOST = 3  # features in a sentence
 
 
 def explanation_table(explanation: Explanation, top: int | None = None) -> Table:
@@ -70,6 +73,24 @@ def _clique_differences(one: FeatureShare, other: FeatureShare, *, fold: bool) -
     if absent:
         above, below = map(sum, zip(*absent, strict=True))
         yield (f"  {_count(len(absent), 'clique')} without occurrences", above - below, above, below, None, None)
+
+
+def explanation_result(explanation: Explanation, against: Explanation | None = None, top: int | None = None) -> Section:
+    """What a score is made of, or why one document is above another: a sentence and a chart of features."""
+    parts = [(str(share.feature), share.contribution) for share in explanation.features]
+    sentence, unit = f"{explanation.docid} has a score of {explanation.score:.4f}", "contribution"
+    caption = "Contributions of features to the score"
+    if against is not None:
+        pairs = zip(explanation.features, against.features, strict=True)
+        parts = [(str(one.feature), one.contribution - other.contribution) for one, other in pairs]
+        difference, unit = explanation.score - against.score, "difference"
+        caption = "Differences of the features' contributions"
+        relation = "above" if difference > 0 else "below" if difference < 0 else "beside"
+        sentence = f"{explanation.docid} is {abs(difference):.4f} {relation} {against.docid}"
+    parts.sort(key=lambda part: -abs(part[1]))
+    most = ", ".join(f"{name} {value:+.4f}" for name, value in parts[:MOST])
+    figure = contributions_chart(caption, parts[:top], unit)
+    return Section("Result", f"{sentence}. The largest {unit}s are {most}.", [figure])
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:

@@ -161,7 +161,21 @@ def test_json_and_pages(command: Command, collection: list[object], model: Path,
     parsed = Page(page.read_text())
     assert parsed.open == []
     titles = ["document demo-501 against demo-502", "document demo-501", "document demo-502"]
-    assert parsed.texts["caption"] == [f"Query 3, {title}" for title in titles]
+    chart, *captions = parsed.texts["caption"]
+    assert captions == [f"Query 3, {title}" for title in titles]
+    assert chart == "Differences of the features' contributions"
+    (other,) = json.loads(command("explain", *words[:-1], "demo-502", "--json")[1])
+    pairs = zip(found["features"], other["features"], strict=True)
+    changes = {one["feature"]: one["contribution"] - two["contribution"] for one, two in pairs}
+    shown = [(name, float(value)) for name, value in parsed.rows[1 : len(changes) + 1]]
+    assert dict(shown) == pytest.approx(changes, abs=1e-4)
+    assert [abs(value) for _, value in shown] == sorted((abs(value) for _, value in shown), reverse=True)
+    bars = [float(str(value).rstrip("%")) for tag, name, value in parsed.attributes if (tag, name) == ("rect", "width")]
+    sizes = [abs(value) for _, value in shown]
+    assert [bar / bars[0] for bar in bars] == pytest.approx([size / sizes[0] for size in sizes], abs=1e-3)
+    difference = found["score"] - other["score"]
+    relation = "above" if difference > 0 else "below"
+    assert f"demo-501 is {abs(difference):.4f} {relation} demo-502. The largest differences are" in parsed.text
 
 
 @pytest.mark.parametrize(
