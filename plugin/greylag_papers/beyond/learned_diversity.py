@@ -23,6 +23,7 @@ from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.training import train, training_examples
 from greylag.evaluation import compare, evaluate, evaluate_by_subtopic, to_dict
 from greylag.experiments import config, pipeline
+from greylag.experiments.charts import result
 from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
@@ -119,6 +120,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         tables=[table, *comparisons],
         title=f"SVM-div after the MRF model: {settings.name}",
         sections=[
+            result([(scores["diversity"], after["diversity"])]),
             Section("Every step", _TEXTS["learned_diversity: steps"], [table]),
             Section("After the MRF model", _TEXTS["learned_diversity: tests"], comparisons),
         ],

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from greylag.evaluation import compare, evaluate, table, to_dict
 from greylag.experiments import config
+from greylag.experiments.charts import result
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
@@ -81,6 +82,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tables=[table({name: scores[name] for name in trials}, significance), time_table(times)],
         title=f"Preselection: {settings.name}",
         sections=[
+            result([(scores, significance)]),
             Section("Effectiveness", _TEXTS["preselection: effectiveness"], effectiveness),
             Section("Training time", _TEXTS["preselection: time"], [time_table(times)]),
             Section("Features", "The features of each fold's model.", [feature_table(chosen)]),

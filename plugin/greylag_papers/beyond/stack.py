@@ -21,6 +21,7 @@ from pydantic import Field
 from greylag import Query, Run, Union
 from greylag.evaluation import Scores, compare, evaluate, split_folds, to_dict
 from greylag.experiments import config
+from greylag.experiments.charts import result, verdicts
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
@@ -35,6 +36,7 @@ from greylag.lucene.lucene_index import SearchModel
 from greylag.runtime import parallel_map
 from greylag.trec import Qrels, at_level, read_aspects, read_run, read_subtopic_qrels
 from greylag_papers.beyond.stack_systems import (
+    BM25,
     DIVERSIFIED,
     RM3,
     STACK,
@@ -249,7 +251,9 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     }
     diverse = {} if diversifiers is None else diversifiers.scores(runs)
     times = time_query(opened, folds[0])
+    compared = [(scores, compare({system: scores[system], STACK: scores[STACK]}, system)) for system in (BM25, RM3)]
     sections = [
+        result(compared),
         Section("Systems", _TEXTS["stack: tests"], system_tables(scores)),
         Section("Parts", _TEXTS["stack: parts"], [part_table(scores), feature_table(folds), choice_table(folds)]),
         Section("Candidates", _TEXTS["stack: candidates"], [recall_table(settings, opened, qrels)]),
@@ -263,7 +267,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
             **to_dict(scores), "features": [names(fold) for fold in folds],
             "chosen": [fold.chosen for fold in folds],
         },
-        tables=[*tables, *([] if TREES in scores else [_ABSENT])],
+        tables=[*tables, *([] if TREES in scores else [_ABSENT]), "".join(f"{one}\n" for one in verdicts(compared))],
         title=f"The stack and its parts: {settings.name}",
         sections=sections,
         runs={file_name(system): Run(ranked.rankings, file_name(system)) for system, ranked in runs.items()},

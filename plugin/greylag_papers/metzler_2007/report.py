@@ -200,6 +200,7 @@ NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
     """The sections of the report."""
     return [
+        Section("Result", verdict(findings)),
         Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", _TEXTS["curves"], [curves_figure(findings), rounds_table(findings)]),
@@ -218,6 +219,12 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
         Section("The pool", pool_text(findings), [set_aside_table(findings)]),
         Section("Time", "", [time_table(seconds)]),
     ]
+
+
+def verdict(findings: Findings) -> str:
+    """The selected features against the hand-picked model of the highest score, in a sentence."""
+    best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].means[0]))
+    return next(found.verdict for found in best.comparisons if found.run == SELECTED)
 
 
 def collection_table(findings: Findings) -> Table:

@@ -43,6 +43,16 @@ def test_the_report_is_self_contained(done: Done, page: Page) -> None:
         assert text in page.text
 
 
+def test_the_first_sentence_is_about_the_best_hand_picked_model(done: Done, page: Page) -> None:
+    best = max(("LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3"), key=lambda name: done.finished.scores[name]["AP"])
+    (difference,) = (
+        abs(c["difference"])
+        for c in done.results["comparisons"]
+        if (c["run"], c["baseline"], c["measure"]) == ("MRF-FS", best, "AP")
+    )
+    assert re.match(rf"MRF-FS is .* {best}: its mean AP is {difference:.4f} ", page.texts["p"][0])
+
+
 def test_letters_name_the_models_that_are_significantly_worse(done: Done, page: Page) -> None:
     names = ["LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3"]
     for system in SYSTEMS:
