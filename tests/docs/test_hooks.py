@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 from greylag.cli import COMMANDS
-from greylag.experiments.config import file_fields, part_of
+from greylag.experiments.config import file_fields, part_of, shipped_files
 from greylag.experiments.study import find_study
 from tests.docs import DOCS, ROOT
 
@@ -111,4 +111,4 @@ def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str
 
 def test_all_experiment_files_are_listed() -> None:
     listed = set(re.findall(r"`([\w.-]+\.yaml)`", (ROOT / "configs" / "README.md").read_text()))
-    assert listed == {path.name for path in (ROOT / "configs").glob("*.yaml")}
+    assert listed == {path.name for path in shipped_files().values()} - {"demo.yaml"}
