@@ -15,6 +15,7 @@ from greylag.cli.terminal import tell
 from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
 from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
+from greylag.features.stages import StageStep
 from greylag.index.positional import PositionalIndex
 from greylag.trec import read_aspects
 from greylag.vectors.vector_files import open_vectors
@@ -59,7 +60,10 @@ def diversify(
     embeddings = None if vectors is None else open_vectors(vectors)
     first = shared.run(run)
     if subtopics is None:
-        tell(str(measure_crowding(first, index=None if embeddings else positions, vectors=embeddings)))
+        limits = [step.make(None) for step in map(StageStep.parse, methods or ()) if "groups" in step.readers]
+        groups = limits[0].groups if limits else None
+        where = None if embeddings else positions
+        tell(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
         tell("Whether that is too crowded, judgements can tell: give --subtopics.")
         return
     choice = choose_diversifier(

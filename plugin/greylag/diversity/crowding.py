@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 
+from greylag.diversity.group_limit import Groups, group_numbers
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, Ranking, Run
@@ -35,6 +36,8 @@ class Crowding:
         The share of the largest group, in which each document has such a cosine with another one (single linkage).
     crowded : tuple of float
         The share of the queries with a near duplicate.
+    given_group : float, optional
+        The share of the largest group among those that were given, such as sites.
     """
 
     k: int
@@ -43,6 +46,7 @@ class Crowding:
     near_duplicates: tuple[float, ...]
     largest_group: tuple[float, ...]
     crowded: tuple[float, ...]
+    given_group: float | None = None
 
     def __str__(self) -> str:
         columns = zip(self.thresholds, self.near_duplicates, self.largest_group, self.crowded, strict=True)
@@ -53,6 +57,8 @@ class Crowding:
             "Near duplicates: the share of documents that are as close to a better ranked one.",
             "Largest group: the share of documents that such cosines link; a document alone is a group.",
         ]
+        if self.given_group is not None:
+            notes.append(f"The largest of the given groups has {self.given_group:.3f} of the documents.")
         return "\n".join([*aligned([header, *rows]), "", *notes]) + "\n"
 
 
@@ -63,6 +69,7 @@ def measure_crowding(
     vectors: Vectors | None = None,
     k: int = 10,
     thresholds: Iterable[float] = THRESHOLDS,
+    groups: Groups | None = None,
 ) -> Crowding:
     """Measure how crowded the top k documents are, which shows without judgements whether there is much to diversify.
 
@@ -76,21 +83,27 @@ def measure_crowding(
     k : int >= 2, default 10
     thresholds : iterable of float in (0, 1], optional
         Cosines from which documents are near duplicates.
+    groups : mapping of str to str, or callable from str to str or None, optional
+        The group of each docid, as for `GroupLimit`; without one, a document is a group of its own.
     """
     levels = tuple(thresholds)
     if k < 2 or not levels or not all(0 < level <= 1 for level in levels):
         raise ParameterError(f"k is {k} and thresholds are {levels}: k is at least 2, and thresholds in (0, 1]")
     of, found = vectors_of("crowding", index, vectors), []
+    shares = []
     for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
         top = ranking.head(k)
         docids = top.select(of.knows(top.docids)).docids
         if len(docids) > 1:
             rows: Any = of.documents(docids)
+            if groups is not None:
+                shares.append(float(np.bincount(group_numbers(docids, groups)).max() / len(docids)))
             found.append(_figures(unit_rows(rows.toarray() if issparse(rows) else rows), levels))
     if not found:
         raise ParameterError(f"no query has two documents with vectors in its top {k}")
     near, group, crowded = np.mean(found, axis=0).T.tolist()
-    return Crowding(k, len(found), levels, tuple(near), tuple(group), tuple(crowded))
+    given = float(np.mean(shares)) if shares else None
+    return Crowding(k, len(found), levels, tuple(near), tuple(group), tuple(crowded), given)
 
 
 def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,11 +56,7 @@ class GroupLimit(GreedyStage):
 
     def gain(self, candidates: Ranking) -> GroupGain:
         """The relevance of these documents, less for those beyond the limit."""
-        group_of = self.groups if callable(self.groups) else self.groups.get
-        named = ((docid, group_of(docid)) for docid in candidates.docids)
-        names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        groups = np.array([numbers[name] for name in names], dtype=np.int64)
+        groups = group_numbers(candidates.docids, self.groups)
         return GroupGain(unit_range(candidates.scores), groups, self.max_per_group, self.decay)
 
 
@@ -85,3 +81,12 @@ class GroupGain:
             self._gains = np.where(self._groups == group, self._gains * self._decay, self._gains)
         elif self._left[group] == 0:
             self._gains = np.where(self._groups == group, self._gains - 2.0, self._gains)  # behind all others
+
+
+def group_numbers(docids: Sequence[str], groups: Groups) -> IntArray:
+    """The groups of documents as numbers from 0, shape (len(docids),)."""
+    group_of = groups if callable(groups) else groups.get
+    named = ((docid, group_of(docid)) for docid in docids)
+    names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)

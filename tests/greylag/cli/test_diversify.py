@@ -63,6 +63,9 @@ def test_crowding_without_judgements(command: Command, made: Path, tmp_path: Pat
     np.savez(tmp_path / "vectors.npz", ids=docids, vectors=np.ones((len(docids), 2)))
     code, out, _ = command("diversify", made / "bm25.run", "--vectors", tmp_path / "vectors.npz")
     assert (code, "1.000" in out) == (0, True)
+    (tmp_path / "groups.jsonl").write_text("".join(f'{{"id": "{docid}", "group": "g"}}\n' for docid in docids))
+    limit = ["--method", f"group-limit(groups={tmp_path / 'groups.jsonl'})"]
+    assert "given groups has 1.000" in command("diversify", made / "bm25.run", "--index", made / "index", *limit)[1]
 
 
 def test_what_is_missing(refused: Refused, made: Path) -> None:

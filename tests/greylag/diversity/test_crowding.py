@@ -21,6 +21,9 @@ def test_by_hand() -> None:
     assert found.largest_group == pytest.approx((3 / 5, 1 / 5, 4 / 5))  # at 60 degrees, d is close to b, too
     assert found.crowded == (1, 0, 1)
     assert "0.400" in str(found)
+    groups = {"a": "site", "b": "site", "x": "site", "d": "other", "e": "other"}.get
+    assert measure_crowding(run, vectors=vectors, k=6, groups=groups).given_group == pytest.approx(2 / 5)  # not x
+    assert (found.given_group, measure_crowding(run, vectors=vectors, groups={}).given_group) == (None, 1 / 5)
 
 
 @pytest.mark.parametrize("seed", range(4))
