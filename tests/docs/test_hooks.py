@@ -5,12 +5,14 @@ import os
 import re
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
+import typer
 import yaml
 from pydantic import BaseModel
 
-from greylag.cli import COMMANDS
+from greylag.cli import COMMANDS, app
 from greylag.experiments.config import file_fields, part_of, shipped_files
 from greylag.experiments.study import find_study
 from tests.docs import DOCS, ROOT
@@ -94,6 +96,15 @@ def test_every_command_and_option_is_described(hooks: ModuleType) -> None:
     assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
     assert "| `--jobs` | `-1` | Number of threads;" in page
     assert [row for row in re.findall(r"^\| `.*$", page, re.MULTILINE) if row.endswith("|  |")] == []
+
+
+def test_options_that_the_pages_name_exist() -> None:
+    group: Any = typer.main.get_command(app)
+    commands = [group, *(group.get_command(None, name) for name in COMMANDS)]
+    known = {option for command in commands for parameter in command.params for option in parameter.opts}
+    others = {"--help", "--no-deps", "--port", "--nworkers", "--nthreads"}  # of every command, of pip and of Dask
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8"))) <= known | others, page
 
 
 def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str]) -> None:
