@@ -99,7 +99,7 @@ def check_collection(fingerprint: str, index: PositionalIndex, *, transfer: bool
     if fingerprint and fingerprint != index.fingerprint and not transfer:
         raise ModelError(
             f"the model was trained on another collection (fingerprint {fingerprint[:12]}, this index has "
-            f"{index.fingerprint[:12]}): train it on this one, or allow a transfer"
+            f"{index.fingerprint[:12]}): train it on this one, or allow a transfer (--transfer, transfer=True)"
         )
 
 

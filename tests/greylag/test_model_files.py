@@ -180,5 +180,7 @@ def test_a_model_is_for_its_collection() -> None:
     check_collection("", index, transfer=False)
     check_collection(index.fingerprint, index, transfer=False)
     check_collection("other", index, transfer=True)
-    with pytest.raises(ModelError, match=r"another collection .*: train it on this one, or allow a transfer"):
+    with pytest.raises(
+        ModelError, match=r"another collection .*: train it on this one, or allow a transfer \(--transfer"
+    ):
         check_collection("other", index, transfer=False)

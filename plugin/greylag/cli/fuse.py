@@ -19,7 +19,8 @@ def fuse(
     run: Annotated[list[Path], typer.Option("--run", help="TREC run; give the option once for each run.")],
     out: OutputRun,
     method: Annotated[
-        Literal["rrf", "combsum", "combmnz"], typer.Option("--method", help="Reciprocal ranks, or sums of scores.")
+        Literal["rrf", "combsum", "combmnz"],
+        typer.Option("--method", help="Reciprocal ranks, 1 / (60 + rank), or sums of scores."),
     ] = "rrf",
     hits: Annotated[
         int | None, typer.Option("--hits", help="Number of documents per query; all by default.", min=1)

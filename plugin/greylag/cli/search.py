@@ -25,6 +25,7 @@ from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, Sear
 from greylag.lucene.open_index import folders
 from greylag.ranking import Run
 from greylag.trec import write_rankings
+from greylag.trec.runs import tell_empty
 
 MODELS: dict[str, Any] = {"bm25": BM25, "ql": QueryLikelihood}
 _EXPANSIONS = "; ".join(f"with +{name}, also: {listed(kind)}" for name, kind in EXPANSIONS.items())
@@ -61,6 +62,7 @@ def search(
 def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
     """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
     bm25 = LuceneIndex(index).bm25()
-    if not stack:
-        return bm25.run(topics, n_jobs=jobs, tag="bm25")
-    return Union((bm25, RM3Search(bm25)), k=1000).run(topics, n_jobs=jobs, tag="candidates")
+    source, tag = (Union((bm25, RM3Search(bm25)), k=1000), "candidates") if stack else (bm25, "bm25")
+    run = source.run(topics, n_jobs=jobs, tag=tag)
+    tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run))
+    return run

@@ -333,6 +333,9 @@ def _learned(recipe: Recipe, model: LinearModel, scores: Mapping[str, Scores]) -
         reasons = [f"left out: {name}: {reason}" for name, reason in left_out]
         return "\n".join([as_text(choice_table(model)), *reasons, conclusion(model, scores)])
     rows = zip(model.features, model.weights, model.training_scores, strict=True)
+    if len(model.features) > 1 and len(set(model.training_scores)) == 1:  # features that were not added one by one
+        whole = f"{model.objective} {model.training_scores[0]:.4f} on training topics with"
+        return "\n".join([whole, *(f"{weight:+.6g}  {spec}" for spec, weight, _ in rows)])
     return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
 
 

@@ -202,13 +202,18 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     measures = next(iter(scores.values())).measures
     if losses := ", ".join(str(measure) for measure in measures if measure.family.lower_is_better):
         notes.append(f"Lower is better: {losses}.")
+    found: dict[str, list[str]] = {}  # what is said of several runs is said once
     for name, run in scores.items():
         if run.missing:
-            notes.append(f"{name}: {len(run.missing)} missing, scored as empty rankings ({_few(run.missing)}).")
+            text = f"{len(run.missing)} missing, scored as empty rankings ({_few(run.missing)})."
+            found.setdefault(text, []).append(name)
         if run.unjudged:
-            notes.append(f"{name}: {len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)}).")
+            text = f"{len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)})."
+            found.setdefault(text, []).append(name)
         if run.seen:
-            notes.append(f"{name}: a model ranked topics that it was trained on, which says nothing about others.")
+            text = "a model ranked topics that it was trained on, which says nothing about others."
+            found.setdefault(text, []).append(name)
+    notes += [f"{', '.join(names)}: {text}" for text, names in found.items()]
     if significance:
         notes.append(f"Letters: significantly better than that run. {significance.method}")
     return notes

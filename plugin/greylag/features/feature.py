@@ -190,6 +190,8 @@ class PythonFeature(Evidence):
 
 def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
     """Return `features` as a tuple; `ParameterError` if it is empty or has a duplicate or anything else."""
+    if isinstance(features, Feature):
+        raise ParameterError(f"{features} is one feature: give a tuple of features, ({features},)")
     if not features:
         raise ParameterError("no features are given")
     for feature in features:

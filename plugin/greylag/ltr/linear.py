@@ -124,6 +124,8 @@ class LinearModel(SavedModel):
             lines.append(f"{scores} on held-out queries, in {folds}-fold cross-validation")
         lines.append("parameters " + ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items()))
         after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
+        if len(set(after)) == 1:  # of all features together, which the outline has
+            after = [""] * len(after)
         weighted = zip(self.weights, self.features, after, strict=True)
         lines += [f"{weight:+12.6g}  {feature}{score}" for weight, feature, score in weighted]
         for name, feature in learned_features(self.features).items():

@@ -149,7 +149,7 @@ def _why(output: str) -> str:
 def _index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         documents, tokens, terms, _ = index.statistics()
-    return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms, fingerprint {index.fingerprint[:16]}"
+    return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms"
 
 
 def _all_shards(path: _Paths, check: Callable[[LuceneIndex], None], passed: str) -> str:

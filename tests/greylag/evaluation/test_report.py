@@ -56,6 +56,11 @@ def test_table():
     ]
 
 
+def test_what_is_said_of_several_runs_is_said_once():
+    runs = {name: scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for name in ("a", "b")}
+    assert table(runs).splitlines()[-1] == "a, b: 1 without judgements, ignored (9)."
+
+
 def test_table_with_a_baseline():
     lines = table(RUNS, FOUND).splitlines()
     assert lines[:7] == [
