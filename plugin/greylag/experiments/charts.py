@@ -118,14 +118,14 @@ def _y(value: float, low: float, high: float) -> float:
 def _chart(low: float, high: float, marks: Sequence[str], extra: int = 0) -> str:
     """The marks behind the lines of the y axis."""
     parts = []
-    for value, text in _ticks(low, high):
+    for value, text in ticks(low, high):
         y = _y(value, low, high)
         parts.append(f'<line x1="{LEFT}%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{LEFT - 1}%" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     return f'<svg class="chart" height="{HEIGHT + 2 * MARGIN + extra}">{"".join([*parts, *marks])}</svg>'
 
 
-def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round numbers from `low` to `high`, at least two of them unless these are equal."""
     if not high > low:
         return [(low, f"{low:.2f}")]

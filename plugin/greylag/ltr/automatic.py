@@ -68,13 +68,17 @@ class Automatic:
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Choose on `data`; the result does not depend on `n_jobs`."""
+        return self.choose(data, n_jobs=n_jobs)[0]
+
+    def choose(self, data: RankingData, *, n_jobs: int | None = None) -> tuple[Selection, Tried]:
+        """As `fit`, and what was tried."""
         objective = Objective.parse(self.objective)
         candidates = learners(objective, folds=self.folds, seed=self.seed)
         tried = choose(
             data.qids, lambda qids: View(candidates, data.select_queries(qids), data.select_queries), objective,
             folds=self.folds, seed=self.seed, n_jobs=n_jobs,
         )  # fmt: skip
-        return average(tried, candidates, data, objective, n_jobs)
+        return average(tried, candidates, data, objective, n_jobs), tried
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.feature import Feature
 from greylag.features.spec import Pool
+from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr.baselines import Grid
 from greylag.ltr.data import Qrels, RankingData
@@ -59,9 +60,8 @@ class LambdaMART:
             raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
 
     def grow(self, data: RankingData) -> Trees:
-        """The trees for `data`, whose features a model can compute."""
+        """The trees for `data`."""
         lightgbm = _lightgbm()
-        assert data.origin is not None
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
@@ -82,9 +82,8 @@ class LambdaMART:
         np.add.at(total, split[split != LEAF], columns[3][split != LEAF])
         left, right = np.array(links, dtype=np.int64).T
         features = cast(tuple[Feature, ...], data.specs)
-        return Trees(
-            features, data.origin.parameters, np.array(roots), split, columns[1], left, right, columns[2], total
-        )
+        parameters = FeatureParameters() if data.origin is None else data.origin.parameters
+        return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
 
 
 def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:

@@ -1,0 +1,331 @@
+"""Which ranker, and how many judged topics it needs: tuned baselines, learners, LightGBM, and the automatic choice.
+
+All systems learn from the same topics, and rank topics that are held out: those of a test part, or each fold in turn.
+More training topics include the fewer. `COLLECTION` computes features from an index; `FEATURES` has them from LETOR
+files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from greylag import MRFRanker, ParameterError, PositionalIndex, Run, Union, read_qrels, read_topics
+from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds, to_dict
+from greylag.experiments import config
+from greylag.experiments.collection import CollectionSettings, FirstStage, open_collection
+from greylag.experiments.report import Section
+from greylag.experiments.study import Context, Outcome, Study
+from greylag.experiments.tables import Table, comparison_table, means_table
+from greylag.features import candidate_pool
+from greylag.features.spelling import parse_feature
+from greylag.index import RM3Search
+from greylag.ltr import (
+    Automatic,
+    AutomaticRecipe,
+    CoordinateAscent,
+    GreedySelection,
+    LambdaMARTRecipe,
+    ListwiseRegression,
+    RankingData,
+    read_features,
+    train_on_data,
+)
+from greylag.ltr.data import linear_scores
+from greylag.ltr.lambdamart import LambdaMART, PreparedTrees
+from greylag.ltr.linear import LinearModel
+from greylag.ltr.objectives import Objective
+from greylag.ranking import FloatArray
+from greylag.runtime import parallel_map
+from greylag.tables import Row
+from greylag.trec import Qrels, at_level
+from greylag_papers.beyond.curve_chart import curve_figure, points
+from greylag_papers.beyond.diversity_curve import training_order
+from greylag_papers.beyond.stack_systems import fitted
+from greylag_papers.texts import read_texts
+
+AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
+BM25, RM3, SELECTED, STACK = "BM25", "RM3", "MRF-FS", "stack"
+GREEDY, LISTWISE, ASCENT = "greedy", "listwise", "coordinate ascent"
+BEST = "the best other"
+SYSTEMS = (AUTOMATIC, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, ASCENT, LIGHTGBM)
+_TEXTS = read_texts(__file__)
+T = TypeVar("T")
+
+
+class Curve(config.Experiment):
+    """What both studies are set by."""
+
+    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
+    """Numbers of training topics; one above the number that there are stands for all."""
+    measure: config.ObjectiveName = "nDCG@10"
+    """What is maximised, and compared."""
+    folds: config.Folds = 5
+    """The number of folds of cross-validation over topics, if there is no test part."""
+    seed: config.Seed = 0
+    """Seeds folds, the order of training topics, and learners."""
+    lightgbm: bool = True
+    """Whether LightGBM, an extra, takes part."""
+
+
+class Judged(config.Settings):
+    """Topics and judgements."""
+
+    topics: str
+    """Path of the topics."""
+    qrels: str
+    """Path of the relevance judgements."""
+
+
+class Settings(CollectionSettings, Curve):
+    """A collection. All systems rerank the union of the best documents by BM25 and by BM25+RM3."""
+
+    first_stage: FirstStage = FirstStage(hits=100)
+    """BM25, and the number of documents per topic."""
+    test: Judged | None = None
+    """The topics that are held out; by default, those of each fold in turn."""
+
+
+class FeatureSettings(Curve):
+    """LETOR files. Topics without a relevant document are left out."""
+
+    train: str
+    """Path of the training part."""
+    test: str | None = None
+    """Path of the test part; by default, each fold is held out in turn."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What can be learned: `learn` ranks test topics by what it learns from training topics."""
+
+    training: Sequence[str]  # all topics with a relevant document
+    test: Sequence[str] | None  # None if folds of the training topics are held out
+    learn: Callable[[Sequence[str], Sequence[str]], Learned]
+    baseline: str  # the system that others are compared with
+    fingerprint: str = ""  # of the index, if there is one
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What all systems learned from some topics."""
+
+    values: dict[str, list[float]]  # the measure of each test topic, by system
+    chosen: str  # by the automatic choice
+    seconds: dict[str, float]  # of CPU; features are computed for the automatic choice, and used by all
+
+
+def open_curve(settings: Settings, context: Context) -> Opened:
+    """Open the collection, and search it for all topics."""
+    if settings.first_stage.model != "bm25":
+        raise ParameterError("the union is that of BM25 and BM25+RM3: leave first_stage.model at bm25")
+    if settings.lightgbm:
+        LambdaMARTRecipe(settings.measure)  # says so if LightGBM is missing
+    opened = open_collection(settings, context)
+    topics, qrels, held_out = dict(opened.topics), dict(opened.qrels), None
+    if settings.test is not None:
+        read = read_topics(settings.path(settings.test.topics), field=settings.queries.field, lenient=settings.lenient)
+        if both := topics.keys() & read.keys():
+            raise ParameterError(f"topic {min(both)!r} is both a training and a test topic: rename it")
+        held_out = {qid: opened.query_form.shorten(text) for qid, text in read.items()}
+        judged = read_qrels(settings.path(settings.test.qrels), lenient=settings.lenient)
+        topics, qrels = {**topics, **held_out}, {**qrels, **{qid: judged.get(qid, {}) for qid in held_out}}
+    stage = settings.first_stage
+    first = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)
+    run = Union((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
+    levelled = at_level(qrels, Objective.parse(settings.measure).rel)
+    relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
+
+    def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
+        models = rankers(settings, Run(tuple(run[qid] for qid in training)), qrels, opened.index, context.n_jobs)
+        tested, judged = Run(tuple(run[qid] for qid in test)), {qid: dict(qrels[qid]) for qid in test}
+
+        def score(model: LinearModel) -> list[float]:
+            ranked = MRFRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
+            found = evaluate(ranked, judged, [settings.measure])
+            by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+            return [by_query[qid] for qid in test]
+
+        trained = dict(timed(models))
+        values = {name: score(model) for name, (model, _) in trained.items()}
+        chosen: str = trained[AUTOMATIC][0].provenance["choice"]["chosen"]
+        return Learned(values, chosen, {name: spent for name, (_, spent) in trained.items()})
+
+    return Opened(
+        [qid for qid in relevant if held_out is None or qid not in held_out],
+        None if held_out is None else [qid for qid in relevant if qid in held_out],
+        learn, BM25, opened.index.fingerprint,
+    )  # fmt: skip
+
+
+def rankers(
+    settings: Settings, run: Run, qrels: Qrels, index: PositionalIndex, n_jobs: int | None
+) -> Iterator[tuple[str, LinearModel]]:
+    """The models that each system learns from the topics of `run`."""
+    measure, seed, qids = settings.measure, settings.seed, list(run)
+    recipe = AutomaticRecipe(measure, seed=seed)
+    prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
+    candidates = prepared.stack
+    yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
+    stack = candidates.fit(qids, n_jobs=n_jobs)
+    yield STACK, stack
+    tuned = candidates.tune(qids)
+    for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
+        alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
+        yield name, alone
+    rows = candidates.training(tuned, qids)
+    pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.pool)])
+    yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
+    if settings.lightgbm:
+        yield LIGHTGBM, PreparedTrees(LambdaMARTRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
+
+
+def open_features(settings: FeatureSettings, context: Context) -> Opened:
+    """Read the files."""
+    if settings.lightgbm:
+        LambdaMARTRecipe(settings.measure)  # says so if LightGBM is missing
+    measure, n_jobs = Objective.parse(settings.measure), context.n_jobs
+    data = read_features(settings.path(settings.train))
+    tested = data if settings.test is None else read_features(settings.path(settings.test))
+    if len(tested.names) != len(data.names):
+        raise ParameterError(
+            f"the parts have {len(data.names)} and {len(tested.names)} features: they must be the same"
+        )
+
+    def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
+        rows, held_out = data.select_queries(training), replace(tested, specs=data.specs).select_queries(test)
+        found = dict(timed(learners(settings, rows, held_out, n_jobs)))
+        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in found.items()}
+        return Learned(values, found[AUTOMATIC][0][1], {name: spent for name, (_, spent) in found.items()})
+
+    def relevant(part: RankingData) -> list[str]:
+        return [
+            qid for qid, grades in zip(part.qids, part.relevant_grades, strict=True) if (grades >= measure.rel).any()
+        ]
+
+    baseline = LIGHTGBM if settings.lightgbm else GREEDY
+    return Opened(relevant(data), None if settings.test is None else relevant(tested), learn, baseline)
+
+
+def learners(
+    settings: Curve, rows: RankingData, held_out: RankingData, n_jobs: int | None
+) -> Iterator[tuple[str, tuple[FloatArray, str]]]:
+    """The scores of held-out documents by what each system learns from `rows`; the automatic one says what it chose."""
+    measure, seed = settings.measure, settings.seed
+    selection, tried = Automatic(measure, seed=seed).choose(rows, n_jobs=n_jobs)
+    yield AUTOMATIC, (linear_scores(held_out, selection.columns, np.array(selection.weights)), tried.best)
+    for name, learner in (
+        (GREEDY, GreedySelection(measure)),
+        (LISTWISE, ListwiseRegression(measure)),
+        (ASCENT, CoordinateAscent(measure, seed=seed)),
+    ):
+        yield name, (fitted(held_out, rows, rows.names, learner, n_jobs), "")
+    if settings.lightgbm:
+        yield LIGHTGBM, (LambdaMART(measure, seed=seed).grow(rows).scores(held_out.features), "")
+
+
+def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
+    """What is yielded, each with the CPU seconds that it took."""
+    begun = time.process_time()
+    for name, made in systems:
+        yield name, (made, time.process_time() - begun)
+        begun = time.process_time()
+
+
+def splits(settings: Curve, opened: Opened) -> list[tuple[Sequence[str], list[str]]]:
+    """The topics that are held out and those to learn from, in random order: as given, or for each fold."""
+    parts = split_folds(opened.training, settings.folds, settings.seed) if opened.test is None else [opened.test]
+    return [(part, training_order(opened.training, part, settings.seed)) for part in parts]
+
+
+def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
+    """Learn from each number of topics, and compare the systems at each."""
+    parts = splits(settings, opened)
+    most = min(len(order) for _, order in parts)
+    sizes = list(dict.fromkeys(min(size, most) for size in sorted(settings.sizes)))
+    items = [(test, order[:size]) for size in sizes for test, order in parts]
+    learned: list[Learned] = []
+
+    def learn(item: tuple[Sequence[str], Sequence[str]]) -> Learned:
+        return opened.learn(item[1], item[0])
+
+    work = parallel_map(learn, items, what="points", n_jobs=context.n_jobs, coarse=True)
+    for (_, training), found in zip(items, work, strict=True):
+        learned.append(found)
+        context.progress(f"{len(training)} topics: {found.chosen} ({sum(found.seconds.values()):.0f} s of CPU)")
+    measure, qids = parse_measure(settings.measure), [qid for test, _ in parts for qid in test]
+    names = [name for name in SYSTEMS if name in learned[0].values]
+    scores: dict[int, dict[str, Scores]] = {}
+    for place, size in enumerate(sizes):
+        point = learned[place * len(parts) : (place + 1) * len(parts)]
+        values = {name: [value for part in point for value in part.values[name]] for name in names}
+        scores[size] = {
+            name: Scores.single(measure, dict(zip(qids, of_one, strict=True))) for name, of_one in values.items()
+        }
+    chosen: list[Row] = [(len(training), of_one.chosen) for (_, training), of_one in zip(items, learned, strict=True)]
+    seconds = [
+        {"topics": len(training), **of_one.seconds} for (_, training), of_one in zip(items, learned, strict=True)
+    ]
+    base = opened.baseline if opened.baseline in names else GREEDY
+    rows = point_rows(scores, base)
+    choices = Table("What the automatic choice was, on the training topics alone", ("topics", "chosen"), chosen)
+    figure = curve_figure(f"{measure} of {len(qids)} held-out topics", {settings.name: points(rows)})
+    against = [
+        comparison_table(f"{measure} less that of {name}, {len(qids)} held-out topics", *tests.values())
+        for name, tests in ((base, compared(scores, base)), (BEST, compared(scores, BEST)))
+    ]
+    by_size = {f"{size} topics": row for size, row in points(rows).items()}
+    means = means_table(f"{measure} by number of training topics, {len(qids)} held-out topics", by_size)
+    times = Table(
+        "CPU seconds", ("topics", *names), [(of_one["topics"], *map(of_one.get, names)) for of_one in seconds], 1
+    )
+    return Outcome(
+        scores=rows,
+        results={
+            "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
+            "chosen": [of_one.chosen for of_one in learned],
+        },
+        tables=[means, *against, choices],
+        title=f"Which ranker, and how many topics: {settings.name}",
+        sections=[
+            Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
+            Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
+            Section("Time", _TEXTS["ranker_curve: time"], [times]),
+        ],
+        seconds={"points": seconds},
+        provenance={"fingerprint": opened.fingerprint} if opened.fingerprint else {},
+    )
+
+
+def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[int, Significance]:
+    """For each number of topics, all systems less the baseline; `BEST` is the best one but the automatic choice."""
+    found = {}
+    for size, by_system in scores.items():
+        best = max((name for name in by_system if name != AUTOMATIC), key=lambda name: by_system[name].means[0])
+        other = best if baseline == BEST else baseline
+        named = {name if name == other else f"{name}, {size} topics": values for name, values in by_system.items()}
+        found[size] = compare(named, other)
+    return found
+
+
+def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[str, dict[str, float]]:
+    """What experiment files expect: for each number of topics, the means and how the automatic choice compares."""
+    tests = {baseline: compared(scores, baseline), BEST: compared(scores, BEST)}
+    rows: dict[str, dict[str, float]] = {}
+    for size, by_system in scores.items():
+        rows[f"{size} topics"] = {name: float(values.means[0]) for name, values in by_system.items()}
+        for name, by_size in tests.items():
+            one = next(c for c in by_size[size].comparisons if c.run.startswith(AUTOMATIC))
+            low, high = one.interval
+            figures = {"difference": one.difference, "low": low, "high": high, "p": one.corrected_p}
+            rows[f"{size} topics, {AUTOMATIC} less {name}"] = figures
+    return rows
+
+
+COLLECTION = Study(Settings, open_curve, run, figures=False)
+FEATURES = Study(FeatureSettings, open_features, run, figures=False)
