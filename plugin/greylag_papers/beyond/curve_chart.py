@@ -12,7 +12,17 @@ from greylag.experiments.tables import means_table
 
 Points = Mapping[int, Mapping[str, float]]
 """Means by number of topics and system."""
-COLOURS = ("#d9480f", "#868e96", "#1c7ed6", "#2f9e44", "#ae3ec9", "#e8a200", "#12908e", "#c2255c")  # on white and black
+COLOURS = (
+    "#d9480f",
+    "#868e96",
+    "#1c7ed6",
+    "#2f9e44",
+    "#ae3ec9",
+    "#e8a200",
+    "#12908e",
+    "#c2255c",
+    "#a07050",
+)  # on white and black
 WIDTH, HEIGHT, LEFT, TOP, BELOW, KEY = (
     340,
     240,

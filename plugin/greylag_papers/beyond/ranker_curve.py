@@ -61,8 +61,8 @@ T = TypeVar("T")
 class Curve(config.Experiment):
     """What both studies are set by."""
 
-    sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
-    """Numbers of training topics; one above the number that there are stands for all."""
+    sizes: Annotated[tuple[Annotated[int, Field(ge=5)], ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
+    """Numbers of training topics, at least five; one above the number that there are stands for all."""
     measure: config.ObjectiveName = "nDCG@10"
     """What is maximised, and compared."""
     folds: config.Folds = 5

@@ -1,0 +1,147 @@
+"""The learning curves of rankers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import LuceneIndex, MRFRanker, PositionalIndex, Union, read_qrels, read_topics
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
+from greylag.experiments.study import Context
+from greylag.index import RM3Search
+from greylag.ltr import (
+    BaselineRecipe,
+    CoordinateAscent,
+    GreedySelection,
+    ListwiseRegression,
+    Objective,
+    baselines,
+    read_features,
+)
+from greylag_papers.beyond.ranker_curve import (
+    AUTOMATIC,
+    BEST,
+    BM25,
+    FEATURES,
+    SELECTED,
+    FeatureSettings,
+    Settings,
+    open_curve,
+    open_features,
+    run,
+    splits,
+)
+from tests.greylag.experiments.samples import DEMO
+
+NDCG = Objective.parse("nDCG@10")
+
+
+def letor(path: Path, first: int, topics: int) -> None:
+    """Topics of ten documents with four features; one topic in five has no relevant document."""
+    rng, lines = np.random.default_rng(first), []
+    for topic in range(first, first + topics):
+        features = rng.standard_normal((10, 4))
+        noisy = features @ [1.0, 0.5, 0.0, 0.0] + rng.standard_normal(10)
+        grades = (noisy > np.sort(noisy)[-3]) * (topic % 5 > 0)
+        for grade, row in zip(grades, features, strict=True):
+            cells = " ".join(f"{number}:{value:.4f}" for number, value in enumerate(row, 1))
+            lines.append(f"{int(grade)} qid:{topic} {cells}\n")
+    path.write_text("".join(lines))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> FeatureSettings:
+    letor(tmp_path / "train.txt", 1, 20)
+    letor(tmp_path / "test.txt", 101, 10)
+    letor_files = FeatureSettings(
+        name="small", train="train.txt", test="test.txt", sizes=(8, 100), folds=2, lightgbm=False
+    )
+    return letor_files.model_copy(update={"data_folder": tmp_path})
+
+
+def test_points_are_what_each_learner_learns_from_the_first_topics(files: FeatureSettings) -> None:
+    """A size above the number of topics is all of them; the results do not depend on the number of workers."""
+    one, two = (
+        run(files, FEATURES.open(files, Context(files.path(""), n_jobs=n_jobs)), Context(files.path(""), n_jobs=n_jobs))
+        for n_jobs in (1, 2)
+    )
+    assert one.scores == two.scores
+    assert one.results == two.results
+    assert [name for name in one.scores if name.endswith("topics")] == ["8 topics", "16 topics"]
+    train, test = (read_features(files.path(name)) for name in ("train.txt", "test.txt"))
+    test = test.select_queries([qid for qid in test.qids if int(qid) % 5])
+    ((_, order),) = splits(files, open_features(files, Context(files.path(""))))
+    assert set(order) == {qid for qid in train.qids if int(qid) % 5}
+    for size in (8, 16):
+        rows = train.select_queries(order[:size])
+        for name, learner in (
+            ("greedy", GreedySelection(NDCG)),
+            ("listwise", ListwiseRegression(NDCG)),
+            ("coordinate ascent", CoordinateAscent(NDCG)),
+        ):
+            found = learner.fit(rows)
+            scores = test.features[:, list(found.columns)] @ np.array(found.weights)
+            assert one.scores[f"{size} topics"][name] == pytest.approx(NDCG.evaluate(test, scores).mean())
+
+
+def test_differences_are_those_of_the_means(files: FeatureSettings) -> None:
+    outcome = run(files, open_features(files, Context(files.path(""))), Context(files.path("")))
+    means = outcome.scores["8 topics"]
+    best = max(value for name, value in means.items() if name != AUTOMATIC)
+    for name, other in ((BEST, best), ("greedy", means["greedy"])):
+        row = outcome.scores[f"8 topics, {AUTOMATIC} less {name}"]
+        assert row["difference"] == pytest.approx(means[AUTOMATIC] - other)
+        assert row["low"] <= row["difference"] <= row["high"]
+    figure = outcome.sections[0].parts[0]
+    assert figure.svg.count("<polyline") == 4  # type: ignore[union-attr]
+
+
+def test_without_a_test_part_each_topic_is_held_out_once(files: FeatureSettings) -> None:
+    alone = files.model_copy(update={"test": None})
+    opened = open_features(alone, Context(files.path("")))
+    for part, order in splits(alone, opened):
+        assert sorted([*part, *order]) == sorted(opened.training)
+    qids = [qid for part, _ in splits(alone, opened) for qid in part]
+    assert sorted(qids) == sorted(opened.training)
+    outcome = run(alone.model_copy(update={"sizes": (5,)}), opened, Context(files.path("")))
+    assert len(outcome.results["chosen"]) == 2
+    assert len(outcome.results["points"]["5"]["runs"][AUTOMATIC]["per_query"]) == len(opened.training)
+
+
+def collection(tmp_path: Path, **fields: object) -> Settings:
+    given = {"docs": "docs.jsonl", "type": "JsonCollection"}
+    settings = Settings.model_validate(
+        {"name": "demo", "collection": given, "topics": "topics.tsv", "qrels": "qrels.txt", "lightgbm": False, **fields}
+    )
+    return settings.model_copy(update={"data_folder": DEMO, "file_folder": tmp_path})
+
+
+@pytest.mark.slow
+def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path: Path) -> None:
+    lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "train.tsv").write_text("".join(lines[:12]))
+    (tmp_path / "test.tsv").write_text("".join(lines[12:]))
+    held_out = {"topics": "./test.tsv", "qrels": "qrels.txt"}
+    settings = collection(tmp_path, topics="./train.tsv", test=held_out, sizes=(6,), first_stage={"hits": 20})
+    context = Context(tmp_path / "out")
+    opened = open_curve(settings, context)
+    outcome = run(settings, opened, context)
+    assert opened.test == [line.split("\t")[0] for line in lines[12:]]
+    assert set(outcome.scores["6 topics"]) == {AUTOMATIC, BM25, "RM3", SELECTED, "stack"}
+    lucene = LuceneIndex(tmp_path / "out" / "index")
+    index, first, topics = PositionalIndex.from_lucene(lucene), lucene.bm25(20), read_topics(DEMO / "topics.tsv")
+    candidates = Union((first, RM3Search(first)), k=20).run(topics)
+    ((_, order),) = splits(settings, opened)
+    qrels = read_qrels(DEMO / "qrels.txt")
+    recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")
+    model = recipe.fit([candidates[qid] for qid in order[:6]], qrels, index)
+    ranked = MRFRanker(model, index).run([candidates[qid] for qid in opened.test])
+    expected = evaluate(ranked, {qid: qrels[qid] for qid in opened.test}, ["nDCG@10"]).means[0]
+    assert outcome.scores["6 topics"][BM25] == pytest.approx(expected)
+
+    clashing = settings.model_copy(update={"test": settings.test.model_copy(update={"topics": "topics.tsv"})})  # type: ignore[union-attr]
+    with pytest.raises(ParameterError, match="both a training and a test topic"):
+        open_curve(clashing, context)
