@@ -27,7 +27,7 @@ from greylag.experiments.template import description, summary
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 DOCS = Path(__file__).parent
-STUDIES = ("pipeline", "stack", "diversity_curve", "learned_diversity")  # those for data of one's own
+STUDIES = ("pipeline", "stack", "ranker_curve", "diversity_curve", "learned_diversity")  # those for data of one's own
 PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
 PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.ranking")
 API = {

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import yaml
 
+from greylag.experiments.config import shipped_file
 from greylag_papers.beyond.curve_chart import draw_curves, points
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST
-from tests.docs.pages import DOCS
-from tests.greylag.experiments.samples import CONFIGS
+from tests.docs import DOCS
 
 COLLECTIONS = {"MQ2008": "mq2008", "WikiQA": "wikiqa", "NFCorpus": "nfcorpus"}
 PICTURE, PAGE = DOCS / "ranker-curve.svg", DOCS / "how-to" / "which-ranker.md"
@@ -20,7 +20,7 @@ TABLE = re.compile(r"(<!-- curves -->\n\n)(?:(?:\|.*\n)+\n)?")
 EXPECTED = {
     title: expected
     for title, name in COLLECTIONS.items()
-    if (expected := yaml.safe_load((CONFIGS / f"{name}.ranker_curve.yaml").read_text()).get("expected"))
+    if (expected := yaml.safe_load(shipped_file(f"{name}.ranker_curve").read_text()).get("expected"))
 }
 
 
