@@ -81,7 +81,7 @@ def _panel(title: str, sizes: Points, colours: Mapping[str, str]) -> list[str]:
         parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{text.lstrip("0")}</text>')
     for size in sizes:
         parts.append(f'<text x="{x(size):.1f}" y="{HEIGHT - BELOW + 18}" text-anchor="middle">{size}</text>')
-    for name in reversed(colours):  # the first one above the others
+    for name in reversed(list(colours)):  # the first one above the others
         line = [(x(size), y(row[name])) for size, row in sizes.items() if name in row]
         if line:
             wide = 2 + 2 * (name == next(iter(colours)))
