@@ -17,6 +17,7 @@ from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
 from greylag.index import RM3Search
 from greylag.ltr import BaselineRecipe, GreedySelection, LinearModel, MRFRanker, baselines, cross_validate
+from greylag.ranking import SEEN
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import DEMO, Page, run_file
@@ -104,7 +105,8 @@ def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "train.tsv").write_text("".join(lines[:16]))
     (tmp_path / "test.tsv").write_text("".join(lines[16:]))
-    shutil.copy(folder / "bm25.run", tmp_path / "own.run")
+    text = (folder / "bm25.run").read_text()
+    (tmp_path / "own.run").write_text(text.replace(" bm25\n", f" x{SEEN}\n"))
     (tmp_path / "x.yaml").write_text(
         f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}, type: JsonCollection}}\n"
         "topics: train.tsv\ntest_topics: test.tsv\n"
@@ -120,7 +122,7 @@ def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
 def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
     out = split.parent / "out"
     finished = run_file(split, out)
-    assert list(finished.scores) == ["own", "tuned-bm25", "tuned-sdm", "mrf", "mmr"]
+    assert list(finished.scores) == [f"{name}{SEEN}" for name in ("own", "tuned-bm25", "tuned-sdm", "mrf", "mmr")]
     train, test = list(opened.topics)[:16], list(opened.topics)[16:]
     model = LinearModel.load(out / "models" / "mrf.json")
     assert model.provenance["queries"] == train
@@ -128,11 +130,12 @@ def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
     of_train = [ranking for ranking in opened.first.rankings if ranking.qid in train]
     assert recipe.fit(of_train, opened.qrels, opened.index).weights == model.weights
     expected = MRFRanker(model, opened.index).run([opened.first[qid] for qid in test])
-    ranked = read_run(out / "mrf.run")
+    ranked = read_run(out / f"mrf{SEEN}.run")
+    assert ranked.tag == f"mrf{SEEN}"
     assert {qid: ranked[qid].docids for qid in ranked} == {qid: expected[qid].docids for qid in test}
     judged = {qid: opened.qrels[qid] for qid in test}
     scores = evaluate(expected, judged, ["AP"]).by_measure
-    assert finished.scores["mrf"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
+    assert finished.scores[f"mrf{SEEN}"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
     assert "8 topics over 634 documents" in (out / "report.html").read_text()
 
 
