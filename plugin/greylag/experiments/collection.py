@@ -34,11 +34,11 @@ class Collection(Settings):
     docs: str
     """A file or folder."""
     type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
-    """The format, as in `build_index`."""
+    """The format, if the files do not tell it."""
     fields: str | None = None
     """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
     language: str = "en"
-    """The analyzer, as in `build_index`."""
+    """The language of the texts, such as de, by Anserini's analyzers; or whitespace."""
 
 
 class FirstStage(Settings):
@@ -104,7 +104,7 @@ class Queries(Settings):
     """How the texts of topics become queries."""
 
     field: str = "title"
-    """The field of a topic, as in `read_topics`."""
+    """The field of a TREC topic that is searched for: title or desc."""
     first_sentence: bool = False
     """Whether to use only the first sentence."""
     stop_words: str | None = None

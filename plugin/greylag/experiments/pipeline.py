@@ -99,7 +99,7 @@ class Training(config.Settings):
     """Cross-validated training of the linear model."""
 
     objective: config.ObjectiveName = "AP"
-    """The measure that is maximised, as `Objective.parse` reads it."""
+    """The measure that is maximised, such as AP, nDCG@10 or RR."""
     max_features: config.Positive = 5
     """The largest number of features."""
     epsilon: Annotated[float, Field(ge=0)] = 0.0

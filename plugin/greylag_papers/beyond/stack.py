@@ -139,9 +139,9 @@ class Training(config.Settings):
     """How systems are learned."""
 
     objective: config.ObjectiveName = "AP"
-    """As in `StackRecipe`."""
+    """The measure to maximise, such as AP or nDCG@10."""
     pool: Pool = "sd"
-    """As in `StackRecipe`."""
+    """The MRF features among the candidates."""
     features: tuple[Annotated[str, config.readable_by(parse_feature)], ...] = ()
     """More candidates of the stack, such as priors and runs; files are below the data folder."""
     grid: Mapping[Tunable, Annotated[tuple[int | float, ...], Field(min_length=1)]] = {}
@@ -149,9 +149,9 @@ class Training(config.Settings):
     `greylag.ltr.stack.GRID`.
     """
     depth: config.Positive = 200
-    """As in `StackRecipe`."""
+    """The number of documents of each query that training uses; all are ranked."""
     max_features: config.Positive = 5
-    """As in `StackRecipe`."""
+    """The largest number of features."""
     alphas: Values = (0.3, 0.6, 0.9)
     """The values of alpha that training queries choose from, for manifold ranking after a system."""
     restarts: config.Positive = 1
@@ -159,9 +159,9 @@ class Training(config.Settings):
     folds: config.Folds = 5
     """The number of folds of cross-validation over topics."""
     inner_folds: config.Folds = 5
-    """As in `StackRecipe`."""
+    """The folds within the training topics, by which the number of features is chosen."""
     seed: config.Seed = 1
-    """As in `StackRecipe`."""
+    """Seed of the splits into folds."""
 
 
 class Settings(CollectionSettings):

@@ -179,9 +179,9 @@ class Diversify(config.Settings):
     set_size: config.Positive = 5
     """Size of the sets that SVM-div is trained to pick."""
     depth: config.Positive = 100
-    """As in `DiversityStage`."""
+    """The candidates: the top documents."""
     k: config.Positive = 20
-    """As in `DiversityStage`."""
+    """The number of candidates to pick."""
 
 
 @dataclass(frozen=True)
