@@ -64,25 +64,30 @@ def summary(form: type[BaseModel]) -> str:
     return inspect.cleandoc(form.__doc__ or "").split("\n\n")[0]
 
 
-def _fields(form: type[BaseModel], left_out: Collection[str] = (), *, plain: bool = False) -> Iterator[str]:
-    """The lines of a form's fields, the required ones first; the others are commented out unless `plain`."""
+def _fields(
+    form: type[BaseModel], left_out: Collection[str] = (), *, plain: bool = False, given: object = None
+) -> Iterator[str]:
+    """The lines of a form's fields, the required ones first; the others are commented out unless `plain`.
+
+    Defaults are those of `given`, the form that a field has by default, or else those of the form.
+    """
     for name, field in sorted(file_fields(form).items(), key=lambda item: not item[1].is_required()):
         if name not in left_out:
             yield ""
             yield from _comment(description(field))
             optional = not field.is_required() and not plain
-            for line in _field(name, field, plain=plain or optional):
+            default = getattr(given, name, None) if given else field.get_default(call_default_factory=True)
+            for line in _field(name, field, default, plain=plain or optional):
                 yield f"#{line}" if optional else line
 
 
-def _field(name: str, field: FieldInfo, *, plain: bool) -> Iterator[str]:
+def _field(name: str, field: FieldInfo, default: Any, *, plain: bool) -> Iterator[str]:
     part = part_of(field)
     if part is None:
-        value = _placeholder(name, field) if field.is_required() else field.get_default(call_default_factory=True)
-        yield f"{name}: {_yaml(value)}"
+        yield f"{name}: {_yaml(_placeholder(name, field) if field.is_required() else default)}"
         return
     yield f"{name}:"
-    for line in _fields(part, plain=plain):
+    for line in _fields(part, plain=plain, given=default if isinstance(default, part) else None):
         if line:
             yield f"  {line}"
 
