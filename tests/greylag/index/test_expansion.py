@@ -104,7 +104,7 @@ def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
         ("bm25+rm3", (50, 30, 0.0)), ("bm25+rm3", (1, 1, 1.0)),
         ("bm25+rocchio", (10, 10, 10, 10, 1.0, 0.75, 0.0)), ("ql+rocchio", (1, 1, 1, 1, 0.0, 1.0, 1.0)),
         ("bm25+rocchio", (20, 5, 7, 30, 0.5, 0.9, 0.3)),
-        ("bm25+bm25prf", (20, 10, 0.2, 0.9, 0.4)), ("ql+bm25prf", (5, 30, 1.0, 1.2, 0.75)),
+        ("bm25+bm25prf", (20, 10, 0.2, 0.9, 0.4)), ("ql+bm25prf", (6, 30, 1.0, 1.2, 0.75)),
         ("bm25+bm25prf", (1, 1, 0.0, 0.5, 0.1)),
     ],
 )  # fmt: skip
