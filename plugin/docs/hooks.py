@@ -85,7 +85,6 @@ def pages() -> dict[str, str]:
         **{api_path(packages): api_page(title, packages) for title, packages in API.items()},
         "reference/experiments.md": experiments_page(),
         "reference/citing.md": citing_page(),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
 
 

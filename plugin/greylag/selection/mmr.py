@@ -50,6 +50,11 @@ class MMRFeatureSelection(OccurrenceSelector):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Examples
+    --------
+    >>> words = MMRFeatureSelection(25, relevance_weight=0.5)
+    >>> make_pipeline(CountVectorizer(binary=True), words, MultinomialNB()).fit(texts, labels)  # doctest: +SKIP
+
     Notes
     -----
     `fit` uses only whether a value is above 0; `transform` keeps the values. Only pairs of a selected word and a
