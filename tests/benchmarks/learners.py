@@ -2,14 +2,21 @@
 
 The data are those of the line search: with FULL, 250 queries, on which fastrank takes ten minutes; otherwise a tenth of
 them. Times are CPU seconds of the process, since fastrank may use several threads.
+
+The nested choice among learners is measured in a process of its own, for its memory: on queries with one relevant
+document, 10,000 with FULL, otherwise 500.
 """
 
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from greylag.ltr import CoordinateAscent, GreedySelection, Objective, RankingData
+from greylag.ltr import Automatic, CoordinateAscent, GreedySelection, Objective, RankingData
 from greylag.ltr.learner import Learner, Selection
 from greylag.trec import Qrels
 from tests.benchmarks.harness import FULL, Row
@@ -21,6 +28,7 @@ RESTARTS = 5
 def rows() -> Iterator[Row]:
     """The comparison on generated data."""
     yield from compared(*generated(QUERIES if FULL else QUERIES // 10))
+    yield from chosen(10_000 if FULL else 500)
 
 
 def compared(data: RankingData, qrels: Qrels) -> Iterator[Row]:
@@ -67,3 +75,42 @@ def fastrank_fit(data: RankingData, qrels: Qrels) -> tuple[float, float]:
     spent = time.process_time() - start
     scores = np.asarray(model.predict_dense_scores(dataset), dtype=np.float64)
     return spent, float(np.mean(Objective("AP").evaluate(data, scores)))
+
+
+def chosen(queries: int) -> Iterator[Row]:
+    """CPU time and memory of the automatic choice."""
+    code = f"from tests.benchmarks.learners import choose; choose({queries})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+    )
+    minutes, gigabytes = map(float, done.stdout.split())
+    name = f"automatic choice, {queries} queries with 100 documents and one relevant, 54 features"
+    yield Row(name, minutes, "CPU minutes", "at most 10")
+    yield Row(f"{name}: memory", gigabytes, "GB", "at most 4")
+
+
+def choose(queries: int) -> None:
+    """Print the CPU minutes of the automatic choice and the peak memory of this process in GB."""
+    Automatic("nDCG@10").fit(one_relevant(10))  # loads what is compiled
+    data, start = one_relevant(queries), time.process_time()
+    Automatic("nDCG@10").fit(data, n_jobs=1)
+    print((time.process_time() - start) / 60, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def one_relevant(queries: int, documents: int = 100, features: int = 54) -> RankingData:
+    """Queries with one relevant document, that of the highest noisy sum of two features; many features are alike."""
+    rng, n = np.random.default_rng(0), queries * documents
+    values = rng.standard_normal((n, features))
+    values[:, 1:30] += 2 * values[:, :1]
+    noisy = values[:, 0] + 0.5 * values[:, 35] + 2.5 * rng.standard_normal(n)
+    grades = np.zeros(n, dtype=np.int64)
+    grades[np.arange(queries) * documents + noisy.reshape(queries, documents).argmax(axis=1)] = 1
+    return RankingData(
+        specs=tuple(map(str, range(features))),
+        qids=tuple(map(str, range(queries))),
+        offsets=np.arange(0, n + 1, documents),
+        docids=tuple(map(str, range(documents))) * queries,
+        features=values,
+        grades=grades,
+        relevant_grades=(np.array([1]),) * queries,
+    )

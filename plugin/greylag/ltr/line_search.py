@@ -71,8 +71,9 @@ CAUTION = 0.4
 EVERY, FEWEST, SAMPLE = 256, 64, 1 << 14
 
 # The top ranks are followed if the cut-off is at most `DEEPEST`, as each change looks at all of them, and if there are
-# at least `DEEP` times as many documents, as most swaps are below the top only then.
-DEEPEST, DEEP = 32, 4
+# at least `DEEP` times as many documents, as most swaps are below the top only then; and if a query has on average more
+# than so many relevant documents, as the swaps of a few are counted sooner. RR is always followed.
+DEEPEST, DEEP, FEW_RELEVANT = 32, 4, 12
 # A survey of the top ranks, and each part of it that is divided again, has at most so many buckets.
 TOP_BUCKETS = 1024
 # A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
@@ -130,6 +131,7 @@ class Problem(NamedTuple):
             self.code in (kernels.NDCG, kernels.P, kernels.ERR)
             and depth <= DEEPEST
             and DEEP * depth <= len(self.divisor)
+            and int(self.relevant_offsets[-1]) > FEW_RELEVANT * len(self.weights)
         )
 
 

@@ -160,6 +160,7 @@ def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(mon
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALL", 3)
+    monkeypatch.setattr(module, "FEW_RELEVANT", 0)
     data = random_data(5, queries=30, documents=30)
     problem = prepare(data, Objective.parse(name))
     scores, direction = data.columns[0], data.columns[1]
