@@ -99,7 +99,7 @@ def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame() -
     found = compare(scores, "x")
     lines = str(found).splitlines()
     shown = {tuple(line.split()) for line in table(scores, found).splitlines()}
-    assert sum(tuple(line.split()) in shown for line in lines) == 4
+    assert sum(tuple(line.split()) in shown for line in lines) == 5  # the names of columns, two runs by two measures
     for library in ("pandas", "polars"):
         pytest.importorskip(library)
         frame = found.to_frame(library)  # type: ignore[arg-type]
