@@ -48,11 +48,12 @@ def draw_curves(panels: Mapping[str, Points]) -> str:
     """The drawing. Numbers of topics are on a logarithmic scale; each panel has a y axis of its own."""
     names = list(dict.fromkeys(name for sizes in panels.values() for row in sizes.values() for name in row))
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
-    rows = math.ceil(len(names) / (3 * len(panels)))
-    width, height = WIDTH * len(panels), HEIGHT + KEY * rows
+    width, in_row = WIDTH * len(panels), WIDTH * len(panels) // KEY_WIDTH
+    rows = math.ceil(len(names) / in_row)
+    height = HEIGHT + KEY * rows
     parts = []
     for place, name in enumerate(names):
-        x, y = 10 + place % (3 * len(panels)) * WIDTH // 3, KEY * (place // (3 * len(panels))) + 12
+        x, y = 10 + place % in_row * KEY_WIDTH, KEY * (place // in_row) + 12
         parts.append(f'<path d="M{x} {y}h20" stroke="{colours[name]}" stroke-width="{2 + 2 * (not place)}"/>')
         parts.append(f'<text x="{x + 26}" y="{y + 4}">{escape(name)}</text>')
     for place, (title, sizes) in enumerate(panels.items()):
