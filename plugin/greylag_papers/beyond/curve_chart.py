@@ -23,14 +23,8 @@ COLOURS = (
     "#c2255c",
     "#a07050",
 )  # on white and black
-WIDTH, HEIGHT, LEFT, TOP, BELOW, KEY = (
-    340,
-    240,
-    46,
-    26,
-    40,
-    22,
-)  # pixels of a panel and its margins, and of a key's line
+WIDTH, HEIGHT, LEFT, TOP, BELOW = 340, 240, 46, 26, 40  # pixels of a panel and its margins
+KEY_WIDTH, KEY = 136, 22  # pixels of a name of the key, and of its line
 
 
 def points(expected: Mapping[str, Mapping[str, float]]) -> dict[int, dict[str, float]]:
