@@ -27,7 +27,7 @@ def test_the_demo_and_its_expected_scores(command: Command, tmp_path: Path, monk
 def test_a_check_that_fails(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     text = (DEMO / "demo.yaml").read_text()
-    changed = re.sub(r"(bm25: \{AP: 0\.\d\d)\d\d", r"\g<1>99", text)
+    changed = re.sub(r"( bm25: \{AP: 0\.\d\d)\d\d", r"\g<1>99", text)
     assert changed != text
     config = tmp_path / "wrong.yaml"
     config.write_text(f"data: {DEMO}\n{changed}")

@@ -63,7 +63,7 @@ def test_version(command: Command) -> None:
     ("words", "reason"),
     [
         (["serch"], "No such command 'serch'. Did you mean 'search'? (see greylag --help)"),
-        (["train", "--index", "no/x"], "Missing option '--topics'"),
+        (["train", "--index", "no/x"], "Missing option '--qrels'"),
         (["--tea"], "No such option: --tea"),
         (["search", "--tea"], "No such option: --tea"),
         (

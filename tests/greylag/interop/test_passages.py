@@ -8,7 +8,7 @@ import pytest
 
 from greylag import LinearModel, MRFRanker
 from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
-from greylag.diversity.vector_gain import VectorGain
+from greylag.diversity.mmr import MarginalRelevance
 from greylag.errors import ParameterError
 from greylag.features import parse_features
 from greylag.index import PositionalIndex
@@ -160,11 +160,11 @@ def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
 
 
 def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
-    picked: list[int] = []
-    add = VectorGain.add
-    monkeypatch.setattr(VectorGain, "add", lambda gain, candidate: (picked.append(candidate), add(gain, candidate)))
+    asked: list[int] = []
+    picks = MarginalRelevance.picks
+    monkeypatch.setattr(MarginalRelevance, "picks", lambda *given: (asked.append(given[-1]), picks(*given))[1])
     rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)
-    assert len(picked) == 2
+    assert asked == [2]
     for method in ("mmr", "msd", "dpp"):
         every = [new.position for new in rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS)]
         few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, top_k=2)
