@@ -24,7 +24,7 @@ from tests.greylag.cli.conftest import COMPILING, Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
 
 CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
-IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.cli import main; main()"
+IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
 
 
 OPTIONS = {
