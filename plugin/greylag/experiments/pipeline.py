@@ -352,13 +352,13 @@ def _sections(
 ) -> list[Section]:
     """The sections of the report."""
     tables: list[Table] = []
-    compared = [(systems, test) for systems in scores.values() for test in _each_step(systems, steps)]
+    compared: list[tuple[Mapping[str, Scores], Significance]] = []
     for kind, systems in scores.items():
+        tests = _each_step(systems, steps)
+        compared += [(systems, test) for test in tests]
         queries = len(next(iter(systems.values())).qids)
         tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(systems)))
-        tables.append(
-            comparison_table(f"{kind.capitalize()}: each step against the one before", *_each_step(systems, steps))
-        )
+        tables.append(comparison_table(f"{kind.capitalize()}: each step against the one before", *tests))
     learned = models_table("Order and share of features", validated.models)
     return [
         result(compared, _summary(collection, validated)),

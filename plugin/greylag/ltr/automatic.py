@@ -125,11 +125,6 @@ class AutomaticRecipe(Recipe):
         object.__setattr__(self, "grid", self.stack.grid)
 
     @property
-    def measure(self) -> Objective:
-        """The objective."""
-        return Objective.parse(self.objective)
-
-    @property
     def stack(self) -> StackRecipe:
         """Where the features come from."""
         more = tuple(dict.fromkeys((*DOCUMENT, *self.more)))

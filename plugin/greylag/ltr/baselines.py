@@ -183,11 +183,6 @@ class BaselineRecipe(Recipe):
             parameter_grid(self.grid, step.tuned, self.base)  # checks the values
 
     @property
-    def measure(self) -> Objective:
-        """The objective."""
-        return Objective.parse(self.objective)
-
-    @property
     def steps(self) -> tuple[Baseline, ...]:
         """The baselines to tune, one after the other, in the profile of `base`."""
         return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))

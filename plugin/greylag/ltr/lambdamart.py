@@ -140,11 +140,6 @@ class LambdaMARTRecipe(Recipe):
         _lightgbm()  # before features are computed
 
     @property
-    def measure(self) -> Objective:
-        """The objective."""
-        return Objective.parse(self.objective)
-
-    @property
     def learner(self) -> LambdaMART:
         """What the trees are learned by."""
         names = "trees", "leaves", "learning_rate", "min_documents", "seed"

@@ -101,11 +101,6 @@ class StackRecipe(Recipe):
         check_counts(depth=self.depth)
         self.learner("")  # checks its parameters
 
-    @property
-    def measure(self) -> Objective:
-        """The objective."""
-        return Objective.parse(self.objective)
-
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> StackCandidates:

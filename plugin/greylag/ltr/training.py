@@ -45,13 +45,16 @@ class Prepared(Protocol):
 class Recipe(ABC):
     """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `StackRecipe`.
 
-    A subclass is a frozen dataclass with a `measure` and a method `prepare`. `train` and `cross_validate` do the rest.
+    A subclass is a frozen dataclass with an `objective`, or a `measure` of its own, and a method `prepare`. `train` and
+    `cross_validate` do the rest.
     """
 
+    objective: Objective | str
+
     @property
-    @abstractmethod
     def measure(self) -> Objective:
         """The measure that is maximised."""
+        return Objective.parse(self.objective)
 
     @abstractmethod
     def prepare(self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None) -> Prepared:
