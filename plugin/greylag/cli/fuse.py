@@ -43,10 +43,11 @@ def fuse(
         runs = [shared.run(path) for path in run]
     else:
         runs = [read_scores(path, scored, lenient=shared.lenient) for path in run]
-    if scored is not None and len(runs) == 1:
+    alone = scored is not None and len(runs) == 1
+    if alone:
         fused = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or runs[0].tag)
     else:
         fused = fuse_runs(runs, method, k=hits, tag=tag)
     tags = [each.tag for each in runs]
-    step = {"name": fused.tag, "method": method, "interpolates": tags}
+    step = {"name": fused.tag, **({} if alone else {"method": method}), "interpolates": tags}
     write_run(fused, out, metadata=shared.metadata(step, before=zip(tags, run, strict=True)))
