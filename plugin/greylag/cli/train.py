@@ -249,12 +249,12 @@ def train(
     recipe = make_recipe(model, maximised, others, features, pool, learner or "greedy", preselect)
     if limit is not None:
         recipe = replace(cast(AutomaticRecipe, recipe), seconds=read_time(limit) / (1 + (folds or 0)))
-    if run is None:
-        rankings = search_first(index, shared.topics(topics), shared.jobs, stack=model in SEARCHED)
-    else:
-        rankings = shared.run(run, topics)
-    rankings = Run(tuple(map(form.apply, rankings.rankings)), rankings.tag)
-    judged, positions = shared.qrels(qrels, rankings, topics), PositionalIndex.from_lucene(index)
+    first = None if run is None else shared.run(run, topics)
+    judged, positions = shared.qrels(qrels, first, topics), PositionalIndex.from_lucene(index)
+    if first is None:  # without folds, nothing is ranked but what is learned from
+        searched = {qid: text for qid, text in shared.topics(topics).items() if folds or qid in judged}
+        first = search_first(index, searched, shared.jobs, stack=model in SEARCHED)
+    rankings = Run(tuple(map(form.apply, first.rankings)), first.tag)
     if (model, measure, level) == ("automatic", None, None):
         propose_measure(judged)
     learned, held_out, scores = train_by(

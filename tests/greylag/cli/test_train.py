@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from pathlib import Path
 
 import pytest
 
-from greylag import MMR, LuceneIndex, PositionalIndex, Union
+from greylag import MMR, LuceneIndex, PositionalIndex, Run, Union
 from greylag.cli.options import parameters
 from greylag.cli.search import search_first
 from greylag.diversity import DiversityModel, SVMDiv
@@ -188,6 +189,29 @@ def test_bm25_and_for_a_stack_its_union_with_rm3(made: Path, caplog: pytest.LogC
     assert "no documents" not in caplog.text
     search_first(made / "index", {**topics, "99": "of the"}, 1)
     assert "1 of 25 queries have no documents: '99'" in caplog.text
+
+
+def test_without_folds_judged_topics_alone_are_searched(
+    command: Command, made: Path, collection: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is the one of a run of all topics; with folds, whose rankings are written, all topics are searched."""
+    searched: list[int] = []
+
+    def spy(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
+        searched.append(len(topics))
+        return search_first(index, topics, jobs, stack=stack)
+
+    monkeypatch.setattr("greylag.cli.train.search_first", spy)
+    lines = (made / "qrels.txt").read_text().splitlines()
+    few, names = tmp_path / "few.qrels", sorted({line.split()[0] for line in lines})[:10]
+    few.write_text("".join(f"{line}\n" for line in lines if line.split()[0] in names))
+    words = [*collection, "--qrels", few, *ONE]
+    alone, given = tmp_path / "alone.json", tmp_path / "given.json"
+    assert command("train", *words, "--out", alone)[0] == 0
+    assert command("train", *words, "--run", made / "bm25.run", "--out", given)[0] == 0
+    assert alone.read_bytes() == given.read_bytes()
+    assert command("train", *words, "--folds", 2, "--out-run", tmp_path / "out.run", "--out", given)[0] == 0
+    assert searched == [10, 24]
 
 
 def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
