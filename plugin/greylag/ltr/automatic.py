@@ -21,13 +21,13 @@ from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Grid
-from greylag.ltr.choice import Candidate, Tried, View, average, choose, learners, spaced
+from greylag.ltr.choice import Candidate, Tried, View, average, choose, learners
 from greylag.ltr.data import Qrels, RankingData
 from greylag.ltr.learner import Selection
 from greylag.ltr.linear import LinearModel
 from greylag.ltr.objectives import Objective
 from greylag.ltr.rankers import MRFRanker
-from greylag.ltr.stack import StackCandidates, StackRecipe, TunedRM3
+from greylag.ltr.stack import MANY, StackCandidates, StackRecipe, TunedRM3
 from greylag.ltr.training import CrossValidation, Recipe, rerank_by_fold, selected_model
 from greylag.ltr.translation import FoldTranslations, Translation
 from greylag.ranking import Run
@@ -37,9 +37,6 @@ BM25 = "BM25"
 """The system that others are compared with, tuned BM25."""
 DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
 """The priors that are features."""
-MANY = 500
-"""So many training queries tell the parameters of weighting: of more, as many are looked at, and inner folds share what
-all of them tell."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +167,7 @@ class PreparedChoice:
                 f"the automatic choice needs two topics with a relevant document, not {len(judged)}: force one with "
                 "--model rm3, or tune nothing with greylag search"
             )
-        shared = judged if len(judged) > MANY else None
-
+        shared = judged if len(judged) > MANY else None  # what so many tell, a fold less hardly changes
         parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
         translations = FoldTranslations(self.stack.index, self.stack.rankings, self.stack.qrels, parts)
 
@@ -196,9 +192,9 @@ class PreparedChoice:
         return selected_model(selection, rows, learner, made)
 
     def _tune(self, qids: tuple[str, ...]) -> TunedRM3:
-        """The parameters of weighting that are best for these queries, or for `MANY` of them at equal distances."""
+        """The parameters of weighting that are best for these queries."""
         if qids not in self._tuned:
-            self._tuned[qids] = self.stack.tune(spaced(qids, MANY))
+            self._tuned[qids] = self.stack.tune(qids)
         return self._tuned[qids]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
-from greylag.ltr.data import RankingData, linear_scores
+from greylag.ltr.data import RankingData, linear_scores, spaced
 from greylag.ltr.greedy import GreedyCommittee, GreedySelection
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.listwise import ListwiseRegression
@@ -187,12 +187,6 @@ def choose(
     values |= held_out(averages)
     best = max([order[:1], *averages.values()], key=lambda members: round(values[" + ".join(members)].mean(), 12))
     return Tried(tuple(qids), values, left_out, best)
-
-
-def spaced(qids: Sequence[str], most: int) -> list[str]:
-    """At most so many of the queries, at equal distances."""
-    places = np.linspace(0, len(qids) - 1, min(most, len(qids))).round().astype(int)
-    return [qids[place] for place in places]
 
 
 def _others(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:

@@ -99,6 +99,25 @@ class RankingData:
         )
 
 
+def spaced(qids: Sequence[str], most: int) -> list[str]:
+    """At most so many of the queries, at equal distances."""
+    places = np.linspace(0, len(qids) - 1, min(most, len(qids))).round().astype(int)
+    return [qids[place] for place in places]
+
+
+def concatenated(parts: Sequence[RankingData]) -> RankingData:
+    """The queries of all parts, which have the same features."""
+    return replace(
+        parts[0],
+        qids=tuple(chain.from_iterable(part.qids for part in parts)),
+        offsets=np.cumsum(np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])),
+        docids=tuple(chain.from_iterable(part.docids for part in parts)),
+        features=np.concatenate([part.features for part in parts]),
+        grades=np.concatenate([part.grades for part in parts]),
+        relevant_grades=tuple(chain.from_iterable(part.relevant_grades for part in parts)),
+    )
+
+
 def positive_grades(judgements: Mapping[str, int]) -> IntArray:
     """The grades above 0, in descending order."""
     return np.array(sorted((grade for grade in judgements.values() if grade > 0), reverse=True), dtype=np.int64)

@@ -22,7 +22,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
-from greylag.ltr.data import Qrels, RankingData
+from greylag.ltr.data import Qrels, RankingData, concatenated, spaced
 from greylag.ltr.extraction import CountedRankings, training_data
 from greylag.ltr.greedy import GreedyCommittee
 from greylag.ltr.linear import LinearModel
@@ -40,6 +40,8 @@ GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6
 """The values to try for BM25, RM3, and query likelihood."""
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
+MANY = 500
+"""Of more training queries, as many are looked at to tune parameters; only the rows to be trained on are kept."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class StackRecipe(Recipe):
     more : tuple of Feature, default ()
         Other candidates, such as priors and runs.
     grid : mapping, default `GRID`
-        The values to try.
+        The values to try. Of more than 500 queries, as many tell which are best.
     depth : int >= 1, default 200
         Training uses this number of documents of each query, the top ones by RM3 and by the incoming ranking in turn.
         All documents are ranked.
@@ -157,7 +159,13 @@ class StackCandidates:
         return train_on_data(training, learner, n_jobs=n_jobs, provenance={"preset": "stack"})
 
     def tune(self, qids: Sequence[str]) -> TunedRM3:
-        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
+
+        Of more than `MANY` queries, as many at equal distances are looked at.
+        """
+        if len(qids) > MANY:
+            seen = spaced(qids, MANY)
+            return replace(self, rankings=[one for one in self.rankings if one.qid in frozenset(seen)]).tune(seen)
         grid = self.recipe.grid
         bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
         best, tuned = -np.inf, TunedRM3(bm25, 1.0)
@@ -171,7 +179,7 @@ class StackCandidates:
         return tuned
 
     def data(self, tuned: TunedRM3) -> RankingData:
-        """All candidate features of all documents."""
+        """All candidate features of all documents; of more than `MANY` queries, of those that are trained on."""
         return self._once(("data", tuned), lambda: self._data(tuned))
 
     def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
@@ -180,6 +188,10 @@ class StackCandidates:
         return top_rows(data, data.features[:, data.names.index(f"stage:{tuned.rm3}")], self.recipe.depth)
 
     def _data(self, tuned: TunedRM3) -> RankingData:
+        if len(self.rankings) > MANY:
+            parts = [self.rankings[first : first + MANY] for first in range(0, len(self.rankings), MANY)]
+            rows = (replace(self, rankings=part).training(tuned, [one.qid for one in part]) for part in parts)
+            return concatenated(list(rows))
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.recipe.pool)))
         pool = counted.data(tuned.parameters)
         features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)

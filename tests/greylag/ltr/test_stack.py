@@ -1,5 +1,6 @@
 """The stack of RM3, MRF features and manifold ranking."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ GRID = {
 }
 RECIPE = StackRecipe(grid=GRID, max_features=3, inner_folds=2, depth=25)
 CANDIDATES = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+TUNED = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
 QIDS = [f"q{q}" for q in range(8)]
 
 
@@ -103,10 +105,8 @@ def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
 
 
 def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
-    tuned = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
-    data = CANDIDATES.data(tuned)
-    rm3 = data.names.index(f"stage:{tuned.rm3}")
-    kept = CANDIDATES.training(tuned, QIDS)
+    data, kept = CANDIDATES.data(TUNED), CANDIDATES.training(TUNED, QIDS)
+    rm3 = data.names.index(f"stage:{TUNED.rm3}")
     assert np.diff(kept.offsets).tolist() == [25] * 8
     for q, (first, end) in enumerate(zip(data.offsets[:-1], data.offsets[1:], strict=True)):
         incoming = list(data.docids[first:end])
@@ -145,3 +145,20 @@ def test_bad_recipes() -> None:
         StackCandidates(recipe, RANKINGS[:8], QRELS, INDEX).tune(QIDS)
     with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
         StackRecipe(inner_folds=1)
+
+
+def test_many_queries_tell_what_a_spaced_part_does_and_keep_the_rows_that_are_trained_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = CANDIDATES.data(TUNED)
+    rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], RECIPE.depth)
+    expected = CANDIDATES.tune(["q0", "q4", "q7"])
+    monkeypatch.setattr("greylag.ltr.stack.MANY", 3)
+    many = replace(CANDIDATES)
+    assert many.tune(QIDS) == expected != replace(CANDIDATES).tune(["q1", "q2", "q3"])
+    for data in (many.data(TUNED), many.training(TUNED, QIDS)):
+        assert (data.specs, data.qids, data.docids) == (rows.specs, rows.qids, rows.docids)
+        assert len(data.docids) == 8 * RECIPE.depth < len(whole.docids)
+        for name in ("features", "offsets", "grades"):
+            np.testing.assert_array_equal(getattr(data, name), getattr(rows, name))
+        assert [*map(list, data.relevant_grades)] == [*map(list, rows.relevant_grades)]
