@@ -44,7 +44,7 @@ class Candidate:
 
         They are under the system's name; those of a committee without its prior, too, under another of its family.
         """
-        named = data.select_features([data.names.index(name) for name in self.features or data.names])
+        named = data.select_features([data.names.index(name) for name in self.features]) if self.features else data
         if self.learner is None:
             columns, found = named.names, {self.name: np.array(self.weights)}
         else:

@@ -74,6 +74,32 @@ class RankingData:
         """The features by column, contiguous: shape (f, n)."""
         return np.ascontiguousarray(self.features.T)
 
+    @cached_property
+    def distinct(self) -> tuple[list[int], dict[int, str]]:
+        """The columns to keep, and the reason for dropping each of the others.
+
+        A column is dropped if it is constant within every query, or ranks documents as an earlier one does: if, within
+        every query, it is an increasing linear function of the earlier one with the same slope for all queries. This is
+        the case if the two are equal to within 1e-9 after centring within each query and scaling to unit length.
+        """
+        units = centred(self)
+        spans = np.abs(units).max(axis=1, initial=0.0)
+        scale = np.maximum(1.0, np.abs(self.columns).max(axis=1, initial=0.0))
+        units /= np.maximum(np.linalg.norm(units, axis=1), 1e-300)[:, None]
+        near = units @ units.T > 1.0 - 1e-6  # only these can be equal: |u - v|^2 = 2 - 2 u.v
+        kept: list[int] = []
+        dropped: dict[int, str] = {}
+        for column, name in enumerate(self.names):
+            if spans[column] <= 1e-12 * scale[column]:
+                dropped[column] = f"{name} is constant within every query"
+                continue
+            twin = next((k for k in kept if near[column, k] and np.abs(units[column] - units[k]).max() <= 1e-9), None)
+            if twin is None:
+                kept.append(column)
+            else:
+                dropped[column] = f"{name} ranks as {self.specs[twin]} does"
+        return kept, dropped
+
     def select_queries(self, qids: Sequence[str]) -> RankingData:
         """The data of `qids`, in their order, without those that the data lacks; an error if none is left."""
         known = {qid: place for place, qid in enumerate(self.qids)}
@@ -146,29 +172,3 @@ def centred(data: RankingData) -> FloatArray:
         if end > first:
             columns[:, first:end] -= columns[:, first:end].mean(axis=1, keepdims=True)
     return columns
-
-
-def distinct_features(data: RankingData) -> tuple[list[int], dict[int, str]]:
-    """The columns to keep, and the reason for dropping each of the others.
-
-    A column is dropped if it is constant within every query, or ranks documents as an earlier one does: if, within
-    every query, it is an increasing linear function of the earlier one with the same slope for all queries. This is the
-    case if the two are equal to within 1e-9 after centring within each query and scaling to unit length.
-    """
-    units = centred(data)
-    spans = np.abs(units).max(axis=1, initial=0.0)
-    scale = np.maximum(1.0, np.abs(data.columns).max(axis=1, initial=0.0))
-    units /= np.maximum(np.linalg.norm(units, axis=1), 1e-300)[:, None]
-    near = units @ units.T > 1.0 - 1e-6  # only these can be equal: |u - v|^2 = 2 - 2 u.v
-    kept: list[int] = []
-    dropped: dict[int, str] = {}
-    for column, name in enumerate(data.names):
-        if spans[column] <= 1e-12 * scale[column]:
-            dropped[column] = f"{name} is constant within every query"
-            continue
-        twin = next((k for k in kept if near[column, k] and np.abs(units[column] - units[k]).max() <= 1e-9), None)
-        if twin is None:
-            kept.append(column)
-        else:
-            dropped[column] = f"{name} ranks as {data.specs[twin]} does"
-    return kept, dropped

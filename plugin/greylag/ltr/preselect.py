@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import ParameterError
-from greylag.ltr.data import RankingData, distinct_features
+from greylag.ltr.data import RankingData
 
 EQUAL_WEIGHTS = 0.5
 # A feature holds for one in SHARE documents. Of seven rules (above the mean, above the median, the top 20, 10, 5 or 2
@@ -67,7 +67,7 @@ class MMRPreselection:
         """
         from greylag.selection.mmr import MMRFeatureSelection  # scikit-learn is slow to import
 
-        distinct = data.select_features(distinct_features(data)[0])
+        distinct = data.select_features(data.distinct[0])
         relevant = distinct.grades > 0
         if len(distinct.specs) <= self.n_features or relevant.all() or not relevant.any():
             return distinct

@@ -239,6 +239,8 @@ def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
 
     Of two documents with the same best rank, that of `data` comes first.
     """
+    if np.diff(data.offsets).max(initial=0) <= depth:
+        return data
     kept, offsets = [], [0]
     for first, end in pairwise(data.offsets.tolist()):
         order = np.argsort(-scores[first:end], kind="stable")

@@ -19,7 +19,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import Qrels, RankingData, distinct_features
+from greylag.ltr.data import Qrels, RankingData
 from greylag.ltr.extraction import checked_rankings, training_data
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.linear import LinearModel
@@ -146,7 +146,7 @@ def train_on_data(
 
 def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
     """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
-    kept, dropped = distinct_features(data)
+    kept, dropped = data.distinct
     if not kept:
         raise ParameterError("every feature is constant within every training query: there is nothing to select")
     return data.select_features(kept), list(dropped.values())

@@ -15,7 +15,7 @@ from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.data import RankingData, distinct_features, linear_scores, weighted_sum
+from greylag.ltr.data import RankingData, linear_scores, weighted_sum
 from greylag.ltr.extraction import CountedRankings, training_data
 from greylag.ltr.objectives import MEASURES, Objective
 from greylag.ltr.preselect import MMRPreselection, binarise
@@ -86,7 +86,7 @@ def test_trivial_and_duplicate_features_are_reported() -> None:
     shift = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(float)
     columns = np.stack([data.columns[0], shift, 3 * data.columns[0] + shift, data.columns[1], -data.columns[0]], axis=1)
     data = replace(data, specs=("a", "flat", "twin", "b", "minus"), features=columns)
-    kept, dropped = distinct_features(data)
+    kept, dropped = data.distinct
     assert kept == [0, 3, 4]
     assert dropped == {1: "flat is constant within every query", 2: "twin ranks as a does"}
 
