@@ -22,9 +22,11 @@ COLOURS = (
     "#12908e",
     "#c2255c",
     "#a07050",
+    "#7cb305",
 )  # on white and black
 WIDTH, HEIGHT, LEFT, TOP, BELOW = 340, 240, 46, 26, 40  # pixels of a panel and its margins
 KEY_WIDTH, KEY = 136, 22  # pixels of a name of the key, and of its line
+IN_ROW = 3  # panels
 
 
 def points(expected: Mapping[str, Mapping[str, float]]) -> dict[int, dict[str, float]]:
@@ -42,9 +44,10 @@ def draw_curves(panels: Mapping[str, Points]) -> str:
     """The drawing. Numbers of topics are on a logarithmic scale; each panel has a y axis of its own."""
     names = list(dict.fromkeys(name for sizes in panels.values() for row in sizes.values() for name in row))
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
-    width, in_row = WIDTH * len(panels), WIDTH * len(panels) // KEY_WIDTH
+    width = WIDTH * min(IN_ROW, len(panels))
+    in_row = width // KEY_WIDTH
     rows = math.ceil(len(names) / in_row)
-    height = HEIGHT + KEY * rows
+    height = HEIGHT * math.ceil(len(panels) / IN_ROW) + KEY * rows
     parts = []
     for place, name in enumerate(names):
         x, y = 10 + place % in_row * KEY_WIDTH, KEY * (place // in_row) + 12
@@ -52,7 +55,8 @@ def draw_curves(panels: Mapping[str, Points]) -> str:
         parts.append(f'<text x="{x + 26}" y="{y + 4}">{escape(name)}</text>')
     for place, (title, sizes) in enumerate(panels.items()):
         drawn = _panel(title, sizes, colours)
-        parts += [f'<g transform="translate({WIDTH * place} {KEY * rows})">', *drawn, "</g>"]
+        x, y = WIDTH * (place % IN_ROW), KEY * rows + HEIGHT * (place // IN_ROW)
+        parts += [f'<g transform="translate({x} {y})">', *drawn, "</g>"]
     style = 'fill="none" font-family="system-ui, sans-serif" font-size="12"'
     # grey text and lines are legible on white and on black
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" {style}>'

@@ -51,9 +51,9 @@ from greylag_papers.texts import read_texts
 
 AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
 BM25, RM3, SELECTED, STACK = "BM25", "RM3", "MRF-FS", "stack"
-GREEDY, LISTWISE, ASCENT = "greedy", "listwise", "coordinate ascent"
+GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coordinate ascent"
 BEST = "the best other"
-SYSTEMS = (AUTOMATIC, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, ASCENT, LIGHTGBM)
+SYSTEMS = (AUTOMATIC, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
 T = TypeVar("T")
 
@@ -222,6 +222,7 @@ def learners(
     for name, learner in (
         (GREEDY, GreedySelection(measure)),
         (LISTWISE, ListwiseRegression(measure)),
+        (OF_TEN, ListwiseRegression(measure, max_features=10)),
         (ASCENT, CoordinateAscent(measure, seed=seed)),
     ):
         yield name, (fitted(held_out, rows, rows.names, learner, n_jobs), "")
