@@ -14,7 +14,7 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
-from greylag.ltr.data import RankingData, linear_scores, spaced
+from greylag.ltr.data import SEARCHED, RankingData, linear_scores, spaced
 from greylag.ltr.greedy import GreedyCommittee, GreedySelection
 from greylag.ltr.learner import Learner, Selection
 from greylag.ltr.listwise import ListwiseRegression
@@ -25,8 +25,6 @@ from greylag.runtime.parallel import parallel_map
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 """Of listwise regression, to choose from."""
-SEARCHED = 2000
-"""Greedy selections, whose line searches take long, learn from at most so many training queries."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
 
 Qrels = Mapping[str, Mapping[str, int]]
 LARGEST = 1e100  # feature, whose square and products are far from overflow
+SEARCHED = 2000
+"""Grids of parameters and line searches, which take long, look at no more than so many training queries."""
 
 
 @dataclass(frozen=True, eq=False)

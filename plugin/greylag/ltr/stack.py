@@ -22,7 +22,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ltr import baselines
 from greylag.ltr.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
-from greylag.ltr.data import Qrels, RankingData, concatenated, spaced
+from greylag.ltr.data import SEARCHED, Qrels, RankingData, concatenated, spaced
 from greylag.ltr.extraction import CountedRankings, training_data
 from greylag.ltr.greedy import GreedyCommittee
 from greylag.ltr.linear import LinearModel
@@ -41,7 +41,7 @@ GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 MANY = 500
-"""Of more training queries, as many are looked at to tune parameters; only the rows to be trained on are kept."""
+"""Of more training queries, only the rows that are trained on are kept."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class StackRecipe(Recipe):
     more : tuple of Feature, default ()
         Other candidates, such as priors and runs.
     grid : mapping, default `GRID`
-        The values to try. Of more than 500 queries, as many tell which are best.
+        The values to try. Of more than 2,000 queries, as many tell which are best.
     depth : int >= 1, default 200
         Training uses this number of documents of each query, the top ones by RM3 and by the incoming ranking in turn.
         All documents are ranked.
@@ -161,10 +161,10 @@ class StackCandidates:
     def tune(self, qids: Sequence[str]) -> TunedRM3:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
 
-        Of more than `MANY` queries, as many at equal distances are looked at.
+        Of more than `SEARCHED` queries, as many at equal distances are looked at.
         """
-        if len(qids) > MANY:
-            seen = spaced(qids, MANY)
+        if len(qids) > SEARCHED:
+            seen = spaced(qids, SEARCHED)
             return replace(self, rankings=[one for one in self.rankings if one.qid in frozenset(seen)]).tune(seen)
         grid = self.recipe.grid
         bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))

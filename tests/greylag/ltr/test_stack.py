@@ -153,7 +153,8 @@ def test_many_queries_tell_what_a_spaced_part_does_and_keep_the_rows_that_are_tr
     whole = CANDIDATES.data(TUNED)
     rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], RECIPE.depth)
     expected = CANDIDATES.tune(["q0", "q4", "q7"])
-    monkeypatch.setattr("greylag.ltr.stack.MANY", 3)
+    for name in ("MANY", "SEARCHED"):
+        monkeypatch.setattr(f"greylag.ltr.stack.{name}", 3)
     many = replace(CANDIDATES)
     assert many.tune(QIDS) == expected != replace(CANDIDATES).tune(["q1", "q2", "q3"])
     for data in (many.data(TUNED), many.training(TUNED, QIDS)):
