@@ -14,7 +14,14 @@ from greylag_papers.beyond.curve_chart import draw_curves, points
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST
 from tests.docs import DOCS
 
-COLLECTIONS = {"MQ2008": "mq2008", "WikiQA": "wikiqa", "NFCorpus": "nfcorpus"}
+COLLECTIONS = {
+    "CACM": "cacm",
+    "Vaswani": "vaswani",
+    "Cranfield": "cranfield",
+    "WikiQA": "wikiqa",
+    "NFCorpus": "nfcorpus",
+    "MQ2008": "mq2008",
+}
 PICTURE, PAGE = DOCS / "ranker-curve.svg", DOCS / "how-to" / "which-ranker.md"
 TABLE = re.compile(r"(<!-- curves -->\n\n)(?:(?:\|.*\n)+\n)?")
 EXPECTED = {
