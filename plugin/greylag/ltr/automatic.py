@@ -84,8 +84,8 @@ class AutomaticRecipe(Recipe):
 
     In cross-validation over the training queries, the parameters of BM25, query likelihood and RM3 are tuned, and the
     weights of all features of a `StackRecipe` are learned by several learners. The choice is that of `choose`, and is
-    learned again on all training queries. Of more than 500 queries, parameters are tuned once, on all of them or on 2,000,
-    and systems are compared on the documents of each query that a stack is trained on.
+    learned again on all training queries. Of more than 500 queries, parameters are tuned once, on all of them or on
+    2,000, and systems are compared on the documents of each query that a stack is trained on.
 
     Parameters
     ----------

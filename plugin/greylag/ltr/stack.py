@@ -41,7 +41,7 @@ GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 MANY = 500
-"""Of more training queries, only the rows that are trained on are kept."""
+"""Of more training queries, only the rows that are trained on are kept, and inner folds share tuned parameters."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class StackCandidates:
         Of more than `SEARCHED` queries, as many at equal distances are looked at.
         """
         if len(qids) > SEARCHED:
-            seen = spaced(qids, SEARCHED)
-            return replace(self, rankings=[one for one in self.rankings if one.qid in frozenset(seen)]).tune(seen)
+            some = dict.fromkeys(spaced(qids, SEARCHED))
+            return replace(self, rankings=[one for one in self.rankings if one.qid in some]).tune(list(some))
         grid = self.recipe.grid
         bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
         best, tuned = -np.inf, TunedRM3(bm25, 1.0)
