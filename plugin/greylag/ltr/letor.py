@@ -107,7 +107,7 @@ MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 _REMEDY = "sort lines by query and remove duplicates"
 _LINE = re.compile(
     rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
-    rb"((?:\s++[1-9]\d{0,8}:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)++)"  # the cells
+    rb"((?:\s++[1-9]\d{0,8}:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)+)"  # the cells; )++ is wrong in 3.11.2
     rb"\s*(?:#(.*))?",  # the comment
     re.DOTALL,
 )

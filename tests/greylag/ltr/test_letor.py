@@ -78,6 +78,7 @@ def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
         ("1 qid:1 0:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:x # d\n", ":1: not of the form"),
         ("1 qid:1 1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:0.155 2", ":1: not of the form"),
         ("1\n", ":1: not of the form"),
         ("1 qid: 1:2 # d\n", ":1: not of the form"),
         ("1 qid:1 # d\n", ":1: not of the form"),
