@@ -222,12 +222,13 @@ def _best_of_families(tried: Tried) -> list[str]:
 
 
 def choice_table(model: LinearModel) -> Table:
-    """The table of what was tried, the choice marked."""
+    """The table of what was tried, with the choice marked and, if it is an average, what it is the average of."""
     choice = model.provenance["choice"]
-    first = next(iter(choice["tried"]))
+    first, chosen = next(iter(choice["tried"])), choice["chosen"]
+    marks = {**dict.fromkeys(chosen.split(" + "), "+"), chosen: ">"}
     rows: list[Row] = [
         (
-            f"> {name}" if name == choice["chosen"] else f"  {name}",
+            f"{marks.get(name, ' ')} {'average of +' if ' + ' in name else name}",
             one["mean"],
             *(
                 (Marked(x, "+.4f") for x in (one["difference"], *one["interval"]))

@@ -24,7 +24,7 @@ from greylag.ltr import (
     cross_validate,
     explain,
 )
-from greylag.ltr.automatic import held_out_baselines
+from greylag.ltr.automatic import choice_table, held_out_baselines
 from greylag.ltr.choice import Candidate, View, choose
 from greylag.ltr.data import linear_scores
 from greylag.ltr.listwise import _loss
@@ -163,6 +163,12 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
         made = model.provenance["choice"]
         assert set(made["tried"]) >= {"BM25", "QL", "SDM", "RM3", "greedy", made["chosen"]}
         assert made["queries"] == len(model.provenance["queries"]) < len(QIDS)
+        marks = {str(row[0])[:1]: [] for row in choice_table(model).rows}
+        for row in choice_table(model).rows:
+            marks[str(row[0])[:1]].append(str(row[0])[2:])
+        parts = made["chosen"].split(" + ")
+        assert marks[">"] == ["average of +" if len(parts) > 1 else made["chosen"]]
+        assert sorted(marks.get("+", [])) == (sorted(parts) if len(parts) > 1 else [])
     model.save(tmp_path / "model.json")
     read = LinearModel.load(tmp_path / "model.json")
     ranked = MRFRanker(read, INDEX)(RANKINGS[0])
