@@ -23,7 +23,7 @@ from greylag.ltr.training import useful_features
 from greylag.ranking import FloatArray
 from greylag.runtime.parallel import parallel_map
 
-PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+PENALTIES = (1.0, 10.0, 100.0, 1000.0)
 """Of listwise regression, to choose from."""
 
 

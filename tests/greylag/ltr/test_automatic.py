@@ -188,7 +188,7 @@ def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
     prepared = replace(RECIPE, pool="fd").prepare(RUN, QRELS, INDEX)
     tuned = TunedRM3(FeatureParameters(), 0.5)
     candidates = prepared.recipe.candidates(tuned, prepared.stack.data(tuned).names)
-    assert [one.name for one in candidates][:4] == ["BM25", "QL", "RM3", "listwise, penalty 0.1"]
+    assert [one.name for one in candidates][:4] == ["BM25", "QL", "RM3", "listwise, penalty 1"]
 
 
 def test_one_judged_topic_is_too_few() -> None:
