@@ -366,7 +366,10 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
         "    sys.exit(f'interrupted; left: {left}, {[path.name for path in here.iterdir()]}')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE)
+    # Not buffered, as communicate() does not see what readline() has read ahead.
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE, bufsize=0
+    )
     assert process.stderr is not None
     with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
         assert (tmp_path / "out" / ".index.greylag-part").is_dir()
