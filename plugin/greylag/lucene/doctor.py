@@ -28,6 +28,7 @@ print(autoclass("java.lang.System").getProperty("java.version"))
 """
 _SEARCHERS = "import greylag; greylag.start_jvm(); import pyserini.search.lucene"
 
+WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
 OPTIONAL = ("import", "searchers")
 """The checks without which greylag works."""
@@ -61,7 +62,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
     ]
     later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, START_FIRST)]
     if importlib.util.find_spec("torch"):
-        later.append(("searchers", _searchers, OPENAI_KEY))
+        later.append(("searchers", _searchers, WITHOUT))
     if index is not None:
         positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
         checksums = "all files have the checksums that Lucene recorded"

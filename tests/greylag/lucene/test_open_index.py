@@ -17,7 +17,7 @@ from greylag.cli import main
 from greylag.errors import CollectionError, DependencyError
 from greylag.index import PositionalIndex
 from greylag.lucene import LuceneIndex, bulk_calls, open_index
-from greylag.lucene.doctor import diagnose
+from greylag.lucene.doctor import WITHOUT, diagnose
 from greylag.lucene.open_index import folders
 from greylag.lucene.prebuilt import prebuilt_index, pyserini_module
 from greylag.ranking import Query
@@ -140,7 +140,7 @@ def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp
     assert "\n" not in check.detail
 
 
-ASKING = """
+FAILING = """
 import sys
 
 class OpenAIError(Exception):
@@ -148,23 +148,37 @@ class OpenAIError(Exception):
 
 class Finder:
     def find_spec(name, path=None, target=None):
-        if name == "pyserini.search.lucene":
-            raise OpenAIError("Missing credentials")
+        if name == "pyserini.util":
+            raise ERROR
 
 sys.meta_path.insert(0, Finder)
 """
 
 
-def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As Pyserini with torch and openai does; torch is not installed for the tests."""
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            'OpenAIError("Missing credentials")',
+            r"imports pyserini[.\w]+, which asks for a key of OpenAI: set OPENAI_API_KEY=none, which is enough",
+        ),
+        ('OSError("no network")', r"fails \(OSError: no network\)"),
+    ],
+)
+def test_searchers_that_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: str, told: str
+) -> None:
+    """As Pyserini with torch and openai, or without its catalogue; torch is not installed for the tests."""
     (tmp_path / "torch.py").write_text("")
-    (tmp_path / "sitecustomize.py").write_text(ASKING)
+    (tmp_path / "sitecustomize.py").write_text(FAILING.replace("ERROR", error))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     (check,) = (check for check in diagnose() if check.name == "searchers")
-    assert (check.ok, check.remedy) == (True, "set OPENAI_API_KEY=none, which is enough")
-    assert re.fullmatch(r"pyserini.search.lucene imports pyserini[.\w]*, which asks for a key of OpenAI", check.detail)
+    assert (check.ok, check.remedy) == (True, WITHOUT)
+    assert re.fullmatch(f"pyserini.search.lucene {told}", check.detail)
 
+
+def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     def asks(name: str) -> None:
         raise type("OpenAIError", (Exception,), {})("Missing credentials")
 
