@@ -22,7 +22,7 @@ test: test-venv
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # Pages of the documentation, compilations of other packages, kills
-test-long: test-venv
+test-long: test-venv docs-venv
 	@echo 'Running the longer tests: about 5 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long
 
