@@ -84,8 +84,9 @@ class AutomaticRecipe(Recipe):
 
     In cross-validation over the training queries, the parameters of BM25, query likelihood and RM3 are tuned, and the
     weights of all features of a `StackRecipe` are learned by several learners. The choice is that of `choose`, and is
-    learned again on all training queries. Of more than 500 queries, parameters are tuned once, on all of them or on
-    2,000, and systems are compared on the documents of each query that a stack is trained on.
+    learned again on all training queries. With more than 500 queries, the folds of the choice share parameters that are
+    tuned once, on at most 2,000 queries, and systems are compared on the `depth` documents of each query that a stack
+    is trained on.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ class PreparedChoice:
                 f"the automatic choice needs two topics with a relevant document, not {len(judged)}: force one with "
                 "--model rm3, or tune nothing with greylag search"
             )
-        shared = judged if len(judged) > MANY else None  # what so many tell, a fold less hardly changes
+        shared = judged if len(judged) > MANY else None  # with so many, leaving a fold out hardly changes them
         parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
         translations = FoldTranslations(self.stack.index, self.stack.rankings, self.stack.qrels, parts)
 

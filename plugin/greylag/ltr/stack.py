@@ -41,7 +41,7 @@ GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 MANY = 500
-"""Of more training queries, only the rows that are trained on are kept, and inner folds share tuned parameters."""
+"""With more training queries, only rows that are trained on are kept, and the folds of the choice share parameters."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class StackRecipe(Recipe):
     more : tuple of Feature, default ()
         Other candidates, such as priors and runs.
     grid : mapping, default `GRID`
-        The values to try. Of more than 2,000 queries, as many tell which are best.
+        The values to try, on at most 2,000 queries.
     depth : int >= 1, default 200
         Training uses this number of documents of each query, the top ones by RM3 and by the incoming ranking in turn.
         All documents are ranked.
@@ -161,7 +161,7 @@ class StackCandidates:
     def tune(self, qids: Sequence[str]) -> TunedRM3:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
 
-        Of more than `SEARCHED` queries, as many at equal distances are looked at.
+        Of more than `SEARCHED` queries, only that many are used, at equal distances.
         """
         if len(qids) > SEARCHED:
             some = dict.fromkeys(spaced(qids, SEARCHED))
@@ -179,7 +179,7 @@ class StackCandidates:
         return tuned
 
     def data(self, tuned: TunedRM3) -> RankingData:
-        """All candidate features of all documents; of more than `MANY` queries, of those that are trained on."""
+        """All candidate features of all documents; with more than `MANY` queries, only of those that are trained on."""
         return self._once(("data", tuned), lambda: self._data(tuned))
 
     def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:

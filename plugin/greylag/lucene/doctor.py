@@ -35,7 +35,7 @@ OPTIONAL = ("import", "searchers")
 
 
 class Check(NamedTuple):
-    """The outcome of one check, with a line about it, and what to do if it failed, also if greylag works without it."""
+    """The outcome of one check, with a line about it; if it failed, what to do, or what fails if nothing is done."""
 
     name: str
     ok: bool

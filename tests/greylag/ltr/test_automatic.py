@@ -163,12 +163,10 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
         made = model.provenance["choice"]
         assert set(made["tried"]) >= {"BM25", "QL", "SDM", "RM3", "greedy", made["chosen"]}
         assert made["queries"] == len(model.provenance["queries"]) < len(QIDS)
-        marks = {str(row[0])[:1]: [] for row in choice_table(model).rows}
-        for row in choice_table(model).rows:
-            marks[str(row[0])[:1]].append(str(row[0])[2:])
         parts = made["chosen"].split(" + ")
-        assert marks[">"] == ["average of +" if len(parts) > 1 else made["chosen"]]
-        assert sorted(marks.get("+", [])) == (sorted(parts) if len(parts) > 1 else [])
+        marked = [(str(row[0])[0], str(row[0])[2:]) for row in choice_table(model).rows]
+        assert [name for mark, name in marked if mark == ">"] == ["average of +" if parts[1:] else made["chosen"]]
+        assert sorted(name for mark, name in marked if mark == "+") == (sorted(parts) if parts[1:] else [])
     model.save(tmp_path / "model.json")
     read = LinearModel.load(tmp_path / "model.json")
     ranked = MRFRanker(read, INDEX)(RANKINGS[0])

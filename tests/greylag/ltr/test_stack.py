@@ -147,9 +147,7 @@ def test_bad_recipes() -> None:
         StackRecipe(inner_folds=1)
 
 
-def test_many_queries_tell_what_a_spaced_part_does_and_keep_the_rows_that_are_trained_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = CANDIDATES.data(TUNED)
     rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], RECIPE.depth)
     expected = CANDIDATES.tune(["q0", "q4", "q7"])

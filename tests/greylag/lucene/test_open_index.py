@@ -168,7 +168,7 @@ sys.meta_path.insert(0, Finder)
 def test_searchers_that_cannot_be_imported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: str, told: str
 ) -> None:
-    """As Pyserini with torch and openai, or without its catalogue; torch is not installed for the tests."""
+    """As Pyserini fails with torch and openai, or without a network; torch is not installed for the tests."""
     (tmp_path / "torch.py").write_text("")
     (tmp_path / "sitecustomize.py").write_text(FAILING.replace("ERROR", error))
     monkeypatch.syspath_prepend(tmp_path)
