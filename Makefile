@@ -11,6 +11,9 @@ SECONDS ?= 600
 COUNT ?= 100
 DOCUMENTS ?= 100000 1000000
 
+# Where it is set, each of the many processes that tests start compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-long docs screenshots fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv

@@ -29,23 +29,24 @@ DIVERSE = "--index index --topics topics.tsv --qrels qrels.subtopics.txt --run b
 COMMANDS = rf"""
 index docs.jsonl --out index
 search --index index --topics topics.tsv --out bm25.run
-search --index index --topics topics.tsv --model ql --set mu=500 --hits 50 --out ql.run
+search --index index --topics topics.tsv --model ql(mu=500) --hits 50 --out ql.run
 search --index index --topics topics.tsv --model bm25+rm3 --out rm3.run
 features --index index --topics topics.tsv --qrels qrels.txt --run ql.run --pool full --features score@z --out full.txt
-features --index index --topics topics.tsv --run ql.run --set profile=galago --features SD/ordered/LM-O-4,\
+features --index index --topics topics.tsv --run ql.run --parameters profile=galago --features SD/ordered/LM-O-4,\
 FI/expansion/LM,reciprocal-rank,run:bm25.run@rank,stage:manifold(alpha=0.8) --out some.txt
-train {LEARN} --model bm25 --set k1=0.6,1.2 --set b=0.2,0.6 --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
-train {LEARN} --model rm3 --set k1=0.9 --set b=0.4 --set fb_docs=5 --set fb_terms=10 --out tuned-rm3.json
-train {LEARN} --model sdm --set mu=100,1000 --out tuned-sdm.json
+train {LEARN} --model bm25(k1=[0.6,1.2],b=[0.2,0.6]) --folds 3 --out-run tuned-bm25.run --out tuned-bm25.json
+train {LEARN} --model rm3(k1=0.9,b=0.4,fb_docs=5,fb_terms=10) --out tuned-rm3.json
+train {LEARN} --model sdm(mu=[100,1000]) --out tuned-sdm.json
 train {LEARN} --model mrf --folds 3 --out-run held-out.run --out mrf.json
 train {LEARN} --model mrf --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
 rerank --index index --topics topics.tsv --run ql.run --model mrf.json --out mrf.run
 rerank --index index --topics topics.tsv --run ql.run --model tuned-rm3.json --out tuned-rm3.run
 rerank --index index --topics topics.tsv --run bm25.run --stage manifold(alpha=0.7) --out manifold.run
+rerank --index index --topics topics.tsv --out general.run
 fuse --run bm25.run --run ql.run --run rm3.run --out rrf.run
 fuse --run bm25.run --run ql.run --method combsum --out combsum.run
-train {DIVERSE} --model svmdiv --set depth=30 --out svm.json
-train {DIVERSE} --model cssvm --set depth=30 --set M=3 --features score --out cssvm.json
+train {DIVERSE} --model svmdiv(depth=30) --out svm.json
+train {DIVERSE} --model cssvm(depth=30,M=3) --features score --out cssvm.json
 rerank --index index --run bm25.run --stage mmr(k=10) --out mmr.run
 rerank --index index --run bm25.run --topics topics.tsv --stage xquad(aspects=subtopics.tsv,k=10) --out xquad.run
 rerank --index index --run bm25.run --topics topics.tsv --stage pm2(aspects=subtopics.tsv,k=10) --out pm2.run

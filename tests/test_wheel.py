@@ -1,4 +1,4 @@
-"""The wheel, installed into an environment of its own and used away from the checkout."""
+"""The wheel, built from the sdist, installed into an environment of its own and used away from the checkout."""
 
 import shutil
 import subprocess
@@ -14,6 +14,7 @@ from greylag.experiments.config import shipped_files
 ROOT = Path(__file__).parents[1]
 BUILT_FROM = "plugin configs qrels pyproject.toml README.md LICENSE".split()
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 SHIPPED = """
 from greylag.experiments.config import shipped_file, shipped_files
 from greylag.experiments.study import load
@@ -40,7 +41,9 @@ def test_the_installed_wheel(tmp_path: Path) -> None:
             shutil.copytree(part, source / part.name, symlinks=True, ignore=unwanted)
         else:
             shutil.copy(part, source)
-    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, source, cwd=away)
+    run(sys.executable, "-c", SDIST, tmp_path, cwd=source)
+    (sdist,) = tmp_path.glob("greylag-*.tar.gz")
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, sdist, cwd=away)
     run(sys.executable, "-m", "venv", "--without-pip", own, cwd=away)
     (wheel,) = tmp_path.glob("greylag-*.whl")
     run(*PIP, "--python", own, "install", "--no-deps", "--no-index", wheel, cwd=away)

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from greylag.citations import REFERENCES, cite
+from greylag.citations import references
 from greylag.experiments.config import file_fields, part_of
 from greylag.experiments.study import find_study
 from greylag.experiments.template import description, summary
@@ -27,13 +27,15 @@ from greylag.experiments.template import description, summary
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 DOCS = Path(__file__).parent
-STUDIES = ("pipeline", "stack", "ranker_curve", "diversity_curve", "learned_diversity")  # those for data of one's own
-PACKAGES = ("greylag", *sorted(f"greylag.{stub.parent.name}" for stub in PLUGIN.glob("greylag/*/__init__.pyi")))
+STUDIES = ("pipeline", "ranker_curve", "diversity_curve", "learned_diversity")  # those for data of one's own
+STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
+PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
 PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.ranking")
 API = {
     "Rankings, files and scores": ("", ".ranking", ".trec", ".evaluation", ".errors"),
     "Indexes and vectors": (".lucene", ".index", ".vectors"),
-    "Features and learning": (".features", ".ltr", ".fusion", ".selection"),
+    "Features and fusion": (".features", ".features.learned", ".fusion", ".selection"),
+    "Rankers": (".linesearch", ".learning", ".models"),
     "Diversity, manifolds, feedback": (".diversity", ".structured", ".greedy", ".manifold", ".feedback"),
     "Other packages, studies, machinery": (".interop", ".experiments", ".runtime"),
 }
@@ -44,6 +46,11 @@ _COMMANDS = """\
 
 Every command has `--help`. `python -m greylag` is the same as `greylag`. A mistake in the input gives one line and exit
 code 2; an interrupt gives 130. `greylag --install-completion` completes commands and options in your shell.
+
+Models, learners, searches and stages are spelt alike: `mrf`, `mrf(max_features=3,mu=500)`, and with several values in
+brackets `bm25(k1=[0.6,0.9])`. Quote parentheses in a shell. `train --model help` lists the models, and
+`train --model "mrf(help)"` the options of one with defaults, types and meanings; likewise `--learner`, `--preselect`
+and `search --model`.
 """
 _CITING = """\
 # Citing
@@ -90,8 +97,8 @@ def pages() -> dict[str, str]:
 
 def citing_page() -> str:
     """What to cite for each method, by the names that options, files and tables have for it."""
-    rows = [f"- {', '.join(f'`{name}`' for name in names)}: `{key}`" for names, key, *_ in REFERENCES]
-    entries = cite(" ".join(names[0] for names, *_ in REFERENCES))
+    rows = [f"- {', '.join(f'`{name}`' for name in paper.names)}: `{paper.key}`" for paper in references()]
+    entries = [paper.bibtex for paper in references()]
     return "\n".join([_CITING, *rows, "", "```bibtex", *map(_wrapped, entries), "```", ""])
 
 
@@ -164,10 +171,10 @@ def commands_page() -> str:
     parts = [_COMMANDS]
     for name in ("", *COMMANDS):
         command = group.get_command(None, name) if name else group
-        title = f"greylag {name}" if name else "Options of greylag itself"
+        title = f"greylag {name}" if name else "Options of all commands"
         parts += [f"## {title}\n", f"{cleandoc(command.help)}\n", "| option | default | |", "|---|---|---|"]
         for option in command.params:
-            if option.name != "help":
+            if option.name != "help" and not option.hidden:
                 flag = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
                 default = option.default if isinstance(option.default, str | int | float | Path) else None
                 shown = "required" if option.required else "" if default in (None, False) else f"`{default}`"

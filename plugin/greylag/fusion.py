@@ -13,15 +13,17 @@ rank learning methods, SIGIR 2009.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 import numpy as np
 
 from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking, Run, marked, unit_range
+from greylag.ranking import FloatArray, Query, Ranking, Run, marked, unit_range
+from greylag.trec.runs import JoinedRuns
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
 """From one or more rankings of the same query to their fusion."""
@@ -31,7 +33,8 @@ CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
     """Rank all documents by the sum of 1 / (60 + rank) over the rankings that contain them, with ranks from 1."""
-    return _fuse(rankings, lambda ranking: (1 / (CONSTANT + rank) for rank in range(1, len(ranking) + 1)), math.fsum)
+    docids, (terms,) = _by_document(rankings, _reciprocal_ranks)
+    return _ranked(rankings, docids, _sums(terms))
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> Ranking:
@@ -39,71 +42,100 @@ def comb_sum(rankings: Sequence[Ranking]) -> Ranking:
 
     A ranking whose scores are equal adds nothing.
     """
-    return _fuse(rankings, _scaled_scores, math.fsum)
+    docids, (terms,) = _by_document(rankings, _scaled_scores)
+    return _ranked(rankings, docids, _sums(terms))
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> Ranking:
     """Rank all documents by the sum of `comb_sum`, times the number of rankings that contain the document."""
-    return _fuse(rankings, _scaled_scores, lambda terms: len(terms) * math.fsum(terms))
+    docids, (terms, ranks) = _by_document(rankings, _scaled_scores, _reciprocal_ranks)
+    return _ranked(rankings, docids, _sums(terms) * np.count_nonzero(ranks, axis=1))
 
 
-def _scaled_scores(ranking: Ranking) -> list[float]:
-    scores: list[float] = unit_range(ranking.scores).tolist()
-    return scores
+def fusion_columns(rankings: Sequence[Ranking]) -> tuple[tuple[str, ...], FloatArray]:
+    """What a learned fusion weighs: the documents of any ranking, shape (n,), and their columns, shape (n, 2 runs).
+
+    Column 2j is the score in ranking j, scaled to [0, 1] as in `comb_sum`; column 2j + 1 is 60 / (60 + rank), with
+    ranks from 1. Both are 0 for documents that the ranking lacks. Documents are in the order in which ties are broken.
+    """
+    docids, (scores, ranks) = _by_document(rankings, _scaled_scores, _reciprocal_ranks)
+    return docids, np.stack([scores, CONSTANT * ranks], axis=2).reshape(len(docids), 2 * len(rankings))
 
 
-def _fuse(
-    rankings: Sequence[Ranking],
-    terms_of: Callable[[Ranking], Iterable[float]],
-    combine: Callable[[list[float]], float],
-) -> Ranking:
-    """Rank documents by combining their terms, of which every ranking gives one to each of its documents."""
+def _scaled_scores(ranking: Ranking) -> FloatArray:
+    return unit_range(ranking.scores)
+
+
+def _reciprocal_ranks(ranking: Ranking) -> FloatArray:
+    return 1 / (CONSTANT + 1.0 + np.arange(len(ranking)))
+
+
+def _by_document(
+    rankings: Sequence[Ranking], *terms_of: Callable[[Ranking], FloatArray]
+) -> tuple[tuple[str, ...], list[FloatArray]]:
+    """All documents, shape (n,), and terms of each kind, shape (n, rankings), 0 where a ranking lacks the document."""
     if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
         qids = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
         raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
-    terms: dict[str, list[float]] = {}
-    for ranking in rankings:
-        for docid, term in zip(ranking.docids, terms_of(ranking), strict=True):
-            terms.setdefault(docid, []).append(term)
-    return Ranking.sort(rankings[0].qid, rankings[0].query, list(terms), [*map(combine, terms.values())])
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(docid, len(places)) for docid in ranking.docids] for ranking in rankings]
+    terms = [np.zeros((len(places), len(rankings))) for _ in terms_of]
+    for column, (ranking, own) in enumerate(zip(rankings, rows, strict=True)):
+        for kind, of_ranking in zip(terms, terms_of, strict=True):
+            kind[own, column] = of_ranking(ranking)
+    return tuple(places), terms
+
+
+def _sums(terms: FloatArray) -> FloatArray:
+    """The sums of rows, each with a single rounding."""
+    if terms.shape[1] <= 2:  # one addition has one rounding
+        sums: FloatArray = terms.sum(axis=1)
+        return sums
+    return np.fromiter(map(math.fsum, terms.tolist()), np.float64, len(terms))
+
+
+def _ranked(rankings: Sequence[Ranking], docids: tuple[str, ...], scores: FloatArray) -> Ranking:
+    return Ranking.sort(rankings[0].qid, rankings[0].query, docids, scores)
 
 
 FUSIONS: Mapping[str, Fusion] = {"rrf": reciprocal_rank_fusion, "combsum": comb_sum, "combmnz": comb_mnz}
 """The methods of fusion by name."""
 
 
+def _fusion(method: str | Fusion) -> Fusion:
+    if isinstance(method, str) and method not in FUSIONS:
+        raise ParameterError(f"unknown method {method!r} of fusion: use {', '.join(FUSIONS)}, or a learned model")
+    return FUSIONS[method] if isinstance(method, str) else method
+
+
 @dataclass(frozen=True)
-class Union(Source):
+class PooledSources(Source):
     """All documents that any of several sources retrieves, ranked by fusion.
 
     Parameters
     ----------
     sources : tuple of callables from a Query to a Ranking
         At least one, such as ``(lucene.bm25(), lucene.ql(), GivenRun(run))``.
-    method : str, default "rrf"
-        A key of `FUSIONS`.
+    method : str or Fusion, default "rrf"
+        A key of `FUSIONS`, or a `greylag.models.FusionModel` that was learned for these sources, in their order.
     k : int >= 1, optional
         The number of documents to keep; all by default.
     """
 
     sources: tuple[Callable[[Query], Ranking], ...]
     _: KW_ONLY
-    method: str = "rrf"
+    method: str | Fusion = "rrf"
     k: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sources:
             raise ParameterError("a union needs at least one source")
-        if self.method not in FUSIONS:
-            raise ParameterError(f"unknown method {self.method!r} of fusion: use {', '.join(FUSIONS)}")
-        if self.k is not None:
-            check_counts(k=self.k)
+        cut(self.method, self.k)
 
     def __call__(self, query: Query, /) -> Ranking:
         """Fuse the rankings of the sources."""
-        fused = FUSIONS[self.method]([source(query) for source in self.sources])
-        return fused if self.k is None else fused.head(self.k)
+        return cut(self.method, self.k)([source(query) for source in self.sources])
 
 
 @dataclass(frozen=True)
@@ -120,7 +152,9 @@ class GivenRun(Source):
         return Ranking(query.qid, query.text, ranking.docids, ranking.scores)
 
 
-def fuse_runs(runs: Sequence[Run], method: str = "rrf", *, k: int | None = None, tag: str | None = None) -> Run:
+def fuse_runs(
+    runs: Sequence[Run], method: str | Fusion = "rrf", *, k: int | None = None, tag: str | None = None
+) -> Run:
     """Fuse runs query by query.
 
     Parameters
@@ -129,11 +163,24 @@ def fuse_runs(runs: Sequence[Run], method: str = "rrf", *, k: int | None = None,
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
         run, those that it lacks following.
     method, k
-        See `Union`.
-    tag : str, default the method
+        See `PooledSources`.
+    tag : str, default the method, or "fused" for a learned one
         The tag of the result; ``+training-topics`` follows if one of the runs has it.
     """
-    union = Union(tuple(map(GivenRun, runs)), method=method, k=k)
-    texts = {ranking.qid: ranking.query for run in reversed(runs) for ranking in run.rankings}
-    qids = dict.fromkeys(qid for run in runs for qid in run)
-    return Run(tuple(union(Query(qid, texts[qid])) for qid in qids), marked(tag or method, *(run.tag for run in runs)))
+    if not runs:
+        raise ParameterError("a union needs at least one source")
+    joined, fuse = JoinedRuns(tuple(runs)), cut(method, k)
+    named = tag or (method if isinstance(method, str) else "fused")
+    return Run(tuple(map(fuse, joined.rankings)), marked(named, joined.tag))
+
+
+def cut(method: str | Fusion, k: int | None) -> Fusion:
+    """The method of fusion, of whose rankings the first k documents are kept, or all."""
+    if k is not None:
+        check_counts(k=k)
+    return partial(_head, _fusion(method), k)
+
+
+def _head(fuse: Fusion, k: int | None, rankings: Sequence[Ranking]) -> Ranking:
+    fused = fuse(rankings)
+    return fused if k is None else fused.head(k)

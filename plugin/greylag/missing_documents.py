@@ -13,12 +13,10 @@ each query is reported alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-
-from greylag.ranking import BoolArray, Ranking
 
 Counts = dict[tuple[str, str], dict[str, tuple[int, int, str]]]
 """(kind, consequence) to qid to the numbers of such documents and of all documents, and an example's docid."""
@@ -79,12 +77,3 @@ def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, wh
         tally.warn(f"query {qid}")
     else:
         tally.add(what, consequence, qid, unknown, total)
-
-
-def rerank_known(ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking], *, stage: str) -> Ranking:
-    """Rerank the documents that are `known`, shape (n,), as if the others, which keep their ranks, were not there."""
-    if known.all():
-        return rerank(ranking)
-    lost = tuple(docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known)
-    report(f"{stage} leaves them at their ranks", ranking.qid, lost, len(ranking))
-    return ranking.restore(known, rerank(ranking.select(known)))

@@ -54,9 +54,13 @@ class SavedModel(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a model written by `save`; `ModelError` if the file is something else."""
+        return cls.of_content(path, read_content(path))
+
+    @classmethod
+    def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> Self:
+        """As `load`, of what was read from the file."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
-        content = _read(path)
         if content.get("kind") != cls.kind:
             raise ModelError(f"{path}: not a {cls.kind}; train one with `{cls.command}`")
         if content.get("schema") != cls.schema:
@@ -76,13 +80,7 @@ class SavedModel(ABC):
         raise ModelError(f"{path}: {_line(message)}")
 
 
-def read_kind(path: str | Path) -> str:
-    """The kind of a model file, "" if it has none."""
-    kind = _read(path).get("kind")
-    return kind if isinstance(kind, str) else ""
-
-
-def _read(path: str | Path) -> dict[str, Any]:
+def read_content(path: str | Path) -> dict[str, Any]:
     """The content of a model file, empty if it is not an object."""
     try:
         with Faults(path, lenient=None) as faults:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 
+from greylag import missing_documents
 from greylag.errors import ParameterError
 from greylag.hints import remedy, shown
-from greylag.ranking import Query, Ranking, Run, marked
+from greylag.ranking import BoolArray, Query, Ranking, Run, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 
 Input_contra = TypeVar("Input_contra", contravariant=True)
 First = TypeVar("First")
 Topics = Iterable[Query] | Mapping[str, str]
 Rankings = Iterable[Ranking] | Run
+Need = Literal["index", "vectors", "aspects", "groups"]
+"""What a stage may need beside the ranking, and the parameter that takes it."""
 
 
 class Composable(ABC, Generic[Input_contra]):
@@ -67,13 +70,47 @@ class Source(Composable[Query]):
 class Stage(Composable[Ranking]):
     """A step that reranks: from a `Ranking` to a `Ranking`.
 
+    A stage declares what it needs. Commands, `greylag.rerank`, `greylag.diversity.choose_diversifier` and features ask
+    nothing else of it, so that they treat the stages of other packages as greylag's own. Where the caller knows them,
+    parameters named `index`, `depth`, `k` and `transfer` are given, too. `greylag.testing.check_stage` tests a stage.
+
     Attributes
     ----------
+    reads_query : bool, default True
+        Whether it reads the text of the query. If so, it is refused where there is none, as without ``--topics``.
+    needs : frozenset of {"index", "vectors", "aspects", "groups"}, default empty
+        What it cannot rank without; each is the name of a parameter. In place of vectors, it takes an index.
+    strength : str, optional
+        The parameter, in [0, 1], by which `greylag.diversity.choose_diversifier` tunes it.
+    diversifies : bool, default False
+        Whether `greylag.diversity.choose_diversifier` tries it unasked.
     readers : mapping of str to callable
         The parameters that are files where the stage is spelt, as in ``mrf(model=FILE)``, and how they are read.
+    by_query : tuple of str, default ()
+        The parameters that are mappings from qid. A run without any of their queries is refused.
     """
 
+    reads_query: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    strength: ClassVar[str | None] = None
+    diversifies: ClassVar[bool] = False
     readers: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
+    by_query: ClassVar[tuple[str, ...]] = ()
+
+    def scored(self, ranking: Ranking) -> Ranking:
+        """The documents that have a value in the feature ``stage:NAME``, scored by it; by default all, as ranked."""
+        return self(ranking)
+
+    def rerank_known(self, ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking]) -> Ranking:
+        """Rerank the documents that are `known`, shape (n,), as if the others, which keep their ranks, were not there.
+
+        There is one warning a run that counts the others.
+        """
+        if known.all():
+            return rerank(ranking)
+        lost = tuple(docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known)
+        missing_documents.report(f"{type(self).__name__} leaves them at their ranks", ranking.qid, lost, len(ranking))
+        return ranking.restore(known, rerank(ranking.select(known)))
 
 
 @dataclass(frozen=True, slots=True)

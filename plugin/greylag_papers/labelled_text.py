@@ -23,7 +23,7 @@ from pydantic import Field
 
 from greylag import FormatError
 from greylag.errors import CollectionError
-from greylag.experiments import Context, Experiment, Settings
+from greylag.experiments import Context, Experiment, InputFile, Settings
 from greylag.runtime import read_json_lines
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -33,7 +33,7 @@ _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 class Documents(Settings):
     """Which documents to read, and from which fields."""
 
-    path: str
+    path: InputFile
     """A file, or a folder whose .jsonl and .jsonl.gz files are read in order of name."""
     id: str = "id"
     """Names of the fields."""

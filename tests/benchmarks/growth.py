@@ -66,21 +66,21 @@ def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spen
     (folder / "docs.jsonl").unlink()
     yield "export", _python(_EXPORT, folder), f"export {_megabytes(folder / 'index.greylag')}"
     yield "open the export", _python(_OPEN, folder), ""
-    spent = _greylag(folder, "search", *_ASKED, "--out", "bm25.run", jobs=jobs)
+    spent = greylag_process(folder, "search", *_ASKED, "--out", "bm25.run", jobs=jobs)
     yield f"search, {N_QUERIES} queries x 1,000", spent, ""
     _write_judgements(folder)
     features = "features", *_ASKED, "--run", "bm25.run", "--out", "features.npz", "--pool", "full"
-    yield f"features, {N_QUERIES} queries, first time", _greylag(folder, *features, jobs=jobs), ""
+    yield f"features, {N_QUERIES} queries, first time", greylag_process(folder, *features, jobs=jobs), ""
     (folder / "features.npz").unlink()
-    yield f"features, {N_QUERIES} queries, again", _greylag(folder, *features, jobs=jobs), ""
+    yield f"features, {N_QUERIES} queries, again", greylag_process(folder, *features, jobs=jobs), ""
     learning = "--model", "mrf", "--run", "bm25.run", "--qrels", "qrels", "--out", "model.json", "--pool", "full"
-    yield f"train, {N_QUERIES} queries", _greylag(folder, "train", *_ASKED, *learning, jobs=jobs), ""
+    yield f"train, {N_QUERIES} queries", greylag_process(folder, "train", *_ASKED, *learning, jobs=jobs), ""
     ranking = "--run", "bm25.run", "--model", "model.json", "--out", "mrf.run"
-    yield f"rerank, {N_QUERIES} queries", _greylag(folder, "rerank", *_ASKED, *ranking, jobs=jobs), ""
+    yield f"rerank, {N_QUERIES} queries", greylag_process(folder, "rerank", *_ASKED, *ranking, jobs=jobs), ""
     picking = "--run", "mrf.run", "--stage", "mmr(depth=1000,k=20)", "--out", "mmr.run"
     yield (
         f"diversify, {N_QUERIES} queries, 20 of 1,000",
-        _greylag(folder, "rerank", "--index", "index", *picking, jobs=jobs),
+        greylag_process(folder, "rerank", "--index", "index", *picking, jobs=jobs),
         "",
     )
 
@@ -95,7 +95,8 @@ def _write_judgements(folder: Path) -> None:
     (folder / "qrels").write_text("".join(lines))
 
 
-def _greylag(folder: Path, *arguments: str, jobs: int) -> Spent:
+def greylag_process(folder: Path, *arguments: str, jobs: int) -> Spent:
+    """What a command of greylag takes."""
     return _run([sys.executable, "-m", "greylag", "--jobs", str(jobs), *arguments], folder)
 
 
@@ -103,17 +104,26 @@ def _python(code: str, folder: Path) -> Spent:
     return _run([sys.executable, "-c", code], folder)
 
 
+_MEASURE = """
+import os, subprocess, sys
+_, status, usage = os.wait4(subprocess.Popen(sys.argv[2:], stdout=sys.stderr).pid, 0)
+spent = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+print(*spent, file=open(sys.argv[1], "w"))
+"""
+"""Runs a command from a small process: the memory of a process begins with that of the one it was started by."""
+
+
 def _run(command: list[str], folder: Path) -> Spent:
     """Run a command, which must succeed."""
-    log = folder / "log"
+    log, spent = folder / "log", folder / "spent"
     start = time.perf_counter()
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, env=_environment())
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{log.read_text()}")
-    return Spent(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+        measured = [sys.executable, "-S", "-c", _MEASURE, spent.name, *command]
+        subprocess.run(measured, cwd=folder, stderr=output, env=_environment(), check=True)
+    code, cpu, memory = spent.read_text().split()
+    if code != "0":
+        sys.exit(f"{' '.join(command)}: exit code {code}\n{log.read_text()}")
+    return Spent(time.perf_counter() - start, float(cpu), int(memory))
 
 
 def _environment() -> dict[str, str]:

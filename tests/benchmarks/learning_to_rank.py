@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.ltr import GreedySelection, Objective, RankingData, read_features
+from greylag.learning import GreedySelection, read_features
+from greylag.linesearch import Objective, RankingData
 from greylag.ranking import FloatArray, IntArray
 from tests.benchmarks.harness import FULL, Row
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from greylag.ltr import Objective, RankingData
-from greylag.ltr.line_search import line_search, prepare
+from greylag.linesearch import Objective, RankingData
+from greylag.linesearch.line_search import line_search, prepare
 from tests.benchmarks.harness import Row
 
 QUERIES, DOCUMENTS, RELEVANT, FEATURES = 250, 1000, 70, 26
 FEW_QUERIES, FEW_RELEVANT = 52, 15
+SINGLE_QUERIES = 200
 OBJECTIVES = ("AP", "nDCG", "nDCG@10", "P@10", "RR", "ERR@20")
 
 
@@ -29,6 +30,10 @@ def rows() -> Iterator[Row]:
     few, _ = generated(FEW_QUERIES, FEW_RELEVANT)
     shape = f"{FEW_QUERIES} queries x {DOCUMENTS} documents x {FEW_RELEVANT} relevant"
     yield Row(f"AP: line search / sort, {shape}", ratio_to_sort(few, "AP"), "x")
+    single, _ = generated(SINGLE_QUERIES, 1)
+    for name in ("RR", "RR@10"):
+        shape = f"{SINGLE_QUERIES} queries x {DOCUMENTS} documents x 1 relevant"
+        yield Row(f"{name}: line search, {shape}", 1e3 * cpu_of_search(single, name), "ms", "at most 12")
     problem, lines = prepare(data, Objective.parse("ERR@20")), (data.columns[0], data.columns[FEATURES - 1])
     tracemalloc.start()
     line_search(problem, *lines)
@@ -38,14 +43,16 @@ def rows() -> Iterator[Row]:
 
 def ratio_to_sort(data: RankingData, name: str) -> float:
     """The time of a line search, in that of sorting as many numbers as there are crossings."""
-    problem = prepare(data, Objective.parse(name))
-    crossings = np.random.default_rng(1).standard_normal(problem.pairs)
-    lines = data.columns[0].copy(), data.columns[FEATURES - 1].copy()
-    line_search(problem, *lines)  # compiles
-    ours, sort = (
-        min(cpu(work) for _ in range(3)) for work in (lambda: line_search(problem, *lines), lambda: np.sort(crossings))
-    )
-    return ours / sort
+    pairs = prepare(data, Objective.parse(name)).pairs
+    crossings = np.random.default_rng(1).standard_normal(pairs)
+    return cpu_of_search(data, name) / min(cpu(lambda: np.sort(crossings)) for _ in range(3))
+
+
+def cpu_of_search(data: RankingData, name: str) -> float:
+    """The least time of three line searches along the last feature, after one that compiles."""
+    problem, lines = prepare(data, Objective.parse(name)), (data.columns[0], data.columns[FEATURES - 1])
+    line_search(problem, *lines)
+    return min(cpu(lambda: line_search(problem, *lines)) for _ in range(3))
 
 
 def generated(queries: int = QUERIES, relevant: int = RELEVANT) -> tuple[RankingData, dict[str, dict[str, int]]]:

@@ -16,9 +16,10 @@ from greylag.experiments import Context, load, open_index
 from greylag.experiments.runner import run_study
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
-from greylag.ltr import CountedRankings, baselines, training_data
-from greylag.ltr.baselines import Baseline, parameter_grid
+from greylag.learning import CountedRankings, training_data
 from greylag.lucene import LuceneIndex
+from greylag.models import baselines
+from greylag.models.baselines import Baseline, parameter_grid
 from greylag.ranking import Query
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.metzler_2007.learning import Grid

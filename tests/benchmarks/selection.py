@@ -13,13 +13,13 @@ from threadpoolctl import threadpool_limits
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.extraction import training_data
-from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.objectives import Objective
-from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import useful_features
+from greylag.learning.extraction import training_data
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.preselect import MMRPreselection
+from greylag.linesearch.objectives import Objective
 from greylag.lucene.build import build_index
 from greylag.lucene.lucene_index import LuceneIndex
+from greylag.models.recipes import useful_features
 from greylag.selection import MMRFeatureSelection, information_gain
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.labelled_text import Documents, read_labelled_texts
@@ -62,4 +62,4 @@ def preselection_rows() -> Iterator[Row]:
     learner, preselection = GreedySelection(Objective("AP")), MMRPreselection(16)
     whole = seconds(lambda: learner.fit(useful_features(replace(data))[0]), 3)  # a copy has nothing cached
     narrowed = seconds(lambda: learner.fit(preselection.select(replace(data))), 3)
-    yield Row("cacm: time of selection from the whole pool / after mmr:16", whole / narrowed, "x")
+    yield Row("cacm: time of selection from the whole pool / after mmr(n_features=16)", whole / narrowed, "x")

@@ -18,8 +18,9 @@ from greylag.features.evidence import Prior
 from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
-from greylag.ltr.letor import read_features
-from greylag.ltr.linear import LinearModel
+from greylag.learning.letor import read_features
+from greylag.models.fusion_model import FusionModel
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
@@ -38,9 +39,10 @@ def read_prior(path: Path) -> Any:
     return Prior(str(path)).values(PositionalIndex.from_texts({"a": "x", "b": "y"}))
 
 
-LINEAR = LinearModel((FeatureSpec("FI", "term", "LM"),), (0.5,), fingerprint="f", provenance={"seed": 1})
+LINEAR = RankingModel((FeatureSpec("FI", "term", "LM"),), (0.5,), fingerprint="f", provenance={"seed": 1})
 SMALL = replace(next(iter(PRESETS.values())), document_features=("score",))
 DIVERSITY = DiversityModel(SMALL, ((0.25,) * SMALL.n_features,), k=5, fingerprint="f")
+FUSION = FusionModel(("bm25", "dense"), weights=((0.5, 1.0), (2.0, -0.25)), objective="nDCG@10")
 SHORTENED = replace(LINEAR, query_form=QueryForm(True, frozenset({"goose"})))
 LETOR = b"1 qid:7 1:0.5 2:2.0 # d1 1=one 2=two\n0 qid:7 1:0.0 2:-1.0 # d2\n"
 XML = b'<web>\n<topic number="1">\n<query>goose</query></topic></web>\n'
@@ -60,8 +62,9 @@ FORMATS = {
     "JSON lines": Format(lambda path: list(read_json_lines(path)), b'{"a": 1}\n{"a": []}\n'),
     "titles": Format(read_titles, b'{"id": 1, "title": "Goose"}\n{"id": "2"}\n'),
     "prior": Format(read_prior, b"a 0.5\nb 2\n"),
-    "linear model": Format(LinearModel.load, LINEAR, LinearModel.save, ModelError),
-    "linear model of shortened queries": Format(LinearModel.load, SHORTENED, LinearModel.save, ModelError),
+    "linear model": Format(RankingModel.load, LINEAR, RankingModel.save, ModelError),
+    "linear model of shortened queries": Format(RankingModel.load, SHORTENED, RankingModel.save, ModelError),
+    "fusion model": Format(FusionModel.load, FUSION, FusionModel.save, ModelError),
     "diversity model": Format(DiversityModel.load, DIVERSITY, DiversityModel.save, ModelError),
 }
 ALL = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)

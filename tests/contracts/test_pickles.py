@@ -32,12 +32,12 @@ from greylag.diversity import (
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.feedback import RelevanceModelRanker, Rocchio
-from greylag.fusion import GivenRun, Union
-from greylag.index import BM25PRFSearch, PositionalIndex, RM3Search, RocchioSearch
+from greylag.fusion import GivenRun, PooledSources
+from greylag.index import PositionalIndex, RM3Search, RocchioSearch
 from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
-from greylag.ltr import RM3, EstimatorRanker, LinearModel, MRFRanker
 from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
 from greylag.manifold.stage import ManifoldRanker
+from greylag.models import EstimatorRanker, GeneralRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.pipeline import Composable, Pipeline
 from greylag.ranking import Query, Ranking, Run
 from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
@@ -60,7 +60,7 @@ class Folder:
         self.index = PositionalIndex.from_lucene(self.lucene)
         self.exported = sum(file.stat().st_size for file in Path(f"{path}.greylag").rglob("*") if file.is_file())
         self.ranking = self.lucene.bm25(30)(QUERY)
-        self.model = LinearModel(FEATURES, (0.4, 0.3, 0.2, 0.1)).for_collection(self.index)
+        self.model = RankingModel(FEATURES, (0.4, 0.3, 0.2, 0.1)).for_collection(self.index)
 
     @property
     def extractor(self) -> FeatureExtractor:
@@ -72,13 +72,13 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     QueryLikelihood: lambda f: f.lucene.ql(30),
     RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
     RocchioSearch: lambda f: RocchioSearch(f.lucene.bm25(30)),
-    BM25PRFSearch: lambda f: BM25PRFSearch(f.lucene.bm25(30)),
-    Union: lambda f: Union((f.lucene.bm25(30), f.lucene.ql(30))),
+    PooledSources: lambda f: PooledSources((f.lucene.bm25(30), f.lucene.ql(30))),
     GivenRun: lambda f: GivenRun(Run((f.ranking,))),
-    Pipeline: lambda f: f.lucene.bm25(30) >> MRFRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),
+    Pipeline: lambda f: f.lucene.bm25(30) >> ModelRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),
     EstimatorRanker: lambda f: EstimatorRanker(Sum(), f.extractor),
-    MRFRanker: lambda f: MRFRanker(f.model, f.index),
-    RM3: lambda f: RM3(f.index),
+    ModelRanker: lambda f: ModelRanker(f.model, f.index),
+    RM3Stage: lambda f: RM3Stage(f.index),
+    GeneralRanker: lambda f: GeneralRanker(f.index),
     ManifoldRanker: lambda f: ManifoldRanker(f.index),
     RelevanceModelRanker: lambda f: RelevanceModelRanker(f.index, FEEDBACK),
     Rocchio: lambda f: Rocchio(f.index, FEEDBACK),
@@ -137,7 +137,7 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
     assert (again.coverage != candidates.coverage).nnz == 0
     for model in (folder.model, samples.MODEL, samples.ENSEMBLE):
         assert pickle.loads(pickle.dumps(model)) == model
-        assert isinstance(model, LinearModel | DiversityModel)
+        assert isinstance(model, RankingModel | DiversityModel)
     for value in (extractor, make, folder.model, folder.lucene, folder.index, samples.MODEL):
         assert len(pickle.dumps(value)) <= SMALL
 
@@ -145,7 +145,7 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
 def test_values_that_are_given_go_apart(folder: Folder) -> None:
     """Runs, titles, judgements and lists of topics have no file to name; see `greylag.runtime.parallel`."""
     run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(600)))
-    union = Union((GivenRun(run), folder.lucene.bm25(30)))
+    union = PooledSources((GivenRun(run), folder.lucene.bm25(30)))
     assert len(pickle.dumps(union)) > SMALL
     topics = {str(n): "wind power" for n in range(40)}
     expected = union.run(topics)

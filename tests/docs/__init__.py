@@ -14,7 +14,7 @@ import greylag
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "plugin" / "docs"
 DEMO = Path(greylag.__file__).parent / "demo"
-_BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(python|sh|text|toml)(?: title=\"([\w.]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def lay_out(folder: Path) -> None:
@@ -45,8 +45,9 @@ def _lay_out_beir(folder: Path) -> None:
 def run_page(page: Path) -> str:
     """Run a page's blocks in order in the working folder, and return what its commands printed.
 
-    Blocks of Python share their names. Each line of a block of commands, with those that continue it, is a command of
-    the shell that must succeed. The lines of a block of text must be among those that the commands before it printed.
+    Blocks with the title of a file are written to it. Blocks of Python share their names. Each line of a block of
+    commands, with those that continue it, is a command of the shell that must succeed. The lines of a block of text
+    must be among those that the commands before it printed.
     """
     return run_text(page.read_text(encoding="utf-8"), page.name)
 
@@ -56,12 +57,14 @@ def run_text(text: str, name: str) -> str:
     module = ModuleType("page")
     sys.modules[module.__name__] = module  # dataclasses look their module up
     printed = ""
-    for language, code in _BLOCK.findall(text):
-        if language == "python":
+    for language, file, code in _BLOCK.findall(text):
+        if file:
+            Path(file).write_text(code, encoding="utf-8")
+        elif language == "python":
             exec(compile(code, name, "exec"), vars(module))
         elif language == "sh":
             printed += "".join(_run(line) for line in code.replace("\\\n", " ").splitlines())
-        elif printed:
+        elif language == "text" and printed:
             missing = set(code.splitlines()) - {*printed.splitlines(), ""}
             assert not missing, f"{name}: not printed: {missing}"
     return printed

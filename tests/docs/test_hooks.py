@@ -101,7 +101,12 @@ def test_every_command_and_option_is_described(hooks: ModuleType) -> None:
 def test_options_that_the_pages_name_exist() -> None:
     group: Any = typer.main.get_command(app)
     commands = [group, *(group.get_command(None, name) for name in COMMANDS)]
-    known = {option for command in commands for parameter in command.params for option in parameter.opts}
+    known = {
+        option
+        for command in commands
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     others = {"--help", "--no-deps", "--port", "--nworkers", "--nthreads"}  # of every command, of pip and of Dask
     for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
         assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8"))) <= known | others, page

@@ -3,34 +3,21 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
+from tests.docs import DOCS, ROOT, lay_out, run_page
 
 PAGES = {
     str(page.relative_to(DOCS).with_suffix("")): page
     for page in sorted(DOCS.rglob("*.md"))
-    if page.parent.name != "interop" and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
+    if page.parent.name != "interop"
+    and page.stem != "stage"
+    and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
 INDEX = "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
-
-
-@pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an index and BM25's run."""
-    folder = tmp_path_factory.mktemp("indexed")
-    shutil.copy(DEMO / "topics.tsv", folder)
-    for words in (
-        ["index", str(DEMO / "docs.jsonl"), "--out", "index"],
-        ["search", "--index", "index", "--topics", "topics.tsv", "--out", "bm25.run"],
-    ):
-        subprocess.run([sys.executable, "-m", "greylag", *words], cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 @pytest.mark.long

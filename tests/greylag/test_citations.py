@@ -1,15 +1,18 @@
 """The table of what to cite."""
 
 import re
+from pathlib import Path
 
-from greylag.citations import REFERENCES, cite
+import greylag
+from greylag.citations import cite, references
 from greylag.evaluation.measures import FAMILIES
-from greylag.features.stages import registered_stages
+from greylag.stages import registered_stages
 
 
 def test_each_entry_is_bibtex() -> None:
-    lines = cite(" ".join(names[0] for names, *_ in REFERENCES))
-    assert len(lines) == len(REFERENCES)
+    lines = cite(" ".join(paper.names[0] for paper in references()))
+    assert lines == [paper.bibtex for paper in references()]
+    assert len(lines) == (Path(greylag.__file__).parent / "references.bib").read_text().count("@")
     keys = []
     for line in lines:
         kind, key, fields = re.fullmatch(r"@(article|book|inproceedings)\{(\w+), (.*)\}", line).groups()  # type: ignore[union-attr]
@@ -34,7 +37,7 @@ def test_what_is_named_is_cited() -> None:
 
 def test_names_are_those_of_stages_and_measures() -> None:
     """A method that is renamed elsewhere is renamed here."""
-    known = {name for names, *_ in REFERENCES for name in names}
+    known = {name for paper in references() for name in paper.names}
     assert {
         "mmr",
         "msd",

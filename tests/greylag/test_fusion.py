@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.fusion import FUSIONS, Fusion, GivenRun, Union, comb_mnz, comb_sum, fuse_runs, reciprocal_rank_fusion
+from greylag.fusion import (
+    FUSIONS,
+    Fusion,
+    GivenRun,
+    PooledSources,
+    comb_mnz,
+    comb_sum,
+    fuse_runs,
+    reciprocal_rank_fusion,
+)
 from greylag.ranking import Query, Ranking, Run
 
 ONE = Run((Ranking("1", "tea", ("a", "b"), [2.0, 1.0]), Ranking("2", "mud", ("a",), [1.0])), "one")
@@ -75,11 +84,11 @@ def test_rankings_of_one_query_are_needed(fuse: Fusion) -> None:
 
 
 def test_a_union_has_the_documents_of_all_sources() -> None:
-    union = Union((GivenRun(ONE), GivenRun(TWO)))
+    union = PooledSources((GivenRun(ONE), GivenRun(TWO)))
     fused = union(Query("1", "tea"))
     assert fused == reciprocal_rank_fusion([ONE["1"], Ranking("1", "tea", ("c", "b"), [9.0, 8.0])])
     assert set(fused.docids) == {"a", "b", "c"}
-    assert Union(union.sources, k=2)(Query("1", "tea")) == fused.head(2)
+    assert PooledSources(union.sources, k=2)(Query("1", "tea")) == fused.head(2)
     assert union(Query("9", "none")).docids == ()
     assert [len(ranking) for ranking in union.run({"1": "tea", "2": "mud"}).values()] == [3, 1]
 
@@ -98,8 +107,8 @@ def test_runs_with_different_queries(method: str) -> None:
 
 def test_bad_arguments() -> None:
     with pytest.raises(ParameterError, match="at least one source"):
-        Union(())
+        PooledSources(())
     with pytest.raises(ParameterError, match=r"'borda'.*rrf, combsum, combmnz"):
         fuse_runs([ONE], "borda")
     with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
-        Union((GivenRun(ONE),), k=0)
+        PooledSources((GivenRun(ONE),), k=0)

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from greylag import MMR, LinearModel, MRFRanker, PositionalIndex, evaluate
+from greylag import MMR, ModelRanker, PositionalIndex, RankingModel, evaluate
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.hints import remedy, shown
-from greylag.ltr import training_data
+from greylag.learning import training_data
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking, Run
 
 INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
-STAGE = MRFRanker(LinearModel(parse_features("FI/term/BM25"), weights=(1.0,)), INDEX, transfer=True)
+STAGE = ModelRanker(RankingModel(parse_features("FI/term/BM25"), weights=(1.0,)), INDEX, transfer=True)
 RUN = Run((Ranking("1", "cat", ("a",), np.ones(1)),))
 BATCH = {"1": [SimpleNamespace(docid="a", score=1.0)]}
 TOPICS = {301: {"title": "cat", "description": "cats"}}

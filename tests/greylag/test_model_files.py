@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ from typing import Any
 import pytest
 from typing_extensions import TypedDict
 
+from greylag.cli.rerank import load_model
 from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ModelError, ParameterError
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
-from greylag.ltr.linear import LinearModel
 from greylag.model_files import Provenance, SavedModel, check_collection
+from greylag.models.model import RankingModel
 
 CONTENT: dict[str, Any] = {"weight": 1.5, "fingerprint": "f", "provenance": {"queries": ["1"], "mine": [None]}}
 
@@ -119,7 +121,7 @@ def outcome(kind: type[SavedModel], path: Path) -> str | None:
 @pytest.mark.parametrize(
     "model",
     [
-        LinearModel(
+        RankingModel(
             parse_features("FI/term/LM,score@z"), (1.0, -0.5), training_scores=(0.2, 0.3), objective="AP",
             query_form=QueryForm(True, frozenset({"what"})), collection={"documents": 9.0, "tokens": 90.0},
             provenance={
@@ -184,3 +186,25 @@ def test_a_model_is_for_its_collection() -> None:
         ModelError, match=r"another collection .*: train it on this one, or allow a transfer \(--transfer"
     ):
         check_collection("other", index, transfer=False)
+
+
+def test_a_learned_feature_with_the_entries_of_another_kind(tmp_path: Path) -> None:
+    table = {"mu": 1.0, "own": 0.5, "table": {"a": {"b": 0.5}}}
+    RankingModel(parse_features("score"), (1.0,)).save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text()) | {"learned": {"trees:0123456789ab": table}}
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"model\.json: learned feature 'trees:0123456789ab' lacks "):
+        RankingModel.load(tmp_path / "model.json")
+
+
+def test_a_model_is_read_from_a_pipe(tmp_path: Path) -> None:
+    model = RankingModel(parse_features("score"), (1.0,))
+    model.save(tmp_path / "model.json")
+    reader, writer = os.pipe()
+    os.write(writer, (tmp_path / "model.json").read_bytes())
+    os.close(writer)
+    assert load_model(Path(f"/dev/fd/{reader}")) == model
+    os.close(reader)
+    (tmp_path / "other").write_text('{"kind": []}')
+    with pytest.raises(ModelError, match="not a model"):
+        load_model(tmp_path / "other")

@@ -15,10 +15,11 @@ from greylag.diversity.choice import DiversifierChoice
 from greylag.diversity.model import DiversityModel
 from greylag.evaluation import Scores, compare, evaluate, parse_measure, pick_best_runs, table
 from greylag.evaluation.measures import parse_measures
+from greylag.evaluation.selection_bias import BestOfMany
 from greylag.features import parse_features
-from greylag.ltr import LinearModel
-from greylag.ltr.explanation import Explanation, FeatureShare
-from greylag.ltr.training import CrossValidation
+from greylag.models import RankingModel
+from greylag.models.explanation import Explanation, FeatureShare
+from greylag.models.recipes import CrossValidation
 from greylag.ranking import Ranking, Run
 from greylag.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from tests.greylag.diversity import samples
@@ -76,7 +77,9 @@ def values(number: int) -> list[object]:
     explained = Explanation("1", "d", 2.0, (share,) * number)
     measures = tuple(parse_measures(["alpha-nDCG@10", "AP"]))
     none = {"none": Scores(measures, docids, np.zeros((number, 2)), (), ())}
-    choice = DiversifierChoice(*measures, none, significance, significance, {}, {}, {})
+    choice = DiversifierChoice(
+        *measures, none, significance, BestOfMany("none", 0.0, None, None), significance, {}, {}, {}
+    )
     return [run.rankings[0], run, by_run["d1"], significance, folds, explained, pick_best_runs(by_run), choice]
 
 
@@ -137,11 +140,11 @@ def test_cells_survive_markdown_latex_and_tsv(seed: int) -> None:
     assert found == [[*table.header], *([*row[:3], str(row[3].value)] for row in rows)]
 
 
-LINEAR = LinearModel(parse_features("prior:a&b<c>"), (1.5,))
+LINEAR = RankingModel(parse_features("prior:a&b<c>"), (1.5,))
 
 
 @pytest.mark.parametrize("model", [LINEAR, samples.MODEL, samples.ENSEMBLE])
-def test_models_show_their_summaries(model: LinearModel | DiversityModel) -> None:
+def test_models_show_their_summaries(model: RankingModel | DiversityModel) -> None:
     page = Cells(model._repr_html_())
     assert page.tags == ["pre"]
     assert "".join(page.texts) == model.summary()

@@ -1,127 +1,55 @@
 """The tables of the READMEs are what the experiment files expect; GREYLAG_GOLDEN=write writes them anew.
 
 A README has `<!-- claims -->` or `<!-- scores FILE: MEASURE; FILE: MEASURE -->` before a table. `claims.yaml` beside it
-has the claims: where the paper makes them, and which rows of which files judge them.
+has the claims: where the paper makes them, and which rows of which files judge them, as `verdicts` says.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 import greylag_papers
-from greylag.evaluation import SIGNIFICANCE_LEVEL
-from greylag.experiments.config import shipped_file
+from greylag.evaluation import detectable_difference
+from greylag.evaluation.significance import equivalence_test
+from greylag_papers.contrasts import contrasts
+from tests.greylag_papers.verdicts import (
+    EQUIVALENCES,
+    MARGIN,
+    claim_rows,
+    counted,
+    difference_verdict,
+    equivalence,
+    expected,
+    number,
+    papers_own,
+    verdicts,
+)
 
 READMES = sorted(Path(greylag_papers.__path__[0]).rglob("README.md"))
 TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
-SAME = 0.05  # of the mean: a smaller difference is none, if the study could have shown one of this size
-ENDS = ("least", "most")
-HEADER = "| claim | place | file | n | figures | p | could show | borne out |\n|---|---|---|---|---|---|---|---|\n"
-Row = Mapping[str, float]
-
-
-@cache
-def expected(file: str) -> Mapping[str, Row]:
-    found: Mapping[str, Row] = yaml.safe_load(shipped_file(file).read_text())["expected"]
-    return found
-
-
-def number(value: float, decimals: int = 3) -> str:
-    text = f"{value:.{decimals}f}"
-    return (
-        f"{value:g}" if value == int(value) and value != 0 else text.replace("0.", ".", 1) if abs(value) < 1 else text
-    )
-
-
-def p_value(p: float) -> str:
-    return "<.0001" if p < 5e-5 else number(p, 3 if p >= 5e-4 else 4)
-
-
-def verdict(kind: str, row: Row, reduced: bool, gain: float = float("nan")) -> str:
-    """Of a comparison: whether it is significant and as claimed, the contrary, or neither.
-
-    If the paper's least gain, a share of the baseline's mean, would have been shown and was not, the answer is no.
-    """
-    if reduced:
-        return "cannot tell: reduced"
-    difference = row["mean"] - row["against"]
-    if kind == "same":
-        margin = SAME * abs(row["against"])
-        if abs(difference) > margin:
-            return "no" if row["p"] < SIGNIFICANCE_LEVEL else "cannot tell"
-        return "yes" if row["detectable"] <= margin else "cannot tell"
-    if row["p"] >= SIGNIFICANCE_LEVEL or difference == 0:
-        return "no" if row["detectable"] <= gain * abs(row["against"]) else "cannot tell"
-    if kind == "not_lower":
-        return "yes" if difference > 0 else "no"
-    return "yes" if (difference > 0) == (kind == "higher") else "no"
-
-
-def steady_verdict(kind: str, row: Row, reduced: bool, gain: float = float("nan")) -> str:
-    """The verdict of all orders of the queries, if there are several; "cannot tell" if it depends on them."""
-    if "least p" not in row:
-        return verdict(kind, row, reduced, gain)
-    orders = [
-        {**row, "mean": row["against"] + row[f"{end} difference"], "p": row[f"{at} p"]} for end in ENDS for at in ENDS
-    ]
-    answers = {verdict(kind, order, reduced, gain) for order in orders}
-    return answers.pop() if len(answers) == 1 else "cannot tell"
-
-
-def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row for each file and comparison of a claim; a claim that no file judges says where it is judged."""
-    (kind,) = claim.keys() & {"higher", "lower", "not_lower", "same", "at_least", "at_most", "stated"}
-    if kind == "stated":
-        yield "", "", claim["by"], "", "", claim["stated"]
-        return
-    for file in claim["files"]:
-        for name in [claim[kind]] if isinstance(claim[kind], str) else claim[kind]:
-            reduced = file in claim.get("reduced", ())
-            if kind in ("at_least", "at_most"):
-                system, measure = name.rsplit(": ", 1)
-                bound = claim["bound"]
-                if isinstance(bound, str):
-                    bound = expected(file)[bound.rsplit(": ", 1)[0]][bound.rsplit(": ", 1)[1]]
-                value = expected(file)[system][measure]
-                good = value >= bound if kind == "at_least" else value <= bound
-                units = expected(file)[system].get("n", expected(file)[system].get("of"))
-                n = "" if units is None else f"{units:g}"
-                answer = "cannot tell: reduced" if reduced else "yes" if good else "no"
-                yield (
-                    file,
-                    n,
-                    f"{system} {measure} {number(value)}; {kind.replace('_', ' ')} {number(bound)}",
-                    "",
-                    "",
-                    answer,
-                )
-                continue
-            row = expected(file)[name]
-            run, _, others = name.partition(" / ")
-            other, _, where = others.rpartition(", ") if ", " in others else (others, "", "")
-            figures = f"{where}{': ' * bool(where)}{run} {number(row['mean'])}, {other} {number(row['against'])}"
-            answer = steady_verdict(kind, row, reduced, claim.get("gain", float("nan")))
-            between = f" ({' to '.join(p_value(row[f'{end} p']) for end in ENDS)})" if "least p" in row else ""
-            yield file, f"{row['n']:g}", figures, p_value(row["p"]) + between, number(row["detectable"]), answer
+HEADER = ("claim", "place", "file", "n", "figures", "test", "p", "could show", "borne out", "the paper's own test")
 
 
 def claims_table(readme: Path) -> str:
+    """A row for each comparison; the column of the papers' own tests only where a claim has one."""
     claims = yaml.safe_load(readme.with_name("claims.yaml").read_text())
-    lines = []
+    rows: list[tuple[str, ...]] = [HEADER]
     for claim in claims:
         for i, row in enumerate(claim_rows(claim)):
-            lines.append(
-                "| " + " | ".join([*((claim["claim"], claim["place"]) if i == 0 else ("", "")), *row]) + " |\n"
-            )
-    return HEADER + "".join(lines)
+            rows.append((claim["claim"] if i == 0 else "", claim["place"] if i == 0 else "", *row))
+    width = len(HEADER) - (not any("own_test" in claim for claim in claims))
+    rows.insert(1, ("---",) * width)
+    return (
+        "".join("| " + " | ".join(row[:width]) + " |\n" for row in rows)
+        .replace("| --- ", "|---")
+        .replace("--- |", "---|")
+    )
 
 
 def scores_table(text: str) -> str:
@@ -155,17 +83,76 @@ def test_tables_are_made_from_what_the_experiment_files_expect(readme: Path) -> 
     assert readme.read_text() == text
 
 
+def test_equivalence_from_a_row_is_that_from_its_queries() -> None:
+    """Rounding makes p higher, not lower, and by little."""
+    rng = np.random.default_rng(3)
+    for shift, n in ((0.0, 30), (0.01, 100), (-0.02, 250)):
+        against = rng.uniform(0.2, 0.6, n)
+        values = {"a": against + shift + 0.05 * rng.standard_normal(n), "b": against}
+        exact = contrasts(values, [("a", "b")])["a / b"]
+        row = {name: round(figure, 4) for name, figure in exact.items()}
+        gains, margin = values["a"] - values["b"], MARGIN * exact["against"]
+        for kind, true in (
+            ("same", equivalence_test(gains, margin)),
+            ("not_lower", equivalence_test(gains, margin, "greater")),
+            ("not_higher", equivalence_test(-gains, margin, "greater")),
+        ):
+            within, _ = equivalence(kind, row)
+            assert true <= within <= true + 0.02
+
+
 def test_verdicts() -> None:
-    better = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05}
-    assert [verdict(kind, better, False) for kind in ("higher", "lower", "same")] == ["yes", "no", "no"]
+    better = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05, "n": 50}
+    assert [difference_verdict(kind, better) for kind in ("higher", "lower", "best")] == ["yes", "no", "no"]
     unsure = {**better, "p": 0.2}
-    assert {verdict(kind, unsure, False) for kind in ("higher", "lower", "same")} == {"cannot tell"}
-    close = {"mean": 0.301, "against": 0.3, "p": 0.001, "detectable": 0.01}
-    assert [verdict("same", {**close, "detectable": least}, False) for least in (0.01, 0.02)] == ["yes", "cannot tell"]
-    assert [verdict("higher", unsure, False, gain) for gain in (0.1, 0.2)] == ["cannot tell", "no"]
-    assert verdict("not_lower", better, False) == "yes"
-    assert verdict("higher", better, True) == "cannot tell: reduced"
+    assert {difference_verdict(kind, unsure) for kind in ("higher", "lower", "best")} == {"cannot tell"}
+    assert difference_verdict("best", {**unsure, "mean": 0.3}) == "yes"
+    # a gain of a half would be .15, two standard errors (.0175) and more above .1; one of .4 is .12
+    assert [difference_verdict("higher", unsure, gain) for gain in (0.4, 0.5)] == ["cannot tell", "no"]
     spread = {**better, "least difference": 0.05, "most difference": 0.2, "least p": 0.001, "most p": 0.04}
-    assert steady_verdict("higher", spread, False) == "yes"
-    assert steady_verdict("higher", {**spread, "most p": 0.06}, False) == "cannot tell"
-    assert steady_verdict("higher", {**spread, "least difference": -0.05}, False) == "cannot tell"
+    for row, answer in (
+        (spread, "yes"),
+        ({**spread, "most p": 0.06}, "cannot tell"),
+        ({**spread, "least difference": -0.05}, "cannot tell"),
+    ):
+        assert verdicts("higher", [row])[0][1] == answer
+    near, far = {**better, "mean": 0.301, "detectable": 0.01}, {**better, "detectable": 0.02}
+    assert [verdicts(kind, [near])[0][1] for kind in EQUIVALENCES] == ["yes"] * 3
+    assert [verdicts(kind, [far])[0][1] for kind in EQUIVALENCES] == ["no", "yes", "no"]
+    blurred = {**near, "detectable": 0.05}
+    assert [verdicts(kind, [blurred])[0][1] for kind in EQUIVALENCES] == ["cannot tell"] * 3
+    alone, together = verdicts("same", [near]), verdicts("same", [near, blurred])
+    assert float(alone[0][0].replace("<", "")) <= float(together[0][0].replace("<", ""))
+
+
+def test_the_papers_own_test_is_not_corrected() -> None:
+    error = 0.01
+    row = {"mean": 0.3 + 2 * error, "against": 0.3, "p": 0.5, "detectable": detectable_difference(error, 41), "n": 41}
+    # of t = 2 with 40 degrees of freedom
+    assert papers_own("one-tailed", "higher", row) == "yes, .026"
+    assert papers_own("two-tailed", "higher", row) == "not significant, .052"
+    assert papers_own("one-tailed", "lower", row) == "not significant, .974"
+
+
+def test_figures_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {
+        "documents": {"mean": 46.2941},
+        "random": {"loss": 0.4695},
+        "share": {"all": 0.8},
+        "below": {"k": 5, "most": 6, "of": 6},
+    }
+    monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
+    for kind, claim, name, answer in (
+        ("printed", {"paper_has": 45}, "documents: mean", "no"),
+        ("printed", {"paper_has": 46}, "documents: mean", "yes"),
+        ("printed", {"paper_has": 0.47}, "random: loss", "yes"),
+        ("always", {"at_least": 1}, "share: all", "no"),
+        ("always", {"at_least": 0.8}, "share: all", "not refuted"),
+        ("always", {"at_most": 0.5}, "share: all", "no"),
+        ("significant", {}, "below: k", "cannot tell"),
+        ("sign", {}, "below: k", "cannot tell"),  # p = 14 / 64
+        ("sign", {}, "below: most", "yes"),  # p = 2 / 64
+        ("measured", {"at_most": "random: loss"}, "share: all", "cannot tell"),
+        ("measured", {}, "share: all", "cannot tell"),
+    ):
+        assert counted(kind, claim, "file", 0, name)[3] == answer

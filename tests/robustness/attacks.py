@@ -18,7 +18,7 @@ import greylag
 from greylag.diversity.model import DiversityModel
 from greylag.errors import GreylagError
 from greylag.evaluation import evaluate
-from greylag.ltr.linear import LinearModel
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.cache import WorkLog, resuming
 from greylag.runtime.parallel import parallel_map
@@ -72,7 +72,7 @@ def judgements(place: Path, rng: random.Random) -> bool:
 
 def models(place: Path, rng: random.Random) -> bool:
     """A model with an odd value somewhere is refused in one line, or shown."""
-    make, kind = rng.choice([(make_linear_model, LinearModel), (make_diversity_model, DiversityModel)])
+    make, kind = rng.choice([(make_linear_model, RankingModel), (make_diversity_model, DiversityModel)])
     content = json.loads(make(rng))
     parts: list[tuple[Any, Any]] = []
 

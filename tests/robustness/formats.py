@@ -24,9 +24,9 @@ from greylag.diversity.model import DiversityModel
 from greylag.experiments.config import read_yaml
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
-from greylag.ltr.letor import read_features
-from greylag.ltr.linear import LinearModel
+from greylag.learning.letor import read_features
 from greylag.lucene.documents import write_for_anserini
+from greylag.models.model import RankingModel
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]
@@ -352,33 +352,45 @@ def make_yaml(rng: random.Random) -> bytes:
     return yaml.safe_dump(fields, sort_keys=False, default_flow_style=rng.choice([None, True, False])).encode()
 
 
-class Dateless(yaml.SafeLoader):
-    """YAML with dates as text."""
+class Plain(yaml.SafeLoader):
+    """YAML 1.2 in terms of Python's numbers: other texts, such as dates and no, are texts."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (as yaml has it)
 
 
-Dateless.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
+for kind, pattern in (
+    ("null", r"(~|null|Null|NULL|)\Z"),
+    ("bool", r"(true|false|True|False|TRUE|FALSE)\Z"),
+    ("int", r"([-+]?\d+|0o[0-7]+|0x[\da-fA-F]+)\Z"),
+    ("float", r"([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z"),
+):
+    Plain.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern, re.ASCII), None)
+Plain.add_constructor(
+    "tag:yaml.org,2002:int", lambda _, node: int(node.value, 0 if "o" in node.value or "x" in node.value else 10)
+)
+Plain.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(re.sub(r"\.(?=[inIN])", "", node.value)))
 
 
 def yaml_oracle(text: bytes) -> Any:
-    content = yaml.load(decoded(text).decode("utf-8-sig"), Dateless)
+    content = yaml.load(decoded(text).decode("utf-8-sig"), Plain)
     need(isinstance(content, dict))
     return repr(content)
 
 
 def make_linear_model(rng: random.Random) -> bytes:
     features = tuple(rng.sample(candidate_pool(), 3))
-    model = LinearModel(features, tuple(rng.uniform(-1, 1) for _ in features), fingerprint="f", provenance={"seed": 1})
+    model = RankingModel(features, tuple(rng.uniform(-1, 1) for _ in features), fingerprint="f", provenance={"seed": 1})
     return saved(model)
 
 
-def saved(model: LinearModel | DiversityModel) -> bytes:
+def saved(model: RankingModel | DiversityModel) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.json")
         return (Path(folder) / "model.json").read_bytes()
 
 
 def read_linear_model(path: Path) -> Any:
-    model = LinearModel.load(path)
+    model = RankingModel.load(path)
     return [*map(str, model.features)], list(model.weights), model.parameters.as_dict(), model.fingerprint
 
 
@@ -389,7 +401,7 @@ def linear_model_oracle(text: bytes) -> Any:
     return names, weights, DEFAULTS | content["parameters"], content["fingerprint"]
 
 
-DEFAULTS = LinearModel((), ()).parameters.as_dict()
+DEFAULTS = RankingModel((), ()).parameters.as_dict()
 
 
 def make_diversity_model(rng: random.Random) -> bytes:

@@ -20,8 +20,8 @@ from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
-LEARNING = "--model mrf --features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25 --set max_features=2"
-SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'} --set depth=8 --set k=2"
+LEARNING = "--model mrf(max_features=2) --features FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8,FI/term/BM25"
+SUBTOPICS = f"--qrels {DEMO / 'qrels.subtopics.txt'}"
 RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/few.run"
 JUDGED = f"{RANKED} --qrels {DEMO / 'qrels.txt'}"
 _TEMPORARY = re.compile(rf"\.greylag-([0-9a-f]{{32}}|lock|part|old|work|work-journal)$|{re.escape(SUFFIX)}$")
@@ -37,11 +37,11 @@ COMMANDS = {
     "features": f"features {RANKED} --pool sd --out out.letor",
     "train": f"train {JUDGED} {LEARNING} --out out.json",
     "train --folds": f"train {JUDGED} {LEARNING} --folds 3 --out-run held.run --out out.json",
-    "train --model rm3": f"train {JUDGED} --model rm3 --set k1=0.6,0.9 --set b=0.2,0.4 "
-    "--set fb_docs=5,10 --set fb_terms=5 --folds 3 --out-run held.run --out out.json",
+    "train --model rm3": f"train {JUDGED} --model rm3(k1=[0.6,0.9],b=[0.2,0.4],fb_docs=[5,10],fb_terms=5) "
+    "--folds 3 --out-run held.run --out out.json",
     "rerank": f"rerank {RANKED} --stage manifold --out out.run",
     "rerank twice": f"rerank {RANKED} --stage manifold --stage mmr --out out.run",
-    "train --model cssvm": f"train {RANKED} {SUBTOPICS} --model cssvm --set M=2 --set validate=true --out out.json",
+    "train --model cssvm": f"train {RANKED} {SUBTOPICS} --model cssvm(depth=8,k=2,M=2,validate=true) --out out.json",
     "experiment": f"experiment {DEMO / 'demo.yaml'} --out out",
 }
 

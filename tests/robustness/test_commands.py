@@ -47,7 +47,23 @@ PATHS = [
     "/dev/null",
     "empty",
 ]
-SETTINGS = ["mu", "mu=", "mu=1_0", "mu=nan", "k1=\u0661", f"fb_terms={'9' * 5000}", "=1", "mu=1,2", "profile=x", "b=\n"]
+OPTIONS = [
+    "mu",
+    "mu=",
+    "mu=1_0",
+    "mu=nan",
+    "k1=\u0661",
+    f"fb_terms={'9' * 5000}",
+    "=1",
+    "mu=1,2",
+    "mu=[1",
+    "mu=[]",
+    "b=\n",
+]
+MODELS = [
+    f"{name}({options})" for name in ("mrf", "bm25", "bm25+rm3") for options in [*OPTIONS, "stop_words=loop", ")("]
+]
+LEARNERS = ["greedy(max_features=9e9)", "coordinate-ascent(restarts=[1,2])", "mmr(n_features=0)", "mmr(", "forest"]
 STAGES = [
     "",
     "mmr(",
@@ -71,6 +87,14 @@ FEATURES = [
     "prior:absent",
     "prior:empty",
 ]
+SPELT = {
+    "--features": FEATURES,
+    "--parameters": OPTIONS,
+    "--stage": STAGES,
+    "--model": MODELS,
+    "--learner": LEARNERS,
+    "--preselect": LEARNERS,
+}
 TRIED: Counter[str] = Counter()
 COMPILING = 240
 """Seconds for the first command, which may have to compile."""
@@ -147,7 +171,7 @@ def variants(name: str, words: list[str]) -> Iterator[list[str]]:
             yield [*rest, flag]
             continue
         values = {Path: PATHS, int: NUMBERS, float: NUMBERS, str: TEXTS + NUMBERS}[kind]
-        for value in [*values, *{"--features": FEATURES, "--set": SETTINGS, "--stage": STAGES}.get(flag or "", [])]:
+        for value in [*values, *SPELT.get(flag or "", [])]:
             yield [*rest, value if flag is None else f"{flag}={value}"]
 
 

@@ -16,8 +16,8 @@ from greylag.errors import ParameterError
 from greylag.experiments.config import read_yaml
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
-from greylag.ltr.letor import read_features, write_features
-from greylag.ltr.linear import LinearModel
+from greylag.learning.letor import read_features, write_features
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
@@ -114,9 +114,9 @@ def test_titles_and_json_lines(path: Path, titles: dict[str, str]) -> None:
     provenance=st.dictionaries(TEXT, TEXT | FLOATS | st.integers(-(10**18), 10**18) | st.lists(TEXT)),
 )
 def test_linear_models(path: Path, weights: list[float], provenance: dict[str, object]) -> None:
-    model = LinearModel(candidate_pool()[:3], tuple(weights), provenance=provenance)
+    model = RankingModel(candidate_pool()[:3], tuple(weights), provenance=provenance)
     model.save(path)
-    assert LinearModel.load(path) == model
+    assert RankingModel.load(path) == model
 
 
 @quick

@@ -8,12 +8,12 @@ from greylag import (
     EssentialPages,
     FeatureExtractor,
     GreedySelection,
-    LinearModel,
     LuceneIndex,
     ManifoldRanker,
-    MRFRanker,
+    ModelRanker,
     PositionalIndex,
     Query,
+    RankingModel,
     Run,
     candidate_pool,
     compare,
@@ -25,11 +25,12 @@ from greylag import (
     write_run,
 )
 from greylag.diversity import DiversityModel
-from greylag.ltr import Objective, train_on_data
+from greylag.linesearch import Objective
+from greylag.models import train_on_data
 from greylag.structured import Coulomb, CuttingPlane
 
 index = PositionalIndex.from_lucene("index")
-model, diversity = LinearModel.load("model.json"), DiversityModel.load("div.json")
+model, diversity = RankingModel.load("model.json"), DiversityModel.load("div.json")
 run, qrels, topics = read_run("bm25.run"), read_qrels("qrels.txt"), read_topics("topics.tsv")
 objective, extractor = Objective.parse("AP"), FeatureExtractor(index, candidate_pool())
 data = training_data(run.rankings, qrels, extractor)
@@ -49,8 +50,8 @@ EssentialPages(index, 20, 5)  # call-arg reportCallIssue
 ManifoldRanker(index, None, 30)  # call-arg reportCallIssue
 ManifoldRanker(index, graph="ring")  # arg-type reportArgumentType
 ManifoldRanker(index, k=10)  # call-arg reportCallIssue
-MRFRanker(index, model)  # arg-type reportArgumentType
-MRFRanker(model, index, True)  # call-arg reportCallIssue
+ModelRanker(index, model)  # arg-type reportArgumentType
+ModelRanker(model, index, True)  # call-arg reportCallIssue
 CSSVM(model, index)  # arg-type reportArgumentType
 Coulomb(3, 0.1, 100.0)  # call-arg reportCallIssue
 Coulomb(M=3, assignment="worst")  # arg-type reportArgumentType

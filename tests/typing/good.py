@@ -5,23 +5,23 @@ from pathlib import Path
 from greylag import (
     CSSVM,
     MMR,
+    AutomaticRecipe,
     BaselineRecipe,
     CoordinateAscent,
     EssentialPages,
     FeatureExtractor,
     GreedySelection,
     GreylagError,
-    LinearModel,
     LuceneIndex,
     ManifoldRanker,
-    MRFRanker,
+    ModelRanker,
     MRFRecipe,
     Pipeline,
     PositionalIndex,
     Query,
     Ranking,
+    RankingModel,
     Run,
-    StackRecipe,
     SVMDiv,
     build_index,
     candidate_pool,
@@ -38,7 +38,8 @@ from greylag import (
 )
 from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, training_examples
 from greylag.diversity import train as train_diversity
-from greylag.ltr import Objective, RankingData, baselines, train_on_data
+from greylag.linesearch import Objective, RankingData
+from greylag.models import baselines, train_on_data
 from greylag.structured import Coulomb, CuttingPlane
 
 
@@ -61,13 +62,13 @@ write_run(run, "mmr.run")
 qrels = read_qrels("qrels.txt")
 extractor = FeatureExtractor(index, candidate_pool("sd"))
 data: RankingData = training_data(run.rankings, qrels, extractor)
-model: LinearModel = train_on_data(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
-score: float = train(StackRecipe(), run, qrels, index, folds=5).scores["held out"].means[0]
+model: RankingModel = train_on_data(data, GreedySelection("nDCG@10", max_features=5, retrain=True))
+score: float = train(run, qrels, index, AutomaticRecipe("nDCG@10"), folds=5).scores["held out"].means[0]
 recipe = MRFRecipe(candidate_pool("sd"), CoordinateAscent(Objective.parse("AP"), restarts=5))
 held_out: Run = cross_validate(recipe, run, qrels, index).run
-bm25: LinearModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
+bm25: RankingModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
 model.save("model.json")
-reranked: Run = MRFRanker(model, index, transfer=True).run(run)
+reranked: Run = ModelRanker(model, index, transfer=True).run(run)
 scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}
 p: list[float] = [comparison.p for comparison in compare(scores, "mmr", test="randomization").comparisons]
 

@@ -10,12 +10,14 @@ import logging
 import os
 import sys
 import warnings
+from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from greylag import __version__
 from greylag.cli.terminal import LogLines, prepare_streams
@@ -28,7 +30,7 @@ COMMANDS = {
     "search": "Search with BM25 or query likelihood.",
     "features": "Compute the features of a run's documents.",
     "train": "Learn a model, or tune a baseline.",
-    "fuse": "Fuse runs without learning.",
+    "fuse": "Fuse runs by a rule, or by weights learned from judgements.",
     "rerank": "Rerank or diversify a run.",
     "diversify": "Find out which diversifier helps.",
     "explain": "Show what a model learned, or break down a document's score.",
@@ -40,9 +42,20 @@ MAX_MESSAGE = 2000
 MAX_JOBS = 1024
 INTERRUPTED = 130
 SHARED = ("--jobs", "--scheduler", "--field", "--lenient", "--metadata")
-"""The options of greylag itself."""
+"""The options of all commands, which are accepted before and after the command."""
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
+
+
+class _Command(TyperCommand):
+    """A command whose help may be that of one of its options."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        if (text := ctx.meta.get("greylag.help")) is None:
+            super().format_help(ctx, formatter)
+        else:
+            formatter.write(text)
 
 
 class _Commands(TyperGroup):
@@ -59,14 +72,31 @@ class _Commands(TyperGroup):
             return None
         from greylag.cli.running import surrounded
 
-        command = _app(add_completion=False)
-        command.command(cmd_name)(surrounded(getattr(import_module(f"greylag.cli.{cmd_name}"), cmd_name)))
-        return typer.main.get_command(command)
+        module, app = import_module(f"greylag.cli.{cmd_name}"), _app(add_completion=False)
+        app.command(
+            cmd_name, cls=_Command, epilog=f"Options of all commands (see greylag --help): {', '.join(SHARED)}."
+        )(surrounded(getattr(module, cmd_name)))
+        command: Any = typer.main.get_command(app)
+        command.params += [_after_command(option) for option in self.params if option.opts[0] in SHARED]
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _after_command(option: Any) -> Any:
+    """An option of all commands as a hidden option of one, where it overrides the one before the command."""
+
+    def override(context: Any, parameter: Any, value: Any) -> None:
+        if context.get_parameter_source(parameter.name).name == "COMMANDLINE":
+            checked = option.callback(context, parameter, value) if option.callback else value
+            context.obj = replace(context.obj, **{parameter.name: checked})
+
+    again = copy(option)
+    again.hidden, again.expose_value, again.callback = True, False, override
+    return again
 
 
 def _app(**options: Any) -> typer.Typer:
@@ -107,7 +137,7 @@ def _greylag(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")
     ] = False,
-    metadata: Annotated[
+    metadata_file: Annotated[
         Path | None,
         typer.Option(
             "--metadata", metavar="FILE", help="Write ir_metadata into runs, with the fields of this YAML file."
@@ -119,16 +149,11 @@ def _greylag(
 ) -> None:
     """Dependence features, feature selection and learned diversity for Pyserini pipelines.
 
-    Options of greylag itself come before the command: greylag --jobs 2 rerank ...
+    These options are accepted before and after the command: greylag rerank --jobs 2 ...
     """
     from greylag.cli.options import Shared
 
-    given = None
-    if metadata is not None:
-        from greylag.experiments.provenance import read_given
-
-        given = read_given(metadata)
-    context.obj = Shared(jobs, scheduler, field, lenient, given)
+    context.obj = Shared(jobs, scheduler, field, lenient, metadata_file)
 
 
 def main() -> None:
@@ -179,10 +204,6 @@ def _code(error: BaseException) -> int:
 def _usage(error: Any) -> str:
     """What a mistake in the use of a command is told with."""
     place = error.ctx.command_path if error.ctx else "greylag"
-    option = getattr(error, "option_name", None)
-    if option in SHARED and place != "greylag":
-        command = place.removeprefix("greylag ")
-        return f"{option} is an option of greylag itself, before the command: greylag {option} ... {command} ..."
     return f"{error.format_message()} (see {place} --help)"
 
 

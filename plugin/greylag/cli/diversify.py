@@ -15,12 +15,13 @@ from greylag.cli.terminal import tell
 from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
 from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
-from greylag.features.stages import StageStep
+from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
+from greylag.stages import StageStep
 from greylag.trec import read_aspects
 from greylag.vectors.vector_files import open_vectors
 
-SETTINGS = ("--set", "preset=svmdiv2", "--set", "validate=true")  # those of `fit_svmdiv`
+MODEL = f"{LEARNED}(preset=svmdiv2,validate=true)"  # that of `fit_svmdiv`
 _log = logging.getLogger("greylag")
 
 
@@ -43,6 +44,7 @@ def diversify(
             help="A stage to try, such as mmr or xquad(scale=max); can be repeated. By default all diversifiers that "
             "need no more than what is given.",
         ),
+        STAGE_FILES,
     ] = None,
     measure: Annotated[str, typer.Option("-m", "--measure", help="Measure to choose by.")] = "alpha-nDCG@10",
     cost: Annotated[str, typer.Option("--cost", help="Measure of relevance to watch.")] = "nDCG@10",
@@ -60,8 +62,8 @@ def diversify(
     embeddings = None if vectors is None else open_vectors(vectors)
     first = shared.run(run)
     if subtopics is None:
-        limits = [step.make(None) for step in map(StageStep.parse, methods or ()) if "groups" in step.readers]
-        groups = limits[0].groups if limits else None
+        grouped = [step for step in map(StageStep.parse, methods or ()) if "groups" in step.stage.needs]
+        groups = vars(grouped[0].make(None))["groups"] if grouped else None
         where = None if embeddings else positions
         tell(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
         tell("Whether that is too crowded, judgements can tell: give --subtopics.")
@@ -99,12 +101,12 @@ def commands(
     step, words, before = choice.stages[choice.best], ["greylag", "rerank", "--run", str(run)], list[str]()
     folders = [word for path in index for word in ("--index", str(path))]
     if step.name == LEARNED:
-        train = ["greylag", "train", "--model", LEARNED, *folders, "--run", str(run)]
+        train = ["greylag", "train", "--model", MODEL, *folders, "--run", str(run)]
         model = f"{LEARNED}.json"
-        before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", "score", *SETTINGS, "--out", model]))
+        before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", "score", "--out", model]))
         step = step.adding(model=model)
-    elif "aspects" in step.readers:
+    elif "aspects" in step.stage.needs:
         step = step.adding(aspects=str(aspects))
-    words += ["--vectors", str(vectors)] if "vectors" in step.readers and vectors is not None else folders
+    words += ["--vectors", str(vectors)] if "vectors" in step.stage.needs and vectors is not None else folders
     words += ["--stage", str(step), "--out", f"{run.name.partition('.')[0]}-{step.name}.run"]
     return [*before, shlex.join(words)]

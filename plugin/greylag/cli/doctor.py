@@ -20,7 +20,8 @@ def doctor(
 ) -> None:
     """Check Java, Pyserini and an index, and say what to do about what is missing.
 
-    The exit code is 1 if something is missing or damaged. What fails without greylag needing it does not count.
+    The last line says whether greylag is ready. The exit code is 1 if something is missing or damaged; a note is about
+    Pyserini's own searchers, which greylag does not need.
     """
     from greylag.index import PositionalIndex
     from greylag.lucene.doctor import diagnose
@@ -31,7 +32,9 @@ def doctor(
     probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
     checks = diagnose(index or None, *probes)
     for check in checks:
-        verdict, remedy = ("fails" if check.ok else "missing", f"; {check.remedy}") if check.remedy else ("ok", "")
+        verdict, remedy = ("note" if check.ok else "missing", f"; {check.remedy}") if check.remedy else ("ok", "")
         tell(f"{verdict:8}{check.name}: {check.detail}{remedy}")
-    if not all(check.ok for check in checks):
+    if missing := [check.name for check in checks if not check.ok]:
+        tell(f"greylag is not ready: {' and '.join(missing)} missing or damaged, see above")
         raise typer.Exit(1)
+    tell("greylag is ready")

@@ -2,70 +2,148 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 
 from greylag import evaluation
+from greylag.citations import cite
 from greylag.cli.options import RelevanceLevel, Shared, measures_at
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.report import Form, score_tables
-from greylag.evaluation.significance import Correction, Family, Test
+from greylag.evaluation.agreement import check_agreement, check_levels
+from greylag.evaluation.holes import compare_with_holes, score_holes
+from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
+from greylag.evaluation.report import Form, format_tables, score_tables
+from greylag.evaluation.significance import Correction, Family, Significance, Test
+from greylag.ranking import Run
 from greylag.runtime.software import versions
+from greylag.tables import Table
+from greylag.trec import Qrels
 from greylag.trec.metadata import read_metadata
+from greylag.trec.submission import DEPTH, check_submission
 
 Shape = Literal[Form, "html"]
 MARKED = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
+RULES: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
+    "--check": (
+        ("--topics",),
+        (
+            *("--qrels", "--measure", "--relevance-level", "--baseline", "--all-pairs", "--test", "--correction"),
+            *("--family", "--margin", "--pick-best", "--unjudged", "--predicted", "--per-query", "--format"),
+            "--subtopics",
+        ),
+        "it checks whether runs could be submitted to TREC for these topics, and scores nothing",
+    ),
+    "--docids": (("--check",), (), "it names the index that has the documents of a submission"),
+    "--depth": (("--check",), (), "it is the number of documents that a submission may have for a topic"),
+    "--all-pairs": ((), ("--baseline",), "it compares every run with every other"),
+    "--unjudged": (
+        (),
+        ("--subtopics", "--pick-best", "--per-query"),
+        "it scores runs with documents that are not judged as relevant, and without them",
+    ),
+    "--predicted": (
+        (),
+        (
+            *("--all-pairs", "--test", "--family", "--margin", "--pick-best", "--unjudged", "--per-query"),
+            "--subtopics",
+        ),
+        "means and differences are corrected by the topics that people judged, with intervals of their own",
+    ),
+    "--margin": (("--baseline", "--all-pairs"), (), "it is of differences between runs"),
+}
+"""By option: those of which it needs one, those that cannot be given with it, and the reason."""
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
+
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")]
+Judgements = Annotated[
+    Path | None,
+    typer.Option(
+        "--qrels", help="Relevance or subtopic judgements: a file, irds:NAME, or for relevance a name of Pyserini."
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
+]
+OnlyTopics = Annotated[
+    Path | None, typer.Option("--topics", help="Score, or check, these topics alone, such as the test part of a split.")
+]
+Baseline = Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")]
+AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
+TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
+TheCorrection = Annotated[
+    Correction, typer.Option("--correction", help="Correction of p: Holm, or Benjamini & Hochberg.")
+]
+TheFamily = Annotated[
+    Family, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
+]
+Margin = Annotated[
+    float | None,
+    typer.Option("--margin", help="Test, too, whether runs are the same within this difference, such as 0.01."),
+]
+PickBest = Annotated[
+    bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
+]
+Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show what documents without judgements could change.")]
+Predicted = Annotated[
+    Path | None,
+    typer.Option(
+        "--predicted", help="Predicted judgements, as by a language model, of the topics of --qrels and others."
+    ),
+]
+PerQuery = Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")]
+TheShape = Annotated[
+    Shape,
+    typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, JSON has everything, HTML is a page."),
+]
+Check = Annotated[
+    bool, typer.Option("--check", help="Check whether each RUN follows the rules of a submission to TREC.")
+]
+Docids = Annotated[
+    list[Path] | None,
+    typer.Option("--docids", help="With --check: the index of the collection, for documents that it lacks."),
+]
+Depth = Annotated[int, typer.Option("--depth", min=1, help="With --check: documents that a topic may have.")]
+BySubtopic = Annotated[
+    bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
+]
 
 
 def evaluate(
     context: typer.Context,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
-    qrels: Annotated[
-        Path,
-        typer.Option(
-            "--qrels", help="Relevance or subtopic judgements: a file, irds:NAME, or for relevance a name of Pyserini."
-        ),
-    ],
-    measures: Annotated[
-        list[str] | None,
-        typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
-    ] = None,
+    runs: Runs,
+    qrels: Judgements = None,
+    measures: Measures = None,
     level: RelevanceLevel = None,
-    topics: Annotated[
-        Path | None, typer.Option("--topics", help="Score these topics alone, such as the test part of a split.")
-    ] = None,
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")] = None,
-    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")] = False,
-    test: Annotated[Test, typer.Option("--test", help="Paired significance test.")] = "t",
-    correction: Annotated[
-        Correction, typer.Option("--correction", help="Correction of p: Holm, or Benjamini & Hochberg.")
-    ] = "holm",
-    family: Annotated[
-        Family, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
-    ] = "all",
-    pick_best: Annotated[
-        bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
-    ] = False,
-    per_query: Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")] = False,
-    form: Annotated[
-        Shape,
-        typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, JSON has everything, HTML is a page."),
-    ] = "text",
-    subtopics: Annotated[
-        bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
-    ] = False,
+    topics: OnlyTopics = None,
+    baseline: Baseline = None,
+    all_pairs: AllPairs = False,
+    test: TheTest = "t",
+    correction: TheCorrection = "holm",
+    family: TheFamily = "all",
+    margin: Margin = None,
+    pick_best: PickBest = False,
+    unjudged: Unjudged = False,
+    predicted: Predicted = None,
+    per_query: PerQuery = False,
+    form: TheShape = "text",
+    subtopics: BySubtopic = False,
+    check: Check = False,
+    docids: Docids = None,
+    depth: Depth = DEPTH,
 ) -> None:
     """Score runs and, with --baseline or --all-pairs, test their differences.
 
@@ -73,44 +151,141 @@ def evaluate(
 
     With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
+
+    With --check, score nothing, but show by which rules TREC would refuse each RUN; the exit code is 2 if it would.
     """
     shared: Shared = context.obj
-    if baseline and all_pairs:
-        raise ParameterError("--all-pairs compares every run with every other: leave out --baseline")
+    _check_options(context)
+    if check and topics:
+        _check_runs(runs, shared.topics(topics), docids, depth)
+        return
+    if qrels is None:
+        raise ParameterError("--qrels is missing: name the judgements to score by, or --check the runs")
     score = _scorer(shared, qrels, measures, level, topics, subtopics=subtopics)
-    scores, unjudged = {}, {}
-    for path in dict.fromkeys([*([] if baseline is None else [baseline]), *runs]):
-        run = shared.run(path, topics)
-        try:
-            scores[str(path)] = score(run)
-        except ParameterError as error:  # no query in common
-            raise FormatError(path, None, str(error)) from None
-        judged = score(run, measures=["Judged@10"])
-        unjudged[str(path)] = 1 - float(np.mean(judged.values[[qid not in judged.missing for qid in judged.qids], 0]))
-    _warn_unjudged(unjudged, str(baseline) if baseline else min(unjudged, key=lambda name: unjudged[name]))
-    metadata = {str(path): found for path in map(Path, scores) if (found := read_metadata(path))}
+    read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
+    if predicted:
+        guesses = shared.qrels(predicted, topics=topics)
+        _check_judgements(predicted, read, partial(score, qrels=guesses))
+        tell(_corrected(read, baseline, score, guesses, correction, form))
+        return
+    _check_judgements(qrels, read, score)
+    scores = {name: _scores_of(score, name, run) for name, run in read.items()}
+    shares = {name: _unjudged_share(score(run, measures=["Judged@10"])) for name, run in read.items()}
+    _warn_unjudged(shares, str(baseline) if baseline else min(shares, key=lambda name: shares[name]))
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
     significance = None
     if baseline or all_pairs:
         compared, against = (scores, None) if all_pairs else (shown, str(baseline))
-        significance = evaluation.compare(compared, against, test=test, correction=correction, family=family)
+        significance = evaluation.compare(
+            compared, against, test=test, correction=correction, family=family, margin=margin
+        )
+    holes = None
+    if unjudged:
+        holes = score_holes(read, score.keywords["qrels"], score.keywords["measures"])
+        significance = significance and compare_with_holes(significance, read, score.keywords["qrels"], holes)
+    notes: dict[str, Any] = {
+        "per_query": per_query,
+        "metadata": {name: found for name in scores if (found := read_metadata(Path(name)))},
+        "unjudged": shares,
+        "holes": holes,
+    }
     if form == "html":
-        from greylag.experiments.charts import result
-        from greylag.experiments.report import Section, report_page
+        whole = score_tables(scores, significance, choice, wide=True, **notes)
+        tell(_page(whole, [(shown, significance)] if significance else []))
+    else:
+        tell(evaluation.table(scores, significance, choice, form=form, **notes))
 
-        whole = score_tables(
-            scores, significance, choice, per_query=per_query, metadata=metadata, unjudged=unjudged, wide=True
-        )
-        verdicts = [result([(shown, significance)])] if significance else []
-        origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
-        tell(report_page("Evaluation", [*verdicts, Section("Scores", parts=whole)], origin))
-        return
-    tell(
-        evaluation.table(
-            scores, significance, choice, form=form, per_query=per_query, metadata=metadata, unjudged=unjudged
-        )
+
+def _check_judgements(path: Path, runs: Mapping[str, Run], score: partial[evaluation.Scores]) -> None:
+    """Warn of judgements by which nearly all scores are 0; refuse them if nothing can be scored."""
+    judgements = score.keywords["qrels"]
+    try:
+        found = check_levels(score.keywords["measures"], judgements)
+        for name, run in runs.items():
+            found += [f"{name}: {warning}" for warning in check_agreement(run, judgements)]
+    except ParameterError as error:
+        raise FormatError(path, None, str(error)) from None
+    for warning in found:
+        _log.warning("%s: %s", path, warning)
+
+
+def _corrected(
+    runs: Mapping[str, Run],
+    baseline: Path | None,
+    score: partial[evaluation.Scores],
+    guesses: Qrels,
+    correction: Correction,
+    form: Shape,
+) -> str:
+    """Means and differences by people's judgements of some topics and predicted ones of all."""
+    people = score.keywords["qrels"]
+    check_predictions(people, guesses)
+    for name, run in runs.items():
+        warn_of_coverage(name, run, people, guesses)
+    found = evaluate_with_predictions(
+        {name: _scores_of(score, name, run) for name, run in runs.items()},
+        {name: _scores_of(partial(score, qrels=guesses), name, run) for name, run in runs.items()},
+        str(baseline) if baseline else None,
+        correction=correction,
     )
+    if form == "json":
+        return json.dumps(found.to_dict(), indent=1) + "\n"
+    return _page(found.tables, []) if form == "html" else format_tables(found.tables, form, cite("prediction-powered"))
+
+
+def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path] | None, depth: int) -> None:
+    """Show how each run fares by the rules of a submission; exit with 2 if one is refused."""
+    known = None
+    if index is not None:
+        from greylag.lucene import LuceneIndex
+
+        known = LuceneIndex(index).known_docids
+    refused = []
+    for path in runs:
+        findings = check_submission(path, topics, known=known, depth=depth)
+        broken = [finding.rule for finding in findings if finding.broken]
+        tell("\n".join(map(str, findings)))
+        tell(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
+        refused += [str(path)] if broken else []
+    if refused:
+        raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")
+
+
+def _scores_of(score: Callable[..., evaluation.Scores], name: str, run: Run) -> evaluation.Scores:
+    try:
+        return score(run)
+    except ParameterError as error:  # no query in common
+        raise FormatError(Path(name), None, str(error)) from None
+
+
+def _unjudged_share(judged: evaluation.Scores) -> float:
+    """One less the mean of Judged@k over the queries with documents."""
+    return 1 - float(np.mean(judged.values[[qid not in judged.missing for qid in judged.qids], 0]))
+
+
+def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
+    """The scores as a page, which begins with the results of comparisons."""
+    from greylag.experiments.charts import result
+    from greylag.experiments.report import Section, report_page
+
+    verdicts = [result(compared)] if compared else []
+    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
+    return report_page("Evaluation", [*verdicts, Section("Scores", parts=tables)], origin)
+
+
+def _check_options(context: typer.Context) -> None:
+    """Refuse options that need others which are not given, or exclude others which are."""
+    given = set()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            given.add(parameter.opts[-1])  # the long name of -m is the last
+    for option, (needed, excluded, reason) in RULES.items():
+        if option in given and needed and not given & set(needed):
+            raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
+        if option in given and (clash := sorted(given & set(excluded))):
+            raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
 
 
 def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
@@ -125,7 +300,7 @@ def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
 
 def _scorer(
     shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, topics: Path | None, *, subtopics: bool
-) -> Callable[..., evaluation.Scores]:
+) -> partial[evaluation.Scores]:
     """A function that scores a run by the judgements in `path`."""
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:

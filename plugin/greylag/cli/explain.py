@@ -24,8 +24,8 @@ from greylag.experiments.explanation_tables import (
 )
 from greylag.experiments.report import Section, write_report
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.explanation import explain_documents
-from greylag.ltr.linear import LinearModel
+from greylag.models.explanation import explain_documents
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime.software import versions
 from greylag.tables import as_text
@@ -69,7 +69,7 @@ def explain(
     if index is None or topics is None or qid is None or docid is None:
         missing = ", ".join(flag for flag, value in given.items() if value is None)
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
-    learned = LinearModel.load(model)
+    learned = RankingModel.load(model)
     docids = [docid] if against is None else [docid, against]
     searched = run is None and bool(learned.provenance.get("searched"))
     ranking = _ranking(shared, topics, qid, docids, run, index if searched else None)

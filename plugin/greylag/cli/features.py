@@ -14,13 +14,8 @@ from greylag.cli.options import (
     InputRun,
     Shared,
     Topics,
-    listed,
-    parameters,
-    read_settings,
-    settings_option,
 )
 from greylag.cli.rerank import seen_topics
-from greylag.cli.running import input_files
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features
@@ -28,10 +23,12 @@ from greylag.features.spec import Pool, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.letor import write_features
+from greylag.learning.letor import write_features
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
+from greylag.spelling import parameters, read_call, read_options
 
+KNOWN = parameters(FeatureParameters)
 PoolOption = Annotated[
     Pool | None,
     typer.Option("--pool", help="Pool of features: sequential dependence, full dependence, or both."),
@@ -46,7 +43,14 @@ def features(
     out: Annotated[Path, typer.Option("--out", help="File to write: LETOR text, or NumPy if it ends in .npz.")],
     features: Features = None,
     pool: PoolOption = None,
-    settings: Annotated[list[str] | None, settings_option(f"{listed(FeatureParameters)}.")] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(
+            "--parameters",
+            metavar="OPTION=VALUE,...",
+            help=f"Parameters of features, as in train --model: mu=500,profile=galago. They are {', '.join(KNOWN)}.",
+        ),
+    ] = None,
     qrels: Annotated[
         Path | None, typer.Option("--qrels", help="Relevance judgements (a file or name), for the grades.")
     ] = None,
@@ -55,12 +59,12 @@ def features(
     shared: Shared = context.obj
     if features is None and pool is None:
         raise ParameterError("give --features, --pool or both")
-    values = read_settings(settings or [], parameters(FeatureParameters), of="features")
+    chosen = read_options("features", read_call(f"features({values or ''})")[1], KNOWN)
     extractor = FeatureExtractor(
-        PositionalIndex.from_lucene(index), chosen_features(features, pool), FeatureParameters(**values)
+        PositionalIndex.from_lucene(index), chosen_features(features, pool), FeatureParameters(**chosen)
     )
     rankings = shared.open_run(run, topics)
-    seen_topics(input_files({"features": features}), rankings, extractor.index.fingerprint)
+    seen_topics(shared.inputs, rankings, extractor.index.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
     rows = parallel_map(
         partial(_features, extractor), rankings.rankings, what="features", n_jobs=shared.jobs, total=len(rankings)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import OutputRun, Shared, Tag
-from greylag.fusion import fuse_runs
-from greylag.ltr.letor import read_scores
-from greylag.ranking import Run
-from greylag.trec import write_run
+from greylag.cli.options import OutputRun, RelevanceLevel, Shared, Tag, measures_at
+from greylag.cli.terminal import tell
+from greylag.errors import ParameterError
+from greylag.fusion import FUSIONS, Fusion, cut
+from greylag.learning.letor import read_scores
+from greylag.models.fusion_model import LEARNED
+from greylag.ranking import SEEN, Run, marked
+from greylag.trec import write_rankings, write_run
+from greylag.trec.runs import JoinedRuns, RunFile
+
+if TYPE_CHECKING:
+    from greylag.models.learned_fusion import LearnedFusion
 
 
 def fuse(
@@ -19,9 +27,25 @@ def fuse(
     run: Annotated[list[Path], typer.Option("--run", help="TREC run; give the option once for each run.")],
     out: OutputRun,
     method: Annotated[
-        Literal["rrf", "combsum", "combmnz"],
-        typer.Option("--method", help="Reciprocal ranks, 1 / (60 + rank), or sums of scores."),
-    ] = "rrf",
+        Literal["rrf", "combsum", "combmnz"] | None,
+        typer.Option("--method", help="Reciprocal ranks, 1 / (60 + rank), the default, or sums of scores."),
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", help="Learn from these judgements: a file, a name of Pyserini, or irds:NAME."),
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option("--measure", help="Measure to maximise: nDCG@10 (the default), map, RR, P@5, ...")
+    ] = None,
+    level: RelevanceLevel = None,
+    folds: Annotated[
+        int | None,
+        typer.Option("--folds", min=2, help="Fuse each judged topic by what the other folds tell; their number."),
+    ] = None,
+    model_out: Annotated[
+        Path | None,
+        typer.Option("--model-out", help="Model to write (JSON), for `greylag rerank` of other topics' runs."),
+    ] = None,
     hits: Annotated[
         int | None, typer.Option("--hits", help="Number of documents per query; all by default.", min=1)
     ] = None,
@@ -33,21 +57,78 @@ def fuse(
     ] = None,
     tag: Tag = None,
 ) -> None:
-    """Fuse runs without learning: all documents that one of them has, such as the candidates for reranking.
+    """Fuse runs: all documents that one of them has, such as the candidates for reranking.
+
+    With --qrels, each run's scores and ranks are weighed by what the judged topics tell, and a table compares that with
+    the runs and with fusion that learns nothing. The run that is written then has topics that it learned from; with
+    --folds, each of them is held out.
 
     With --scores-of, each --run has the scores that another program, such as LightGBM or RankLib, gave to the documents
     of that file, in its order: one a line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
     """
     shared: Shared = context.obj
+    asking = {"--measure": measure, "--relevance-level": level, "--folds": folds, "--model-out": model_out}
+    if qrels is None and (flags := [flag for flag, value in asking.items() if value is not None]):
+        raise ParameterError(f"{flags[0]} needs --qrels, the judgements to learn from")
+    if qrels is not None and method is not None:
+        raise ParameterError(f"--method {method} and --qrels cannot be combined: from judgements, fusion is learned")
+    runs: list[Run | RunFile]
     if scored is None:
-        runs = [shared.run(path) for path in run]
+        runs = [shared.open_run(path, None) for path in run]
     else:
         runs = [read_scores(path, scored, lenient=shared.lenient) for path in run]
-    alone = scored is not None and len(runs) == 1
-    if alone:
-        fused = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or runs[0].tag)
+    joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
+    if scored is not None and len(runs) == 1 and qrels is None:
+        alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
+        step = {"name": alone.tag, "interpolates": tags}
+        write_run(alone, out, metadata=shared.metadata(step, before=zip(tags, run, strict=True)))
+        return
+    fusion: str | Fusion = method or "rrf"
+    made: dict[str, Any] = {"method": fusion}
+    if qrels is None:
+        tag = marked(tag or str(fusion), joined.tag)
     else:
-        fused = fuse_runs(runs, method, k=hits, tag=tag)
-    tags = [each.tag for each in runs]
-    step = {"name": fused.tag, **({} if alone else {"method": method}), "interpolates": tags}
-    write_run(fused, out, metadata=shared.metadata(step, before=zip(tags, run, strict=True)))
+        from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
+        from greylag.models.learned_fusion import learn_fusion
+
+        [maximised] = map(Objective.parse, measures_at([measure or "nDCG@10"], level, qrels))
+        learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
+        if model_out is not None:
+            learned.model.save(model_out)
+        tell("\n".join(told(learned, folds)))
+        fusion, made = learned.held_out or learned.model, {"method": learned.model.method, "folds": folds}
+        default = "fused" if folds is None else "fused-held-out"
+        tag = marked(tag or default, joined.tag, "" if folds else SEEN)
+    metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=zip(tags, run, strict=True))
+    write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+
+
+def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:
+    """The runs by their tags or, if these do not tell them apart, by the names of their files."""
+    if len(paths) > 1 and (twice := [path for path in paths if any(path.samefile(o) for o in paths if o is not path)]):
+        raise ParameterError(f"{twice[0]} and {twice[1]} are the same run: give it once")
+    for names in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
+        if len({*names, *FUSIONS, LEARNED}) == len(names) + len(FUSIONS) + 1:
+            break
+    return dict(zip(names, runs, strict=True))
+
+
+def told(learned: LearnedFusion, folds: int | None) -> list[str]:
+    """What was learned, and how good it is beside the best run and reciprocal ranks."""
+    from greylag.evaluation import compare, table
+
+    scores, best = learned.scores, learned.best_run
+    shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}
+    lines = [learned.model.summary(), table(shown, compare(shown, best))]
+    for baseline in (best, "rrf"):
+        (one,) = compare({baseline: scores[baseline], "Learned fusion": scores[LEARNED]}, baseline).comparisons
+        lines.append(one.verdict)
+    how = (
+        f"in {folds} folds"
+        if folds
+        else "from the weights, but not from the choice of a method: --folds does that, too"
+    )
+    lines.append(
+        f"{best} is the best run because these topics chose it, which favours it. Each topic was held out {how}."
+    )
+    return lines

@@ -51,6 +51,13 @@ def index(
             help="Analyzer: en, another of Anserini's, such as de, or whitespace for words as they are.",
         ),
     ] = ENGLISH,
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--texts/--no-texts",
+            help="Store the texts in the index, which features of words as they are written (words:characters) need.",
+        ),
+    ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,
 ) -> None:
     """Index documents with positions, and export the positions.
@@ -59,15 +66,16 @@ def index(
     """
     shared: Shared = context.obj
     threads = effective_n_jobs(shared.jobs)
-    build = partial(build_index, out=out, language=language, threads=threads, overwrite=overwrite)
+    build = partial(build_index, out=out, language=language, texts=texts, threads=threads, overwrite=overwrite)
+    without = [] if texts else ["without texts"]
     if str(docs).startswith("irds:"):
         if collection is not None or fields is not None:
             raise ParameterError("--collection and --fields are for files, not for irds: names")
         with scratch_folder() as folder:
-            origin = str(docs) if language == ENGLISH else f"{docs} {language}"
+            origin = " ".join([str(docs), *([] if language == ENGLISH else [language]), *without])
             n = build(_write_documents(str(docs), folder / "docs.jsonl"), origin=origin)
     else:
-        origin = stamp_documents(docs, collection, fields, language)
+        origin = stamp_documents(docs, collection, fields, language, *without)
         n = build(docs, collection=collection, fields=fields, origin=origin)
     positional = PositionalIndex.from_lucene(out)
     tell(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")

@@ -1,50 +1,64 @@
-"""Options that commands share: those of greylag itself, files, and parameters as ``--set NAME=VALUE``."""
+"""Options that commands share: those of all commands, files, and the help of spellings."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
-from greylag.features.stages import accepts, domain, read_option
+from greylag.features.named_files import FeatureText
 from greylag.ranking import Run
+from greylag.spelling import Parameter, spell
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
+SPELT = "NAME(OPTION=VALUE,...)"
+"""How an option that takes a spelling is shown."""
+HELP = "greylag.help"
+"""The key of a context's `meta` whose text takes the place of the command's help."""
 _log = logging.getLogger("greylag")
-
-
 V = TypeVar("V")
 
 
 @dataclass(frozen=True)
 class Shared:
-    """The options of greylag itself, which every command may use."""
+    """The options of all commands."""
 
     jobs: int = -1
     scheduler: str | None = None
     field: str = "title"
     lenient: bool = False
-    given: Mapping[str, Any] | None = None  # metadata of runs
+    metadata_file: Path | None = None
+    inputs: tuple[Path, ...] = ()  # all files that the command reads, by `surrounded`
+
+    @cached_property
+    def described(self) -> Mapping[str, Any] | None:
+        """The fields of the metadata file; None without one."""
+        if self.metadata_file is None:
+            return None
+        from greylag.experiments.provenance import read_given
+
+        return read_given(self.metadata_file)
 
     def metadata(
         self, *steps: Mapping[str, Any], before: Iterable[tuple[str, Path | None]] = ()
     ) -> dict[str, Any] | None:
         """The metadata of a run that these steps made of earlier runs (tag and file); None unless it is asked for."""
-        if self.given is None:
+        if self.described is None:
             return None
         from greylag.experiments.provenance import run_metadata, steps_before
         from greylag.trec.metadata import read_metadata
 
         earlier = steps_before([(tag, {} if path is None else read_metadata(path)) for tag, path in before])
-        return run_metadata({"retrieval": [*earlier, *steps]}, self.given)
+        return run_metadata({"retrieval": [*earlier, *steps]}, self.described)
 
     def topics(self, path: Path) -> dict[str, str]:
         """Query texts by qid, of a file or name."""
@@ -61,7 +75,7 @@ class Shared:
         """A run that may be larger than memory, with the texts of its queries if topics are given."""
         return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
-    def qrels(self, path: Path, run: Run | RunFile | None = None, topics: Path | None = None) -> Qrels:
+    def qrels(self, path: Path, run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
         """Relevance judgements of a file or name; of given topics alone; of at least one of a given run's queries."""
         from greylag.interop import named_qrels
 
@@ -116,7 +130,7 @@ InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
 OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
 Features = Annotated[
-    str | None,
+    FeatureText | None,
     typer.Option(
         "--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE."
     ),
@@ -147,53 +161,40 @@ def measures_at(names: Iterable[str], level: int | None, qrels: Path) -> list[Me
     return measures
 
 
-def settings_option(text: str) -> Any:
-    """The option ``--set``, whose help ends with a list of the parameters."""
-    return typer.Option("--set", metavar="NAME=VALUE", help=f"Set a parameter; can be repeated. {text}")
+class Kind(NamedTuple):
+    """What a spelling may name, such as a model: a line about it, and its options."""
+
+    summary: str
+    options: Mapping[str, Parameter]
 
 
-def parameters(kind: type, *without: str) -> dict[str, Any]:
-    """The types of the parameters of a dataclass that can be set: numbers, words and whether."""
-    hints = get_type_hints(kind)
-    return {
-        field.name: hints[field.name]
-        for field in fields(kind)
-        if field.init and field.name not in without and isinstance(field.default, int | float | str)
-    }
+def help_of(kinds: Mapping[str, Kind]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
+    """The callback of an option that takes a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one.
+
+    The help of a command for which one of `kinds` is given, too, is that of its options.
+    """
+
+    def show(context: typer.Context, option: typer.CallbackParam, text: str | None) -> str | None:
+        name, asked = re.fullmatch(r"\s*([^()]*)(.*)", text or "", re.DOTALL).groups()  # type: ignore[union-attr]
+        formatter: Any = context.make_formatter()
+        if name == "help":
+            with formatter.section(f'What {option.opts[0]} may name; "NAME(help)" shows its options'):
+                formatter.write_dl([(known, kind.summary) for known, kind in kinds.items()])
+        elif name in kinds:
+            with formatter.section(f'{name}: {kinds[name].summary}. Options, as in "{name}(OPTION=VALUE,...)"'):
+                formatter.write_dl(list(map(_described, kinds[name].options.values())))
+            context.meta[HELP] = formatter.getvalue()
+        if name == "help" or asked == "(help)":
+            typer.echo(formatter.getvalue(), nl=False)
+            raise typer.Exit
+        return text
+
+    return show
 
 
-def listed(kind: type, *without: str) -> str:
-    """The parameters of a dataclass with their defaults, as the help of ``--set`` lists them."""
-    defaults = {field.name: field.default for field in fields(kind)}
-    return ", ".join(f"{name}={_spelt(defaults[name], hint)}" for name, hint in parameters(kind, *without).items())
-
-
-def _spelt(value: Any, hint: Any) -> str:
-    """A default as ``--set`` takes it, before the other words that it takes."""
-    if isinstance(value, str):
-        words = get_args(hint) if get_origin(hint) is Literal else ()
-        return "|".join([value, *(word for word in words if word != value)])
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
-
-
-def read_settings(texts: Iterable[str], known: Mapping[str, Any], *, of: str, many: bool = False) -> dict[str, Any]:
-    """The values of ``NAME=VALUE`` by name, for parameters of known types; with `many`, tuples of ``VALUE,VALUE``."""
-    settings: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        place = f"--set {text!r:.60}"
-        if name not in known:
-            raise ParameterError(f"{place}: {of} has no {name!r:.60}, but {', '.join(known) or 'no parameters'}")
-        if not equals or name in settings:
-            problem = f"{name} is given twice" if equals else "it is not of the form NAME=VALUE"
-            raise ParameterError(f"{place}: {problem}")
-        values = tuple(_value(name, part, known[name]) for part in (value.split(",") if many else [value]))
-        settings[name] = values if many else values[0]
-    return settings
-
-
-def _value(name: str, text: str, hint: Any) -> Any:
-    value = read_option(text)
-    if not accepts(hint, value):
-        raise ParameterError(f"{name} is {text!r:.60}: it must be {domain(hint)}")
-    return float(value) if hint is float else value
+def _described(parameter: Parameter) -> tuple[str, str]:
+    """An option with its default, and its type and meaning."""
+    kind, meaning = parameter.documented
+    default = parameter.default
+    shown = "" if default in (MISSING, None, ()) else f"{default:g}" if type(default) is float else spell(default)
+    return f"{parameter.name}={shown}", f"{kind}. {meaning}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,27 +12,31 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, Shared, Tag
-from greylag.cli.running import check_outputs, input_files
+from greylag.cli.running import check_outputs
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ModelError, ParameterError
-from greylag.features.named_files import is_model_file
-from greylag.features.stages import StageStep, registered_stages
+from greylag.features.named_files import STAGE_FILES, is_model_file
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.rankers import MRFRanker
-from greylag.model_files import read_kind
-from greylag.pipeline import Pipeline
+from greylag.model_files import read_content
+from greylag.models.fusion_model import FusionModel
+from greylag.models.general import GeneralRanker
+from greylag.models.model import RankingModel
+from greylag.models.rankers import ModelRanker
+from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import SEEN, Ranking, Run, marked
+from greylag.runtime.inputs import Names
+from greylag.stages import StageStep, registered_stages
 from greylag.tables import visible
 from greylag.trec import write_rankings
-from greylag.trec.runs import RunFile, run_tag, write_members
+from greylag.trec.runs import JoinedRuns, RunFile, run_tag, write_members
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.vector_files import open_vectors
 
-KINDS: dict[str, type[LinearModel] | type[DiversityModel]] = {kind.kind: kind for kind in (LinearModel, DiversityModel)}
+Model = RankingModel | DiversityModel | FusionModel
+KINDS: dict[str, type[Model]] = {kind.kind: kind for kind in (RankingModel, DiversityModel, FusionModel)}
 _log = logging.getLogger("greylag")
 
 
@@ -42,14 +46,22 @@ def rerank(
     index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run. A model that was trained without one needs none.")
+        list[Path] | None,
+        typer.Option(
+            "--run",
+            help="TREC run; of a model of `greylag fuse`, each run that it fuses. The general model, and one that was "
+            "trained without a run, need none.",
+        ),
     ] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="Rerank by a model from `greylag train`.")] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Rerank by a model from `greylag train`, or fuse by one from `fuse`.")
+    ] = None,
     files: Annotated[
         list[str] | None,
         typer.Option(
             "--file", help="Read FILE in place of the file NAME of the model's feature run:NAME.", metavar="NAME=FILE"
         ),
+        Names(lambda text: (text.partition("=")[2],)),
     ] = None,
     transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
     stages: Annotated[
@@ -60,6 +72,7 @@ def rerank(
             help=f"Rerank by a stage: {', '.join(registered_stages())}. Several are applied one after another, after "
             "the --model.",
         ),
+        STAGE_FILES,
     ] = None,
     vectors: Annotated[Path | None, VECTORS] = None,
     members: Annotated[
@@ -67,7 +80,10 @@ def rerank(
     ] = False,
     tag: Tag = None,
 ) -> None:
-    """Rerank or diversify a run by a model, or by stages one after another.
+    """Rerank or diversify a run by a model, or by stages one after another; with neither, by the general model.
+
+    The general model was learned on other collections, so that nothing has to be judged. Without --run, BM25's top 1000
+    are searched for it.
 
     For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
     parameters of its class in Python; model, aspects, groups, titles and feedback are files. Stages with
@@ -80,49 +96,57 @@ def rerank(
     reciprocal ranks.
     """
     shared: Shared = context.obj
-    if model is None and (files or transfer):
-        raise ParameterError("--file and --transfer go with --model; a stage takes transfer=true")
-    if model is None and not stages:
-        raise ParameterError(f"give a --model, or a --stage: {', '.join(registered_stages())}")
-    steps = [StageStep.parse(text) for text in stages or []]
+    learned = None if model is None else load_model(model)
+    fusion = learned if isinstance(learned, FusionModel) else None
+    if (model is None or fusion) and (files or transfer):
+        raise ParameterError(
+            "--file and --transfer go with --model, of features or diversity; a stage takes transfer=true"
+        )
+    steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     embeddings = open_embeddings(vectors, steps)
     given = read_files(files or [])
-    made = [] if model is None else [model_stage(model, given, positions, transfer=transfer)]
+    made = (
+        []
+        if learned is None or isinstance(learned, FusionModel)
+        else [model_stage(learned, given, positions, transfer=transfer)]
+    )
     made += [(step.name, step.make(positions, vectors=embeddings)) for step in steps]
-    if topics is None and (asking := next((name for name, stage in made if needs_queries(name, stage)), None)):
+    if topics is None and (asking := next((name for name, stage in made if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
-    rankings = first_rankings(shared, run, index or (), topics, made[0][1])
+    rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1])
     for _, stage in made:
         check_topics(stage, rankings)
-    read = input_files({"run": run, "topics": topics, "model": model, "stages": stages, "files": files})
-    tag = visible("-".join([rankings.tag, *(name for name, _ in made)])) if tag is None else tag
-    used = [path for path in read if str(path) not in given]
+    names = [*(["fused"] if fusion else [rankings.tag]), *(name for name, _ in made)]
+    tag = visible("-".join(names)) if tag is None else tag
+    used = [path for path in shared.inputs if str(path) not in given]
     fingerprint = "" if positions is None else positions.fingerprint
-    tag, last = marked(tag, seen_topics(used, rankings, fingerprint)), made[-1][1]
+    tag, last = marked(tag, seen_topics(used, rankings, fingerprint)), (made[-1][1] if made else fusion)
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
-    step = {"name": tag, "method": " ".join(methods), "reranks": rankings.tag}
-    metadata = shared.metadata(step, before=[(rankings.tag, run)])
-    before: Pipeline[Ranking] = Pipeline(tuple(stage for _, stage in (made[:-1] if members else made)))
+    step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(name for name, _ in before)}
+    metadata = shared.metadata(step, before=before)
+    stages_made: list[Callable[[Any], Ranking]] = [*([fusion] if fusion else []), *(stage for _, stage in made)]
+    stages_before: Pipeline[Any] = Pipeline(tuple(stages_made[:-1] if members else stages_made))
     if not members:
-        write_rankings(before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+        write_rankings(stages_before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
         return
     if not isinstance(last, CSSVM):
-        raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {made[-1][0]}")
+        raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {names[-1]}")
     paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
-    check_outputs(paths, read)
+    check_outputs(paths, shared.inputs)
     write_members(
-        partial(_member_rankings, before, last), rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata
+        partial(_member_rankings, stages_before, last), rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata
     )
     tell(" ".join(map(str, paths)))
 
 
-def load_model(path: Path) -> LinearModel | DiversityModel:
+def load_model(path: Path) -> Model:
     """A model of any kind."""
-    kind = read_kind(path)
-    if kind not in KINDS:
+    content = read_content(path)  # once: it may be a pipe
+    kind = content.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
-    return KINDS[kind].load(path)
+    return KINDS[kind].of_content(path, content)
 
 
 def read_files(texts: Iterable[str]) -> dict[str, str]:
@@ -148,52 +172,72 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
 
 
 def model_stage(
-    path: Path, files: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
-) -> tuple[str, Any]:
+    model: RankingModel | DiversityModel, files: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
+) -> tuple[str, Stage]:
     """The name of a model's stage, and the stage."""
-    model = load_model(path)
     if index is None:
         raise ParameterError("--model needs --index")
-    if isinstance(model, LinearModel):
-        return "mrf", MRFRanker(model.with_files(files), index, transfer=transfer)
+    if isinstance(model, RankingModel):
+        return "mrf", ModelRanker(model.with_files(files), index, transfer=transfer)
     if files:
-        raise ParameterError(f"--file is for a model of features, not for {path}")
+        raise ParameterError("--file is for a model of features, not for one that diversifies")
     if len(model.weights) == 1:
         return "svmdiv", SVMDiv(model, index, transfer=transfer)
     return "cssvm", CSSVM(model, index, transfer=transfer)
 
 
-OF_RANKS = {"score", "reciprocal-rank"}
-"""Features of documents for which no query's text is needed."""
-
-
-def needs_queries(name: str, stage: Any) -> bool:
-    """Whether a stage looks at the texts of queries."""
-    if isinstance(stage, SVMDiv | CSSVM):
-        return bool({*stage.model.features.document_features} - OF_RANKS)
-    return name in ("mrf", "manifold", "rm3")
-
-
 def first_rankings(
-    shared: Shared, run: Path | None, index: Sequence[Path], topics: Path | None, first: Any
-) -> Run | RunFile:
-    """The run, or the candidates of a model that was trained without one."""
-    if run is not None:
-        return shared.open_run(run, topics)
-    if topics is not None and isinstance(first, MRFRanker) and first.model.provenance.get("searched"):
-        return search_first(index, shared.topics(topics), shared.jobs, stack=True)
-    raise ParameterError("give a --run; only an automatic model or a stack, trained without one, can do without")
+    shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, first: Stage | FusionModel
+) -> tuple[Run | RunFile | JoinedRuns, list[tuple[str, Path | None]]]:
+    """The run, those that a model fuses, or the candidates of a model that needs none; and their tags."""
+    opened = [shared.open_run(path, topics) for path in runs]
+    before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
+    if isinstance(first, FusionModel):
+        return JoinedRuns(tuple(fused_runs(first, runs, opened))), before
+    if len(runs) > 1:
+        raise ParameterError(
+            f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
+        )
+    if runs:
+        return opened[0], before
+    trained = isinstance(first, ModelRanker) and first.model.provenance.get("searched")
+    if topics is not None and (trained or isinstance(first, GeneralRanker)):
+        searched = search_first(index, shared.topics(topics), shared.jobs, stack=bool(trained))
+        return searched, [(searched.tag, None)]
+    raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
 
 
-def check_topics(stage: Any, rankings: Run | RunFile) -> None:
-    """Check that a stage's feedback or aspects are of one of the topics."""
-    for name in ("feedback", "aspects"):
-        by_query = getattr(stage, name, None)
+def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
+    """The runs in the order of the model's: by tag or name of file, and the others in the order that they are given in.
+
+    A warning says which run is taken for which, if its name does not.
+    """
+    if len(runs) != len(model.runs):
+        raise ParameterError(f"the model fuses {len(model.runs)} runs, {', '.join(model.runs)}: give --run for each")
+    left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
+    for path, run in zip(paths, runs, strict=True):
+        name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in model.runs), None)
+        if name is not None:
+            if name in placed:
+                raise ParameterError(f"{placed[name]} and {path} are both {name}: give each run of the model once")
+            placed[name] = path
+    others = [path for path in paths if path not in placed.values()]
+    unknown = dict(zip([name for name in model.runs if name not in placed], others, strict=True))
+    if unknown:
+        taken = ", ".join(f"{path} as {name}" for name, path in unknown.items())
+        _log.warning(f"names of runs are not those of the model, so that their order counts: {taken}")
+    return [left[(placed | unknown)[name]] for name in model.runs]
+
+
+def check_topics(stage: Stage, rankings: Iterable[str]) -> None:
+    """Check that the data that a stage has by query is of one of the topics."""
+    for name in stage.by_query:
+        by_query = getattr(stage, name)
         if by_query is not None and not any(qid in by_query for qid in rankings):
             raise ParameterError(f"{name}: no query in common with the run")
 
 
-def seen_topics(files: Iterable[Path], rankings: Run | RunFile, fingerprint: str) -> str:
+def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:
     """The mark of runs whose topics were seen, if a model among the files was trained on some of them or a run has it.
 
     Topics of another collection, with another fingerprint, may have the same identifiers.
@@ -204,7 +248,7 @@ def seen_topics(files: Iterable[Path], rankings: Run | RunFile, fingerprint: str
             model = load_model(path)
             names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by these
             trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
-            if model.fingerprint == fingerprint and (seen := sum(qid in trained for qid in qids)):
+            if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
                 tags.append(SEEN)
                 _log.warning(
                     f"{seen} of {len(qids)} topics are among those that {path} was trained on: their scores say "

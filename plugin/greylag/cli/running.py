@@ -9,18 +9,20 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from traceback import format_exception
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 
 from greylag.cli.options import Shared
 from greylag.errors import DependencyError, ParameterError
 from greylag.runtime.files import file_stamp
+from greylag.runtime.inputs import named_files, record_files
 
-OUTPUTS = ("out", "out_run", "html")
+OUTPUTS = ("out", "out_run", "model_out", "html")
 """The parameters of commands that name a file or folder to write."""
 RESUMED = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""
@@ -34,8 +36,10 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
-        shared: Shared = context.obj
-        check_outputs([values[name] for name in OUTPUTS if values.get(name)], input_files(values))
+        shared: Shared = replace(context.obj, inputs=tuple(input_files(command, values, context.obj)))
+        context.obj = shared
+        shared.described  # noqa: B018 - reads the metadata, so that a mistake in it is told before any work
+        check_outputs([values[name] for name in OUTPUTS if values.get(name)], shared.inputs)
         with ExitStack() as stack:
             if shared.scheduler is not None:
                 stack.enter_context(cluster(shared.scheduler))
@@ -71,24 +75,14 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         seen.append(out)
 
 
-def input_files(values: Mapping[str, Any]) -> list[Path]:
-    """The files that a command reads: those of its options, and those that features, stages and models name."""
+def input_files(command: Callable[..., None], values: Mapping[str, Any], shared: Shared) -> list[Path]:
+    """The files that a command reads, by the types of its options, and those that models among them name."""
     from greylag.features.named_files import followed
-    from greylag.features.spelling import parse_features
-    from greylag.features.stages import StageStep
 
-    paths: list[Path] = []
-    for name, value in values.items():
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, Path) and name not in OUTPUTS:
-                paths.append(part)
-            elif part and name == "features":
-                paths += [Path(file) for feature in parse_features(part) for file in feature.files()]
-            elif part and name == "stages":
-                paths += map(Path, StageStep.parse(part).files())
-            elif part and name == "files":  # NAME=FILE
-                paths.append(Path(part.partition("=")[2]))
-    return list(followed(paths))
+    hints = get_type_hints(command, include_extras=True)
+    read = {name: value for name, value in values.items() if name not in OUTPUTS}
+    named = [*record_files(shared), *(file for name, value in read.items() for file in named_files(hints[name], value))]
+    return list(followed(map(Path, filter(None, named))))
 
 
 @contextmanager
@@ -110,7 +104,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
 
     These are the options, the input files (which, size, and time of change), and the versions of the software.
     """
-    stamps = list(_stamps(input_files(values)))
+    stamps = list(_stamps(shared.inputs))
     if any(stamp is None for stamp in stamps):
         return None
 
@@ -139,7 +133,7 @@ def cluster(address: str) -> Iterator[None]:
         from distributed import Client
         from distributed.comm import connect
     except ImportError:
-        raise DependencyError("--scheduler needs Dask: pip install 'greylag[dask]'") from None
+        raise DependencyError("--scheduler needs Dask: pip install 'dask>=2025.1' 'distributed>=2025.1'") from None
     from joblib import parallel_config
 
     async def answers() -> None:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from greylag.cli.options import (
-    SEARCHED,
-    OutputRun,
-    Shared,
-    Tag,
-    Topics,
-    listed,
-    parameters,
-    read_settings,
-    settings_option,
-)
-from greylag.fusion import Union
+from greylag.cli.options import SEARCHED, SPELT, Kind, OutputRun, Shared, Tag, Topics, help_of
+from greylag.fusion import PooledSources
 from greylag.index.expansion import EXPANSIONS, RM3Search
-from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood, SearchModel
+from greylag.index.searches import MODELS, Search
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.lucene.open_index import folders
 from greylag.ranking import Run
+from greylag.spelling import parameters
 from greylag.trec import write_rankings
 from greylag.trec.runs import tell_empty
 
-MODELS: dict[str, Any] = {"bm25": BM25, "ql": QueryLikelihood}
-_EXPANSIONS = "; ".join(f"with +{name}, also: {listed(kind)}" for name, kind in EXPANSIONS.items())
-_SETTINGS = f"bm25: {listed(BM25, 'k')}; ql: {listed(QueryLikelihood, 'k')}; {_EXPANSIONS}."
+KINDS = {
+    **{name: Kind(f"search by {name}", parameters(kind, "k")) for name, kind in MODELS.items()},
+    **{name: Kind(f"expand the query, as in bm25+{name}", parameters(kind)) for name, kind in EXPANSIONS.items()},
+}
 
 
 def search(
@@ -37,32 +30,34 @@ def search(
     index: Annotated[list[Path], SEARCHED],
     topics: Topics,
     out: OutputRun,
-    model: Annotated[
-        SearchModel,
-        typer.Option("--model", help="BM25 or query likelihood; with +rm3 and the like, the query is expanded."),
+    search_model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            is_eager=True,
+            callback=help_of(KINDS),
+            metavar=SPELT,
+            help="bm25 or ql (query likelihood); with +rm3 and the like, the query is expanded: "
+            "bm25(k1=1.2)+rm3(fb_docs=5). help lists them all, bm25(help) the options of one.",
+        ),
     ] = "bm25",
-    settings: Annotated[list[str] | None, settings_option(_SETTINGS)] = None,
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
     tag: Tag = None,
 ) -> None:
     """Search with BM25 or query likelihood, with or without expansion of the query, and write a run."""
     shared: Shared = context.obj
-    name, _, expansion = model.partition("+")
-    of_expansion = parameters(EXPANSIONS[expansion]) if expansion else {}
-    values = read_settings(settings or [], {**parameters(MODELS[name], "k"), **of_expansion}, of=model)
-    feedback = {key: values.pop(key) for key in of_expansion.keys() & values.keys()}
+    model = Search.parse(search_model)
     queries = shared.topics(topics)
-    source = MODELS[name](LuceneIndex(folders(index, positions=bool(expansion))), k=hits, **values)
-    source = EXPANSIONS[expansion](source, **feedback) if expansion else source
-    tag = model if tag is None else tag
-    metadata = shared.metadata({"name": tag, "method": model, "hits": hits, **values, **feedback})
+    source = model.source(LuceneIndex(folders(index, positions=model.expansion is not None)), hits)
+    tag = model.name if tag is None else tag
+    metadata = shared.metadata({"name": tag, "method": model.name, "hits": hits, **model.options, **model.feedback})
     write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
 
 
 def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
     """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
     bm25 = LuceneIndex(index).bm25()
-    source, tag = (Union((bm25, RM3Search(bm25)), k=1000), "candidates") if stack else (bm25, "bm25")
+    source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if stack else (bm25, "bm25")
     run = source.run(topics, n_jobs=jobs, tag=tag)
     tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run))
     return run

@@ -22,6 +22,9 @@ from .oracle import subtopic_gain as subtopic_gain
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain
+from .recipe import DiversityRecipe as DiversityRecipe
+from .recipe import parse_diversity as parse_diversity
+from .recipe import train_to_diversify as train_to_diversify
 from .stage import DiversityStage as DiversityStage
 from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM

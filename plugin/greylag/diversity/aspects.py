@@ -28,7 +28,9 @@ Scale = Literal["none", "max", "sigmoid"]
 class AspectStage(GreedyStage):
     """A greedy stage that diversifies by the given aspects of a query."""
 
+    needs = frozenset({"aspects"})
     readers: ClassVar = {"aspects": read_aspects}
+    by_query = ("aspects",)
 
     index: PositionalIndex | None = None
     aspects: Aspects | None = None
@@ -41,6 +43,11 @@ class AspectStage(GreedyStage):
             raise ParameterError("aspects=FILE is missing")
         if self._has_texts and self.index is None:
             raise ParameterError("aspects that are texts are scored by BM25, which needs an index")
+
+    @property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether a function, which may read it, scores the aspects."""
+        return callable(self.aspects)
 
     @property
     def _has_texts(self) -> bool:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from greylag.diversity.random_order import RandomOrder
-from greylag.diversity.stage import DiversityStage
-from greylag.diversity.svmdiv import CSSVM
 from greylag.diversity.training import fit_svmdiv
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.measures import Measure, parse_measure
+from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
-from greylag.evaluation.significance import DECIMALS, SIGNIFICANCE_LEVEL, Comparison, Significance, compare
-from greylag.features.stages import StageStep, registered_stages
+from greylag.evaluation.selection_bias import BestOfMany, best_of_many
+from greylag.evaluation.significance import DECIMALS, Comparison, Significance, compare
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, Ranking, Run
+from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.tables import aligned, html_text
 from greylag.trec import SubtopicQrels
 from greylag.vectors import Vectors
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"
+_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +43,10 @@ class DiversifierChoice:
         By method, its cross-validated scores by both measures. "none" is the first stage. With "chosen in training",
         method and weight, or none, are chosen on the training queries of each fold; SVM-div is not among the choices.
     gains, costs : Significance
-        Comparisons with "none" by the two measures.
+        Comparisons with "none" by the two measures. Intervals and p of `gains` hold for all methods at once
+        (`greylag.evaluation.best_of_many`), but for "chosen in training", which is compared alone.
+    winner : BestOfMany
+        The best method, or none, corrected for having been chosen on the same queries.
     stages : mapping
         By method, the stage with the weight that is best on all judged queries, as ``greylag rerank --stage`` takes it.
     weights : mapping
@@ -55,6 +59,7 @@ class DiversifierChoice:
     cost: Measure
     scores: Mapping[str, Scores]
     gains: Significance
+    winner: BestOfMany
     costs: Significance
     stages: Mapping[str, StageStep]
     weights: Mapping[str, tuple[float, ...]]
@@ -63,14 +68,13 @@ class DiversifierChoice:
     @cached_property
     def best(self) -> str:
         """The method with the best mean by `measure`, or "none"; ties go to the first."""
-        sign = -1.0 if self.measure.family.lower_is_better else 1.0
-        return max((NONE, *self.stages), key=lambda name: round(sign * float(self.scores[name].means[0]), DECIMALS))
+        return self.winner.chosen
 
     @property
     def recommended(self) -> str:
-        """`best` if it is significantly better than "none", else "none"."""
-        gain = self.gains.find(self.best, self.measure)
-        return self.best if gain is not None and gain.corrected_p < SIGNIFICANCE_LEVEL else NONE
+        """`best` if it is significantly better than "none", even though it was chosen among many; else "none"."""
+        gain = self.winner.comparison
+        return self.best if gain is not None and gain.significant and gain.direction > 0 else NONE
 
     def __repr__(self) -> str:
         methods = ", ".join(self.stages)
@@ -94,25 +98,22 @@ class DiversifierChoice:
         queries = len(self.scores[NONE].qids)
         return [
             f"Means over {queries} judged queries, each ranked with the weight that is best on the other folds.",
-            f"diff, better, worse: from {NONE}. p: paired t-test, Holm's correction over {len(self.gains.comparisons)} "
-            f"comparisons; * below {SIGNIFICANCE_LEVEL}. Intervals are not corrected.",
+            f"diff, better, worse: from {NONE}. Intervals and p by {self.measure} are of all methods at once (max-t); "
+            f"* below {SIGNIFICANCE_LEVEL}. Those of {CHOSEN}, and intervals by {self.cost}, are of one t-test.",
         ]
 
     def advice(self) -> list[str]:
         """The recommendation, with its uncertainty, in a few lines."""
         if self.best == NONE:
             return [f"Recommended: {NONE}. No method has a better {self.measure} than the first stage."]
-        gain, cost = self.gains.find(self.best, self.measure), self.costs.find(self.best, self.cost)
+        gain, cost = self.winner.comparison, self.costs.find(self.best, self.cost)
         assert gain is not None
         assert cost is not None
-        queries = len(self.scores[NONE].qids)
-        found = f"{self.stages[self.best]}: {_with_interval(gain)}, better on {gain.wins} of {queries} queries"
+        corrected = f"{gain.verdict} Corrected for the choice on the same queries."
         if self.recommended == NONE:
-            lines = [f"Recommended: {NONE}. The best method may be so by chance (p {gain.corrected_p:.3f}): {found}."]
-            if gain.detectable is not None:
-                lines.append(f"A difference below {gain.detectable:.4f} is likely to be missed on these queries.")
+            lines = [f"Recommended: {NONE}. The best method may be so by chance: {self.stages[self.best]}. {corrected}"]
         else:
-            lines = [f"Recommended: {found}."]
+            lines = [f"Recommended: {self.stages[self.best]}. {corrected}"]
         if cost.interval[1] < 0:
             lines.append(f"It costs relevance: {_with_interval(cost)}. Keep the first stage where that matters more.")
         else:
@@ -199,47 +200,47 @@ def choose_diversifier(
     if pool:
         every = np.concatenate([*pool[::-1], before.values[None]])  # the last wins ties: none
         scores[CHOSEN] = replace(before, values=_chosen(every, tests, sign)[0])
-    gains, costs = (compare({name: _one(found, column) for name, found in scores.items()}, NONE) for column in range(2))
-    return DiversifierChoice(*parsed, scores, gains, costs, stages, weights, seconds)
+    by_measure, by_cost = ({name: _one(found, column) for name, found in scores.items()} for column in range(2))
+    winner = best_of_many({name: by_measure[name] for name in (NONE, *stages)}, NONE)
+    gains = compare({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if pool else ()
+    if winner.all is not None:
+        gains = (*winner.all.comparisons, *gains)
+    costs = compare(by_cost, NONE)
+    return DiversifierChoice(
+        *parsed, scores, replace(costs, comparisons=gains, correction="max-t"), winner, costs, stages, weights, seconds
+    )
 
 
 def _usable(index: PositionalIndex | None, given: Mapping[str, Any]) -> list[StageStep]:
-    """The diversifiers that need no more than what is given."""
+    """The diversifiers that need no more than what is given, and SVM-div, whose model is learned here."""
+    have = {name for name, value in {"index": index, **given}.items() if value is not None}
+    if index is not None:
+        have.add("vectors")  # those of TF-IDF
     steps = []
     for name in registered_stages():
-        step = StageStep(name)
-        if not issubclass(step.stage, DiversityStage) or issubclass(step.stage, RandomOrder | CSSVM):
+        try:
+            stage = find_stage(name)
+        except ParameterError as error:  # of a package that is not greylag's
+            _log.warning("%s: it is not tried", error)
             continue
-        compares = "vectors" in step.readers
-        if name == LEARNED:
-            usable = index is not None
-        elif "aspects" in step.readers:
-            usable = given["aspects"] is not None
-        else:
-            needed = {
-                part.name
-                for part in fields(step.stage)
-                if part.init and part.default is part.default_factory is MISSING
-            }
-            usable = not needed - {"index"} and (index is not None or (compares and given["vectors"] is not None))
-        if usable:
-            steps.append(step)
+        needed = {*stage.needs, *required_parameters(stage)} - ({"model"} if name == LEARNED else set())
+        if stage.diversifies and needed <= have:
+            steps.append(StageStep(name))
     return steps
 
 
 def _sized(step: StageStep, k: int) -> StageStep:
     """The stage with k picks, if these are more than its default."""
     names = {name for name, _ in step.options}
-    return step if k == 20 or "k" in names else step.adding(k=k)
+    return step if k == 20 or "k" in names or "k" not in stage_parameters(step.stage) else step.adding(k=k)
 
 
 def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
-    """The stage with each of its weights; as it is if it has none, or has one already."""
-    spelt = {name for name, _ in step.options}
-    weight = next((part.name for part in fields(step.stage) if part.name.endswith("_weight")), None)
-    if weight is None or weight in spelt:
+    """The stage with each of its strengths; as it is if it has none, or has one already."""
+    strength = step.stage.strength
+    if strength is None or strength in dict(step.options):
         return [(None, step)]
-    return [(value, step.adding(**{weight: value})) for value in WEIGHTS]
+    return [(value, step.adding(**{strength: value})) for value in WEIGHTS]
 
 
 def _chosen(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:

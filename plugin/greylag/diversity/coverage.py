@@ -30,6 +30,8 @@ class Coverage(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
+    needs = frozenset({"index"})
+
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:

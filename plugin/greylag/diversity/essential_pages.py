@@ -37,6 +37,8 @@ class EssentialPages(GreedyStage):
     Predicting diverse subsets using structural SVMs, ICML 2008, section 6.
     """
 
+    needs = frozenset({"index"})
+
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:

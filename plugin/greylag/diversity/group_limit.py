@@ -42,6 +42,7 @@ class GroupLimit(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
+    needs = frozenset({"groups"})
     readers: ClassVar = {"groups": read_groups}
 
     groups: Groups

@@ -23,6 +23,8 @@ class SubtopicOracle(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
+    diversifies = False  # it knows the answer
+
     qrels: SubtopicQrels
 
     def gain(self, candidates: Ranking) -> CoverageGain:

@@ -46,6 +46,8 @@ class PM2(AspectStage):
     2012.
     """
 
+    strength = "aspect_weight"
+
     _: KW_ONLY
     aspect_weight: float = 0.5
 

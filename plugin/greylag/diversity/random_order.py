@@ -24,6 +24,8 @@ class RandomOrder(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
+    diversifies = False  # nothing to choose: it is what a method should be better than
+
     seed: int = 0
 
     def __post_init__(self) -> None:

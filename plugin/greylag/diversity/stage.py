@@ -11,9 +11,8 @@ import numpy as np
 from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy_path, greedy_picks
-from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
-from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,9 @@ class DiversityStage(Stage, ABC):
         Documents whose score, scaled to [0, 1] over the top `depth`, is lower are no candidates: they are not moved up.
     """
 
+    reads_query = False
+    diversifies = True
+
     _: KW_ONLY
     depth: int = 100
     k: int = 20
@@ -44,7 +46,7 @@ class DiversityStage(Stage, ABC):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
-        return rerank_known(ranking, self.knows(ranking.docids), self.diversify, stage=type(self).__name__)
+        return self.rerank_known(ranking, self.knows(ranking.docids), self.diversify)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents the stage can compare with others, shape (len(docids),); all unless a subclass says so."""
@@ -57,6 +59,10 @@ class DiversityStage(Stage, ABC):
             return top
         lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
         return top.head(int(np.count_nonzero(top.scores >= lowest)))
+
+    def scored(self, ranking: Ranking) -> Ranking:
+        """The top `depth` documents, as ranked."""
+        return self(ranking).head(self.depth)
 
     @abstractmethod
     def diversify(self, ranking: Ranking) -> Ranking:
@@ -90,8 +96,18 @@ class GreedyStage(DiversityStage):
 
     def marginal_gains(self, ranking: Ranking) -> FloatArray:
         """The gain that each of the top `depth` documents is picked with, whatever `k`; NaN for others. Shape (n,)."""
-        candidates = self.candidates(ranking)
-        picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))
+        picked, gains = self._path(ranking)
         out = np.full(len(ranking), np.nan)
         out[picked] = gains
         return out
+
+    def scored(self, ranking: Ranking) -> Ranking:
+        """The candidates, scored by the gain that each is picked with."""
+        picked, gains = self._path(ranking)
+        order = np.argsort(picked)  # ties keep the incoming order
+        return Ranking.sort(ranking.qid, ranking.query, [ranking.docids[i] for i in picked[order]], gains[order])
+
+    def _path(self, ranking: Ranking) -> tuple[IntArray, FloatArray]:
+        """All candidates in the order in which they are picked, and their gains."""
+        candidates = self.candidates(ranking)
+        return greedy_path(self.gain(candidates), len(ranking), len(candidates))

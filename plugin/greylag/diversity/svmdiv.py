@@ -15,9 +15,9 @@ from greylag.diversity.coverage_model import word_coverage
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage, GreedyStage
 from greylag.errors import ModelError
+from greylag.features.spelling import parse_feature
 from greylag.fusion import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
-from greylag.missing_documents import rerank_known
 from greylag.ranking import BoolArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.texts import read_fields
@@ -29,6 +29,7 @@ _log = logging.getLogger("greylag")
 class _LearnedStage(DiversityStage):
     """A stage with a trained model, and the maker of the model's input."""
 
+    needs = frozenset({"index"})
     readers: ClassVar = {"model": DiversityModel.load, "titles": read_fields}
 
     model: DiversityModel
@@ -47,6 +48,11 @@ class _LearnedStage(DiversityStage):
             _log.warning("the model was trained on the top %d documents, and is to diversify %d", trained, self.depth)
         super().__post_init__()
         object.__setattr__(self, "_make", self.model.maker(self.index, self.titles, transfer=self.transfer))
+
+    @property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether a feature of documents in the model does."""
+        return any(parse_feature(text).reads_query for text in self.model.features.document_features)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents are in the index."""
@@ -111,9 +117,7 @@ class CSSVM(_LearnedStage):
         """The documents of one query as diversified by each member."""
         known = self.knows(ranking.docids)
         members = iter(self._members(ranking.select(known)))
-        return tuple(
-            rerank_known(ranking, known, lambda _: next(members), stage=type(self).__name__) for _ in self.model.weights
-        )
+        return tuple(self.rerank_known(ranking, known, lambda _: next(members)) for _ in self.model.weights)
 
     def member_runs(self, run: Run, *, n_jobs: int | None = None, tag: str = "cssvm") -> tuple[Run, ...]:
         """One run for each member; that of member m is tagged ``tag-m``, from 1.

@@ -11,8 +11,7 @@ import numpy as np
 
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
-from greylag.greedy import TIE_TOLERANCE, greedy_picks
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, unit_range
+from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
 from greylag.vectors.dense import Dense
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 from greylag.vectors.vector_files import open_vectors
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
 _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
-_SAFE = 1e-30, 1e30  # squared lengths that neither overflow nor lose digits in float32
-LARGE, BLOCK = 1 << 17, 16
-_DOUBTS = 16  # candidates up to which float64 is for them alone
+_SHORT, _LONG = 1e-140, 1e140  # lengths whose squares neither overflow nor lose digits
 
 
 class VectorGain(ABC):
@@ -47,7 +44,7 @@ class VectorGain(ABC):
         self.rows: Any = vectors
         self._sparse: Callable[[int], FloatArray] | None = None
         if isinstance(vectors, np.ndarray):
-            self.rows = exact_rows(*with_scales(vectors))
+            self.rows = exact_rows(vectors)
         else:
             from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as what made them did
 
@@ -64,11 +61,6 @@ class VectorGain(ABC):
     @abstractmethod
     def add(self, candidate: int) -> None:
         """Pick a candidate."""
-
-    @classmethod
-    @abstractmethod
-    def picks(cls, relevance: FloatArray, vectors: Matrix, relevance_weight: float, k: int) -> IntArray:
-        """`greedy_picks` of this gain, with as little as possible in float64."""
 
 
 class CosineGain(VectorGain):
@@ -97,89 +89,15 @@ class CosineGain(VectorGain):
         self.combine(self._statistics, self.cosines(candidate), out=self._statistics)
         self._picked += 1
 
-    @classmethod
-    def picks(cls, relevance: FloatArray, vectors: Matrix, relevance_weight: float, k: int) -> IntArray:
-        """`greedy_picks` of this gain.
 
-        All cosines of dense vectors are computed in float32, and in float64 where several candidates may have the
-        highest gain; everything in float64 if many may.
-        """
-        if not isinstance(vectors, np.ndarray):
-            return greedy_picks(cls(relevance, vectors, relevance_weight), k)
-        vectors, scales = with_scales(vectors)
-        worth, weight = relevance_weight * relevance, 1.0 - relevance_weight
-        cosines = Float32Cosines(vectors, scales)
-        statistics, gains, error = np.full(len(worth), cls.start), worth, 0.0
-        picked = np.empty(min(k, len(worth)), dtype=np.int64)
-        units, converted = np.empty((len(picked), vectors.shape[1])), 0
-        for place in range(len(picked)):
-            best = int(gains.argmax())
-            near = gains >= gains.item(best) - 2.0 * (weight * error + TIE_TOLERANCE * (1 + place))
-            doubts = np.count_nonzero(near)
-            if not 1 <= doubts <= _DOUBTS:
-                return greedy_picks(cls(relevance, vectors, relevance_weight), k)
-            if doubts > 1:
-                places, new = near.nonzero()[0], picked[converted:place]
-                units[converted:place], converted = exact_rows(vectors[new], scales[new]), place
-                products = units[:place] @ exact_rows(vectors[places], scales[places]).T
-                exact = cls.combine.reduce(products, axis=0, initial=cls.start)
-                exact = worth[places] - (exact * weight if place else 0.0)
-                tie = TIE_TOLERANCE * np.abs(gains[np.isfinite(gains)] + weight * cls.constant * place).max()
-                best = int(places[(exact >= exact.max() - tie).argmax()])
-            picked[place] = best
-            cls.combine(statistics, cosines.with_row(best, gains), out=statistics)
-            worth[best] = -np.inf
-            gains = worth - statistics * weight  # less the constant, which decides nothing
-            error = float(cls.combine(error, cosines.error))
-        return picked
-
-
-class Float32Cosines:
-    """The cosines of all rows with one.
-
-    A product with several rows costs little more than with one. From the second pick on, it is with those of the
-    highest gains, too, unless all are few numbers.
-    """
-
-    def __init__(self, vectors: Dense, scales: FloatArray) -> None:
-        self._rows = vectors.astype(np.float32, copy=False)
-        self._scales, self._row_scales = scales, scales.astype(np.float32)
-        self._ahead: dict[int, FloatArray] = {}
-        self._block = 1
-        self._next_block = BLOCK if vectors.size >= LARGE and len(vectors) > BLOCK else 1
-        self.error = float(vectors.shape[1] + np.sqrt(vectors.shape[1]) + 16) * 2.0**-24  # the largest
-
-    def with_row(self, row: int, gains: FloatArray) -> FloatArray:
-        """The cosines with a row, shape (n,); by their gains, other rows are prepared."""
-        if row in self._ahead:
-            return self._ahead.pop(row)
-        size, self._block = self._block, self._next_block
-        if size == 1:
-            return self.with_direction(self._rows[row] * self._row_scales[row])
-        block = np.argpartition(-gains, size)[:size]
-        block[0] = row
-        products = self._rows @ (self._rows[block] * self._row_scales[block, None]).T
-        self._ahead.update(zip(block.tolist(), (products * self._scales[:, None]).T, strict=True))
-        return self._ahead.pop(row)
-
-    def with_direction(self, direction: Dense) -> FloatArray:
-        """The cosines with a float32 vector of unit length, shape (n,)."""
-        return np.asarray((self._rows @ direction) * self._scales)
-
-
-def with_scales(vectors: Dense) -> tuple[Dense, FloatArray]:
-    """Vectors, of unit length if some are very long or short, and what to multiply each by for unit length."""
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    if not (_SAFE[0] < squares.min(initial=1.0) and squares.max(initial=1.0) < _SAFE[1]):
-        vectors = unit_rows(vectors)
-        squares = np.einsum("ij,ij->i", vectors, vectors)
-    return vectors, np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
-
-
-def exact_rows(vectors: Dense, scales: FloatArray) -> FloatArray:
+def exact_rows(vectors: Dense) -> FloatArray:
     """Unit vectors in float64, whose coordinates have 26 binary places."""
     rows = vectors.astype(np.float64)
-    rows *= scales[:, None]
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if len(rows) and lengths.min() > _SHORT and lengths.max() < _LONG:
+        rows *= 1.0 / lengths[:, None]
+    else:
+        rows = unit_rows(vectors)  # exact at any length, and slower
     rows += _GRID
     rows -= _GRID
     return rows
@@ -197,6 +115,8 @@ class VectorStage(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
+    needs = frozenset({"vectors"})
+    strength = "relevance_weight"
     readers: ClassVar = {"vectors": open_vectors}
     kind: ClassVar[type[VectorGain]]
 
@@ -218,11 +138,5 @@ class VectorStage(GreedyStage):
 
     def gain(self, candidates: Ranking) -> VectorGain:
         """The gain over these documents."""
-        return self.kind(*self._given(candidates))
-
-    def diversify(self, ranking: Ranking) -> Ranking:
-        """Pick `k` of the top `depth` documents."""
-        return ranking.first(self.kind.picks(*self._given(self.candidates(ranking)), self.k))
-
-    def _given(self, candidates: Ranking) -> tuple[FloatArray, Matrix, float]:
-        return unit_range(candidates.scores), self._vectors.documents(candidates.docids), self.relevance_weight
+        vectors = self._vectors.documents(candidates.docids)
+        return self.kind(unit_range(candidates.scores), vectors, self.relevance_weight)

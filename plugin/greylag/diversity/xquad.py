@@ -44,6 +44,8 @@ class XQuAD(AspectStage):
     Santos, Macdonald and Ounis, Exploiting query reformulations for web search result diversification, WWW 2010.
     """
 
+    strength = "relevance_weight"
+
     _: KW_ONLY
     relevance_weight: float = 0.5
 

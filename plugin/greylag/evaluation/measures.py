@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,8 @@ from greylag.evaluation import diversity
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 UNJUDGED = -(10**9)  # below all grades
+RECALLS = tuple(tenths / 10 for tenths in range(11))
+PERSISTENCE = 0.8  # of RBP where none is given, as in ir_measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,16 @@ class Family:
     whole: str | None = None  # the name in trec_eval or ndeval over the whole ranking; None if it needs a cut-off
     cut: str | None = None  # the name at a cut-off, which replaces {}; None if the measure takes no cut-off
     # From the grades of the ranked documents (`UNJUDGED` of the others), those of the ideal ranking, both to the
-    # cut-off, and the scale's highest.
-    from_grades: Callable[[Sequence[int], Sequence[int], int], float] | None = None
+    # cut-off, the scale's highest, and the measure.
+    from_grades: Callable[[Sequence[int], Sequence[int], int, Measure], float] | None = None
     from_subtopics: Callable[[Any, Any, int], float] | None = None  # see `greylag.evaluation.diversity`
     every_subtopic: bool = False  # whether subtopics without a relevant document count
     by_grade: bool = False  # whether all grades matter, so that it has no relevance level
     lower_is_better: bool = False  # whether it is a loss
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
+    has_persistence: bool = False  # whether it has the parameter p
+    recall: float = 0.0  # of interpolated precision
+    summary: Literal["mean", "sum", "geometric mean"] = "mean"  # over queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,15 @@ class Measure:
     judged_only : bool, default False
         Whether documents that are not judged, or have a negative grade, are removed from the ranking first: trec_eval's
         option -J.
+    p : float in (0, 1), default 0.8
+        The persistence of RBP's user, the probability of going on to the next document.
     """
 
     family: Family
     cutoff: int | None = None
     rel: int = 1
     judged_only: bool = False
+    p: float = PERSISTENCE
 
     def __post_init__(self) -> None:
         name = self.family.name
@@ -68,25 +76,33 @@ class Measure:
             raise ParameterError(f"measure {name}: rel must be at least 1, not {self.rel}")
         if self.rel > 1 and self.family.by_grade:
             raise ParameterError(f"measure {name} has no relevance level, since it uses all grades: leave rel out")
-        if self.judged_only and (self.family is JUDGED or self.family.from_subtopics):
+        if self.p != PERSISTENCE and not self.family.has_persistence:
+            raise ParameterError(f"measure {name} has no persistence: leave p out")
+        if not 0 < self.p < 1:
+            raise ParameterError(f"measure {name}: p must be between 0 and 1, not {self.p:g}")
+        if self.judged_only and (self.family in (JUDGED, RBP_RESIDUAL) or self.family.from_subtopics):
             raise ParameterError(f"measure {name} cannot be computed over judged documents only")
 
     def __str__(self) -> str:
-        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only)
+        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only, p=self.p)
 
     @property
     def trec_name(self) -> str:
         """The name in trec_eval (or ndeval), such as ``ndcg_cut_10``; the usual spelling if it has none there."""
-        if self.rel > 1 or self.judged_only:
+        if self.rel > 1 or self.judged_only or self.p != PERSISTENCE:
             return str(self)
         template = self.family.whole if self.cutoff is None else self.family.cut
         return (template or str(self)).format(self.cutoff)
 
 
-def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False) -> str:
+def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False, p: float = PERSISTENCE) -> str:
     """A measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
-    parameters = [*([f"rel={rel}"] if rel > 1 else []), *(["judged_only=True"] if judged_only else [])]
-    return name + (f"({','.join(parameters)})" if parameters else "") + ("" if cutoff is None else f"@{cutoff}")
+    differing = {"rel": rel > 1, "judged_only": judged_only, "p": p != PERSISTENCE}
+    values = {"rel": rel, "judged_only": judged_only, "p": p}
+    parameters = [f"{parameter}={values[parameter]}" for parameter, differs in differing.items() if differs]
+    base, at, recall = name.partition("@")  # as in IPrec@0.1
+    inside = f"({','.join(parameters)})" if parameters else ""
+    return base + inside + at + recall + ("" if cutoff is None else f"@{cutoff}")
 
 
 def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
@@ -108,11 +124,11 @@ def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
     return float(np.sum(relevance * unsatisfied / np.arange(1, len(relevance) + 1)))
 
 
-def _err(grades: Sequence[int], _: Sequence[int], top_grade: int) -> float:
+def _err(grades: Sequence[int], _: Sequence[int], top_grade: int, __: Measure) -> float:
     return expected_reciprocal_rank(grades, top_grade)
 
 
-def _ndcg(grades: Sequence[int], ideal: Sequence[int], _: int) -> float:
+def _ndcg(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
     """trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
     return _dcg(grades) / _dcg(ideal) if ideal else 0.0
 
@@ -131,7 +147,55 @@ def _judged(grades: Sequence[int], *_: object) -> float:
     return sum(grade > UNJUDGED for grade in grades) / len(grades) if grades else 0.0
 
 
+def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    """RBP = (1 - p) times the sum over relevant documents at ranks r of p^(r-1) (Moffat and Zobel 2008, equation 3)."""
+    p = measure.p
+    return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade >= measure.rel)
+
+
+def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    """What RBP would gain if all documents that are not judged, and all below the ranking, were relevant."""
+    p = measure.p
+    return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade == UNJUDGED) + p ** len(grades)
+
+
+def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+    """The highest precision at a rank with this recall or more, which trec_eval rounds to whole documents.
+
+    trec_eval itself reads what it has not written if a query has no relevant document.
+    """
+    needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.9)
+    found, highest = 0, 0.0
+    for rank, grade in enumerate(grades, 1):
+        found += grade >= measure.rel
+        if found >= needed:
+            highest = max(highest, found / rank)
+    return highest
+
+
+def _retrieved(grades: Sequence[int], *_: object) -> float:
+    return float(len(grades))
+
+
+def _relevant(_: Sequence[int], ideal: Sequence[int], __: int, measure: Measure) -> float:
+    return float(sum(grade >= measure.rel for grade in ideal))
+
+
+def _relevant_retrieved(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    return float(sum(grade >= measure.rel for grade in grades))
+
+
 JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True)
+RBP_RESIDUAL = Family(
+    "RBP-residual",
+    "RBP-residual",
+    "RBP-residual@{}",
+    from_grades=_rbp_residual,
+    by_grade=True,
+    has_persistence=True,
+    lower_is_better=True,
+)
+GEOMETRIC_MEAN = Family("gm_map", "gm_map", summary="geometric mean")
 RECIPROCAL_RANK = Family("RR", "recip_rank", "RR@{}")
 FAMILIES = (
     Family("AP", "map", "map_cut_{}"),
@@ -146,6 +210,17 @@ FAMILIES = (
     Family("SetP", "set_P"),
     Family("SetR", "set_recall"),
     Family("SetF", "set_F"),
+    Family("SetAP", "set_map"),
+    *(
+        Family(f"IPrec@{recall:g}", f"iprec_at_recall_{recall:.2f}", from_grades=_interpolated_precision, recall=recall)
+        for recall in RECALLS
+    ),
+    GEOMETRIC_MEAN,
+    Family("num_ret", "num_ret", from_grades=_retrieved, by_grade=True, summary="sum"),
+    Family("num_rel", "num_rel", from_grades=_relevant, summary="sum"),
+    Family("num_rel_ret", "num_rel_ret", from_grades=_relevant_retrieved, summary="sum"),
+    Family("RBP", "RBP", "RBP@{}", from_grades=_rbp, has_persistence=True),
+    RBP_RESIDUAL,
     Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
     JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
@@ -166,21 +241,27 @@ FAMILIES = (
 
 AGREED = {
     **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
+    **{name: name for name in ("SetAP", "RBP")},
     **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
     **{"alpha_DCG": "alpha-DCG", "nERR_IA": "nERR-IA", "nNRBP": "nNRBP", "AP_IA": "MAP-IA"},
     **{"StRecall": "S-recall", "Judged": "Judged"},
 }
 """The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
-PARAMETERS = {"rel": re.compile(r"[0-9]{1,9}"), "judged_only": re.compile("True|False")}
+PARAMETERS = {
+    "rel": re.compile(r"[0-9]{1,9}"),
+    "judged_only": re.compile("True|False"),
+    "p": re.compile(r"[01]?\.?[0-9]{1,9}"),
+}
+TRANSLATED = {"cutoff", "recall", *PARAMETERS}
 
 
 def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     """Parse a measure: by the usual spelling (``nDCG@10``), trec_eval's (``ndcg_cut_10``), or that of ir_measures.
 
     Names are case-insensitive, and ``-`` and ``_`` are interchangeable. A cut-off, any positive integer, follows ``@``,
-    ``_`` or ``.``. ``AP(rel=2)``, ``nDCG(judged_only=True)@10`` and ``P(rel=2,judged_only=True)@10`` give the
-    parameters of `Measure`. Names that greylag lacks, such as ``RBP(p=0.8)@10``, and measure objects are those of
-    ir_measures, which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
+    ``_`` or ``.``. ``AP(rel=2)``, ``nDCG(judged_only=True)@10`` and ``RBP(rel=2,p=0.95)@10`` give the parameters of
+    `Measure`. Names that greylag lacks, such as ``SetP(relative=True)``, and measure objects are those of ir_measures,
+    which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
 
     Parameters
     ----------
@@ -193,7 +274,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     if not isinstance(measure, str):
         return _from_ir_measures(measure, rel)
     name, (text, parameters) = measure, _split_parameters(measure.strip())
-    cut = re.search(r"[@._]([0-9]+)$", text)
+    cut = None if _normalise(text) in _WITHOUT else re.search(r"[@._]([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
     family = (_WITH_CUTOFF if cut else _WITHOUT).get(base)
     if family is None:
@@ -207,7 +288,8 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         raise ParameterError(
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )
-    return Measure(family, int(cut[1]) if cut else None, level, parameters.get("judged_only") == "True")
+    judged_only, p = parameters.get("judged_only") == "True", float(parameters.get("p", PERSISTENCE))
+    return Measure(family, int(cut[1]) if cut else None, level, judged_only, p)
 
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
@@ -230,7 +312,9 @@ def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ..
 
 
 def _named_in_ir_measures(name: str) -> Any:
-    """The measure of this name in ir_measures; None if it has none or is not installed."""
+    """The measure of this name in ir_measures; None if it has none or is not installed, or for numbers as in Python."""
+    if re.search(r"=\s*[-+]?(0[xob]|[0-9.]+_)", name, re.IGNORECASE):
+        return None
     try:
         import ir_measures
 
@@ -248,8 +332,10 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
             "of ir_measures"
         )
     name, cutoff = str(measure), measure.params.get("cutoff")
-    if measure.NAME in AGREED and measure.params.keys() <= {"cutoff", *PARAMETERS}:
-        agreed = parse_measure(AGREED[measure.NAME] + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
+    ours = f"IPrec@{measure.params['recall']:g}" if measure.NAME == "IPrec" else AGREED.get(measure.NAME, "")
+    graded = measure.NAME == "RBP" and "rel" not in measure.params
+    if _normalise(ours) in {*_WITHOUT, *_WITH_CUTOFF} and measure.params.keys() <= TRANSLATED and not graded:
+        agreed = parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
         return replace(agreed, **{key: value for key, value in measure.params.items() if key in PARAMETERS})
     if measure.NAME == "ERR":
         raise ParameterError(
@@ -257,6 +343,8 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
         )
     if type(measure.aggregator()).__name__ != "MeanAgg":
         raise ParameterError(f"{name} is not a mean over queries, but a total")
+    if _named_in_ir_measures(name) is None:  # such as RBP(p=inf), from p=1e400
+        raise ParameterError(f"measure {name!r} has a parameter that ir_measures cannot read")
     return Measure(Family(name, name, from_ir_measures=True))
 
 

@@ -11,13 +11,14 @@ from string import ascii_lowercase
 from typing import Any, Literal
 
 from greylag.citations import cite
+from greylag.evaluation.holes import Holes, holes_table
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.oracle import RunChoice
+from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import (
     CORRECTION_NAMES,
     FIGURES,
-    SIGNIFICANCE_LEVEL,
     TEST_NAMES,
     Significance,
     check_comparable,
@@ -38,6 +39,7 @@ def table(
     per_query: bool = False,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
     unjudged: Mapping[str, float] | None = None,
+    holes: Holes | None = None,
 ) -> str:
     """Format scores: the mean of each run (rows) by each measure (columns), with notes.
 
@@ -59,22 +61,36 @@ def table(
         What runs' files say of how they were made (ir_metadata), by name of run: whole in JSON, shortened in notes.
     unjudged : mapping, optional
         The share of the top 10 documents without judgements, by name of run: in JSON, and in a note if it is not 0.
+    holes : Holes, optional
+        Adds tables of scores and differences with documents without judgements as relevant, and left out.
     """
     if form == "json":
         content = to_dict(scores, significance, choice)
         content |= {"metadata": metadata} if metadata else {}
         content |= {"unjudged_at_10": unjudged} if unjudged else {}
+        content |= {"holes": holes.to_dict()} if holes else {}
         return json.dumps(content, indent=1, default=str) + "\n"
     tables = score_tables(
-        scores, significance, choice, per_query=per_query, metadata=metadata, unjudged=unjudged, wide=form == "tsv"
+        scores,
+        significance,
+        choice,
+        per_query=per_query,
+        metadata=metadata,
+        unjudged=unjudged,
+        holes=holes,
+        wide=form == "tsv",
     )
+    cited = _cited(next(iter(scores.values())).measures, significance) if form == "latex" else []
+    return format_tables(tables, form, cited)
+
+
+def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()) -> str:
+    """Tables as text, TSV, Markdown, or LaTeX with comments on the works to cite; in text, the captions come last."""
     if form == "text":
         notes = [found.caption for found in tables if found.caption]
         return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
     parts = [*map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables)]
-    if form == "latex":
-        parts.append("".join(f"% {line}\n" for line in _cited(next(iter(scores.values())).measures, significance)))
-    return "\n".join(parts)
+    return "\n".join([*parts, *(["".join(f"% {line}\n" for line in cited)] if form == "latex" else [])])
 
 
 def score_tables(
@@ -85,6 +101,7 @@ def score_tables(
     per_query: bool = False,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
     unjudged: Mapping[str, float] | None = None,
+    holes: Holes | None = None,
     wide: bool = False,
 ) -> list[Table]:
     """The tables of `table`, with all columns if `wide`."""
@@ -93,12 +110,28 @@ def score_tables(
     tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
     if significance and not per_query:
         whole = comparison_table("", significance) if wide else narrow_table(significance)
-        tables.append(replace(whole, caption=f"{FIGURES}.", header=("run", *whole.header[1:])))
+        tables.append(
+            replace(whole, caption=f"{FIGURES}.{_equivalence_note(significance)}", header=("run", *whole.header[1:]))
+        )
     notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))
     if choice and not per_query:
         tables.append(_wins_table(choice))
+    if holes:
+        tables += [holes.table, *([holes_table(significance)] if significance else [])]
     return tables
+
+
+def _equivalence_note(significance: Significance) -> str:
+    """A sentence on the column of equivalence, if there is one."""
+    margin = significance.comparisons[0].margin
+    if margin is None:
+        return ""
+    correction = CORRECTION_NAMES[significance.correction]
+    return (
+        f" same p: two one-sided t-tests that the means differ by less than {margin:g}, {correction} correction; "
+        f"* below {SIGNIFICANCE_LEVEL}: the two are the same within {margin:g}."
+    )
 
 
 def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:
@@ -119,7 +152,8 @@ def _means_table(scores: Mapping[str, Scores], significance: Significance | None
     for name, run in scores.items():
         row: list[Cell] = [f"{name} ({labels[name]})" if significance else name]
         for measure, width, mean in zip(measures, widths, run.means.tolist(), strict=True):
-            row.append(Marked(mean, mark=f" {letters.get((name, measure), ''):<{width}}" if width else ""))
+            mark = f" {letters.get((name, measure), ''):<{width}}" if width else ""
+            row.append(Marked(mean, ".0f" if measure.family.summary == "sum" else ".4f", mark))
         rows.append(row)
     return Table("\n".join(_notes(scores, significance)), ("run", *map(str, measures)), rows)
 
@@ -202,6 +236,9 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     measures = next(iter(scores.values())).measures
     if losses := ", ".join(str(measure) for measure in measures if measure.family.lower_is_better):
         notes.append(f"Lower is better: {losses}.")
+    for summary in ("sum", "geometric mean"):
+        if names := ", ".join(str(measure) for measure in measures if measure.family.summary == summary):
+            notes.append(f"Not a mean but a {summary} over queries: {names}.")
     found: dict[str, list[str]] = {}  # what is said of several runs is said once
     for name, run in scores.items():
         if run.missing:
@@ -231,9 +268,8 @@ def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """A line for each run with metadata: its steps, and who made it."""
     lines = []
     for name, content in metadata.items():
-        actor, method = (part if isinstance(part, dict) else {} for part in map(content.get, ("actor", "method")))
-        steps = found if isinstance(found := method.get("retrieval"), list) else []
-        names = " > ".join(str(step.get("name", "?")) for step in steps if isinstance(step, dict))
+        actor, method = content.get("actor", {}), content.get("method", {})
+        names = " > ".join(step.get("name", "?") for step in method.get("retrieval", ()))
         lines.append(
             f"{name}: {'; '.join(filter(None, [names, actor.get('team') or actor.get('name')]))} (ir_metadata)."
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
+from greylag.evaluation.measures import GEOMETRIC_MEAN, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.hints import check_qrels, remedy
 from greylag.ranking import SEEN, FloatArray, IntArray, Run
@@ -21,6 +21,7 @@ from greylag.tables import Library, Printed, Table, as_frame
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
+LEAST_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 NO_DOCUMENT = "-greylag-no-document-"
 
 
@@ -59,8 +60,14 @@ class Scores(Printed):
 
     @property
     def means(self) -> FloatArray:
-        """The mean over queries of each measure, shape (measures,)."""
-        return np.asarray(self.values.mean(axis=0), dtype=np.float64)
+        """The mean over queries of each measure, shape (measures,); of totals the sum, of gm_map the geometric mean."""
+        means = np.asarray(self.values.mean(axis=0), dtype=np.float64)
+        for column, measure in enumerate(self.measures):
+            if measure.family.summary == "sum":
+                means[column] = self.values[:, column].sum()
+            elif measure.family.summary == "geometric mean":
+                means[column] = np.exp(np.log(np.maximum(self.values[:, column], LEAST_OF_GEOMETRIC)).mean())
+        return means
 
     @property
     def by_measure(self) -> dict[str, float]:
@@ -82,7 +89,9 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
     A document is relevant from grade 1, or from that of ``rel`` in the measure. nDCG is that of trec_eval: gains are
     grades, the discount is log2(rank + 1), and the ideal ranking covers all judged documents. RR@k is RR if a relevant
     document is among the top k, else 0. The scale of ERR ends at the highest grade in `qrels` (see
-    `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged.
+    `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged. RBP counts documents as
+    relevant or not; RBP-residual is what it would gain if all others that are not judged were relevant (Moffat and
+    Zobel 2008).
 
     Parameters
     ----------
@@ -192,7 +201,7 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
         for measure in measures:
             if compute := measure.family.from_grades:
                 ranked = (judged if measure.judged_only else grades)[: measure.cutoff]
-                columns[measure][row] = compute(ranked, ideal[: measure.cutoff], top_grade)
+                columns[measure][row] = compute(ranked, ideal[: measure.cutoff], top_grade, measure)
     return columns
 
 
@@ -203,7 +212,7 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
         import pytrec_eval
 
         alike = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
-        names = [Measure(m.family, None if m.family is RECIPROCAL_RANK else m.cutoff).trec_name for m in alike]
+        names = [_trec_eval_name(measure) for measure in alike]
         binary = {
             qid: {docid: 1 if grade >= rel else 0 if grade >= 0 else -1 for docid, grade in grades.items()}
             for qid, grades in _with_a_grade(qrels).items()
@@ -216,6 +225,13 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
                 column[column < 1 / measure.cutoff] = 0.0
             columns[measure] = column
     return columns
+
+
+def _trec_eval_name(measure: Measure) -> str:
+    """What trec_eval computes for each query: the whole reciprocal rank, and AP for its geometric mean."""
+    if measure.family is GEOMETRIC_MEAN:
+        return "map"
+    return Measure(measure.family, None if measure.family is RECIPROCAL_RANK else measure.cutoff).trec_name
 
 
 def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:

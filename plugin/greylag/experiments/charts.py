@@ -1,18 +1,17 @@
-"""Charts of reports without matplotlib: SVG in percentages, so that its width is the page's, and in the page's colours.
+"""Charts of one series: SVG in percentages, so that its width is the page's, and in the page's colours.
 
 The same numbers give the same bytes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.significance import DECIMALS, Comparison
-from greylag.experiments.figures import Figure
+from greylag.experiments.figures import Figure, ticks
 from greylag.experiments.report import Section
 from greylag.tables import Row, Table
 
@@ -123,14 +122,3 @@ def _chart(low: float, high: float, marks: Sequence[str], extra: int = 0) -> str
         parts.append(f'<line x1="{LEFT}%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{LEFT - 1}%" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     return f'<svg class="chart" height="{HEIGHT + 2 * MARGIN + extra}">{"".join([*parts, *marks])}</svg>'
-
-
-def ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Round numbers from `low` to `high`, at least two of them unless these are equal."""
-    if not high > low:
-        return [(low, f"{low:.2f}")]
-    size = math.floor(math.log10(high - low))
-    step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
-    decimals = max(0, 1 - size if step < 10.0**size else -size)
-    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]

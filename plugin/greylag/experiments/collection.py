@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.experiments.config import Experiment, Positive, Settings
+from greylag.experiments.config import Experiment, InputFile, Positive, Settings
 from greylag.experiments.study import Context
-from greylag.index.analysis import STOP_LISTS, QueryForm, read_stop_words
+from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
 from greylag.index.expansion import EXPANSIONS
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
@@ -31,7 +31,7 @@ from greylag.trec import Qrels, read_qrels, read_topics
 class Collection(Settings):
     """Documents."""
 
-    docs: str
+    docs: InputFile
     """A file or folder."""
     type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
     """The format, if the files do not tell it."""
@@ -45,8 +45,8 @@ class FirstStage(Settings):
     """The search whose rankings are reranked."""
 
     model: SearchModel = "bm25"
-    """BM25, or query likelihood with Dirichlet smoothing; with a plus, expanded as in `greylag.index.RM3Search`,
-    `greylag.index.RocchioSearch` or `greylag.index.BM25PRFSearch`.
+    """BM25, or query likelihood with Dirichlet smoothing; with a plus, expanded as in `greylag.index.RM3Search` or
+    `greylag.index.RocchioSearch`.
     """
     hits: Positive = 1000
     """Number of documents per topic."""
@@ -56,8 +56,8 @@ class FirstStage(Settings):
     """Length normalisation of BM25."""
     mu: Annotated[float, Field(gt=0)] = 1000.0
     """Parameter of query likelihood."""
-    fb_terms: Positive | None = None
-    """Expansion terms; by default 10, for BM25PRF 20."""
+    fb_terms: Positive = 10
+    """Expansion terms."""
     fb_docs: Positive = 10
     """Feedback documents of the expansion."""
     original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -72,8 +72,6 @@ class FirstStage(Settings):
     """Weight of the top documents in Rocchio."""
     gamma: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the last documents in Rocchio."""
-    new_term_weight: Annotated[float, Field(ge=0)] = 0.2
-    """Weight of the expansion terms in BM25PRF."""
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -95,9 +93,8 @@ class FirstStage(Settings):
     def _of_expansion(self, model: SearchModel) -> dict[str, Any]:
         """The parameters of the model's expansion, by name."""
         expansion = model.partition("+")[2]
-        known = {part.name: part.default for part in fields(EXPANSIONS[expansion])} if expansion else {}
-        own = self.model_dump(exclude={"k1", "b"})
-        return {name: default if own[name] is None else own[name] for name, default in known.items() if name in own}
+        known = [part.name for part in fields(EXPANSIONS[expansion]) if part.name != "first"] if expansion else []
+        return {name: getattr(self, name) for name in known}
 
 
 class Queries(Settings):
@@ -107,7 +104,7 @@ class Queries(Settings):
     """The field of a TREC topic that is searched for: title or desc."""
     first_sentence: bool = False
     """Whether to use only the first sentence."""
-    stop_words: str | None = None
+    stop_words: StopWords | None = None
     """A stop list, as in `read_stop_words`; a file is below the data folder. Its words are removed."""
 
 
@@ -115,9 +112,9 @@ class CollectionSettings(Experiment):
     """A test collection and how it is searched."""
 
     collection: Collection
-    topics: str
+    topics: InputFile
     """Path of the topics (TSV or TREC)."""
-    qrels: str
+    qrels: InputFile
     """Path of the relevance judgements (TREC)."""
     lenient: bool = False
     """Repair and log faults in topics and judgements instead of raising an error."""

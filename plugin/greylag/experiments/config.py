@@ -10,30 +10,24 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import parse_measure
-from greylag.features.named_files import named_files
-from greylag.ltr.objectives import Objective
+from greylag.linesearch.objectives import Objective
 from greylag.runtime.files import read_bytes
+from greylag.runtime.inputs import Names, record_files
+from greylag.runtime.yaml_text import NotYAMLError, parse_yaml
 
-MAX_YAML = 1 << 20
-"""The largest experiment file, in bytes."""
 MAX_NAME = 200
 """The longest name of a file in an output folder, in UTF-8 bytes, without its suffix."""
-_DECIMAL = re.compile(
-    r"[-+]?(0|[1-9][0-9]*|[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?|\.inf|\.nan)", re.IGNORECASE
-)
 T = TypeVar("T", bound="Experiment")
 
 
@@ -59,6 +53,8 @@ def check_file_name(name: str) -> str:
 
 
 FileName = Annotated[str, AfterValidator(check_file_name)]
+InputFile = Annotated[str, Names(lambda text: (text,))]
+"""A file or folder that a study reads: see `Experiment.path`."""
 Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 Folds = Annotated[int, Field(ge=2, lt=1 << 31)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
@@ -92,73 +88,16 @@ class Experiment(Settings):
         return Path(os.path.normpath((self.file_folder if name.startswith(".") else self.data_folder) / name))
 
     def paths(self) -> Iterator[Path]:
-        """What the text fields, and the files of features among them, would be as paths. Most of them name no file."""
-        yield from map(
-            self.path, named_files(self.model_dump(mode="json", exclude={"name", "study", "data", "expected"}))
-        )
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML whose values are those of JSON: no aliases, decimal numbers, and text as the only keys, each once.
-
-    Dates are text.
-    """
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 (as yaml has it)
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise _refusal("aliases are not supported; write the value again", self.peek_event())  # type: ignore[no-untyped-call]
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key, _ in node.value:
-            if not key.tag.endswith(":str"):
-                raise _refusal(f"key {key.value!r:.60} is not text; put it in quotes", key)
-            if key.value in seen:
-                raise _refusal(f"duplicate key {key.value!r:.60}; keep one of them", key)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _decimal(loader: _Loader, node: Any) -> Any:
-    """A number; YAML would read 010 as 8, 1:30 as 90 and 1_0 as 10."""
-    if not _DECIMAL.fullmatch(node.value):
-        raise _refusal(f"number {node.value!r:.60} is not decimal; write it so, or put it in quotes", node)
-    whole = node.tag.endswith(":int")
-    return loader.construct_yaml_int(node) if whole else loader.construct_yaml_float(node)
-
-
-for _tag in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _decimal)
-
-
-def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=reason, problem_mark=place.start_mark)
+        """The files and folders that the fields name, by their types."""
+        yield from map(self.path, record_files(self, "data_folder", "file_folder"))
 
 
 def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, Any]:
     """The fields of an experiment file or the like, unchecked; all values are those of JSON."""
-    text = read_bytes(path)
-    if len(text) > MAX_YAML:
-        raise FormatError(path, None, f"{what} has at most {MAX_YAML} bytes, not {len(text)}")
     try:
-        content = yaml.load(text.decode("utf-8-sig"), _Loader)
-        json.dumps(content)
-    except UnicodeDecodeError as error:
-        raise FormatError(path, None, f"cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else None
-        raise FormatError(path, line, f"not YAML: {getattr(error, 'problem', None) or error}") from None
-    except RecursionError:
-        raise FormatError(path, None, f"not {what}: it is nested too deeply") from None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:  # such as a number of 5,000 digits
-        raise FormatError(path, None, f"a value is not valid: {error}") from None
+        content = parse_yaml(read_bytes(path))
+    except NotYAMLError as error:
+        raise FormatError(path, error.line, str(error)) from None
     if not isinstance(content, dict):
         raise FormatError(path, None, f"{what} is a mapping of field names to values")
     return content

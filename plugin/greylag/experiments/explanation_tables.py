@@ -8,7 +8,7 @@ from typing import Any
 
 from greylag.experiments.charts import contributions_chart
 from greylag.experiments.report import Section
-from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare, largest
+from greylag.models.explanation import CliqueShare, Explanation, FeatureShare, largest
 from greylag.tables import Row, Table
 
 DECIMALS = 6

@@ -1,21 +1,45 @@
-"""Figures of reports: inline SVG, drawn by matplotlib. The same drawing gives the same bytes."""
+"""Figures of reports: SVG that stands alone, drawn without another package. The same numbers give the same bytes.
+
+Panels are of one size, three in a row, below a key with the names. Grey text and lines are legible on white and black.
+"""
 
 from __future__ import annotations
 
-import io
+import base64
+import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 
-from greylag.errors import DependencyError
+import numpy as np
+
+from greylag.ranking import FloatArray, IntArray
 from greylag.tables import Table, visible
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-Panel = tuple[Mapping[str, Mapping[int, float] | Mapping[float, float]], Mapping[str, float]]
+Points = Mapping[int, float] | Mapping[float, float]  # y by x
+Panel = tuple[Mapping[str, Points], Mapping[str, float]]  # curves and levels, by name
+Scale = Callable[[float], float]  # from a value to pixels
+COLOURS = (
+    "#d9480f",
+    "#868e96",
+    "#1c7ed6",
+    "#2f9e44",
+    "#ae3ec9",
+    "#e8a200",
+    "#12908e",
+    "#c2255c",
+    "#a07050",
+    "#7cb305",
+)  # on white and black
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a panel and its margins
+KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
+APART = 30  # pixels between labels of the x axis
+IN_ROW = 3  # panels
+PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
+DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +50,7 @@ class Figure:
     ----------
     caption : str
     svg : str
-        An SVG element, such as `draw_figure` makes.
+        An SVG element, such as `line_figure` makes.
     data : Table, optional
         The figure as a table, for those who cannot see it.
     """
@@ -36,57 +60,36 @@ class Figure:
     data: Table | None = None
 
 
-def check_dependencies() -> None:
-    """Check that figures can be drawn."""
-    try:
-        import_module("matplotlib")
-    except ImportError:
-        raise DependencyError("figures need matplotlib: pip install 'greylag[report]'") from None
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points of a panel of `point_figure`."""
+
+    points: FloatArray  # shape (n, 2)
+    shades: FloatArray | None = None  # shape (n,): the higher, the darker
+    edges: IntArray | None = None  # shape (m, 2): pairs of points that are joined
+    marked: int | None = None  # the point that is a cross
 
 
-def draw_figure(caption: str, draw: Callable[[Canvas], None], *, width: float = 7.0, height: float = 3.5) -> Figure:
-    """Draw a figure in matplotlib's default style.
+@dataclass(frozen=True)
+class Axes:
+    """A panel's scales, from values to pixels, and what is drawn behind its marks."""
 
-    Parameters
-    ----------
-    caption : str
-        Different for every figure of a report.
-    draw : callable
-        Draws on the empty matplotlib figure that it is called with (``axes = canvas.subplots(1, 2)``).
-    width, height : float, default 7.0 and 3.5
-        In inches.
-
-    Raises
-    ------
-    DependencyError
-        If matplotlib is missing.
-    """
-    check_dependencies()
-    import matplotlib
-    from matplotlib.figure import Figure as Canvas
-
-    # Ignore the user's matplotlibrc, but keep the backend.
-    style: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
-    # Identifiers are hashes of content and salt: they differ between figures but not between runs.
-    style |= {"svg.hashsalt": caption, "svg.fonttype": "none", "font.size": 10.0}
-    style |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
-    stream = io.StringIO()
-    with matplotlib.rc_context(style):
-        canvas = Canvas(figsize=(width, height), layout="constrained")
-        draw(canvas)
-        canvas.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    svg = visible(stream.getvalue())
-    svg = svg[svg.index("<svg") :].strip()
-    used = set(re.findall(r'#([^")]+)', svg))
-    return Figure(caption, re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", svg))
+    x: Scale
+    y: Scale
+    drawn: tuple[str, ...]
 
 
-def plain_text(name: str) -> str:
-    """The name as text for matplotlib, which takes what is between dollar signs for a formula."""
-    return name.replace("$", r"\$")
-
-
-def line_figure(caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Panel], *, log: bool = False) -> Figure:
+def line_figure(
+    caption: str,
+    xlabel: str,
+    ylabel: str,
+    panels: Mapping[str, Panel],
+    *,
+    log: bool = False,
+    alike: bool = True,
+    strong: str = "",
+    deviations: Mapping[str, Mapping[str, Mapping[int, float]]] | None = None,
+) -> Figure:
     """Draw curves and horizontal lines, in one or more panels, with their table.
 
     Parameters
@@ -96,22 +99,238 @@ def line_figure(caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Pan
         A panel is a pair of mappings: its curves (name to a mapping of x to y), and its horizontal lines (name to y).
     log : bool, default False
         Logarithmic x axis.
+    alike : bool, default True
+        Whether all panels have the same y axis.
+    strong : str, default ""
+        The curve that is drawn thick, above the others.
+    deviations : mapping of panel to curve to x to float, optional
+        Halves of vertical bars around points.
     """
+    bars = deviations or {}
+    heights = {title: _heights(panel, bars.get(title, {})) for title, panel in panels.items()}
+    every = [height for of_panel in heights.values() for height in of_panel]
+    names = list(dict.fromkeys(name for curves, _ in panels.values() for name in curves))
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+    levels = dict.fromkeys(name for _, of_panel in panels.values() for name in of_panel)
+    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(levels)}
+    drawings = []
+    for title, (curves, of_panel) in panels.items():
+        axes = _axes(title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log)
+        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)]
+        drawn += [_level(axes.y(y), dashes[name]) for name, y in of_panel.items()]
+        for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others
+            spread = bars.get(title, {}).get(name, {})
+            drawn += _curve(name, curves[name], axes, colours[name], 4 if name == strong else 2, spread)
+        drawings.append(drawn)
+    key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
+    key |= {name: f'stroke="#808080" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
+    return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
 
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(1, len(panels), sharey=True, squeeze=False).ravel()
-        for axes, (name, (curves, levels)) in zip(grid, panels.items(), strict=True):
-            for curve, points in curves.items():
-                axes.plot(list(points), list(points.values()), "-o", markersize=3, label=plain_text(curve))
-            for style, (level, value) in zip(("--", ":", "-."), levels.items(), strict=False):
-                axes.axhline(value, color="0.5", linewidth=0.8, linestyle=style, label=plain_text(level))
-            axes.set(title=plain_text(name), xlabel=xlabel, xscale="log" if log else "linear")
-            if all(isinstance(x, int) for points in curves.values() for x in points) and not log:
-                axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.legend(fontsize="small")
-        canvas.supylabel(ylabel)
 
-    return replace(draw_figure(caption, draw), data=_points(caption, xlabel, panels))
+def point_figure(
+    caption: str, panels: Mapping[str, Cloud], *, xlabel: str = "", ylabel: str = "", diagonal: bool = False
+) -> Figure:
+    """Draw points in the plane, with axes if these have names.
+
+    Parameters
+    ----------
+    caption : str
+    panels : mapping of title to Cloud
+    xlabel, ylabel : str, default ""
+    diagonal : bool, default False
+        Whether there is a line where x and y are equal.
+    """
+    drawings = []
+    for title, cloud in panels.items():
+        xs, ys = cloud.points.T.tolist()
+        if diagonal:
+            xs, ys = [*xs, *ys], [*xs, *ys]
+        axes = _axes(title, xs, ys)
+        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)] if xlabel or ylabel else [_title(title)]
+        if diagonal:
+            drawn.append(_path([(min(xs), min(xs)), (max(xs), max(xs))], axes, 'stroke="#808080"'))
+        for i, j in [] if cloud.edges is None else cloud.edges.tolist():
+            drawn.append(_path(cloud.points[[i, j]].tolist(), axes, 'stroke="#808080" stroke-width="0.4"'))
+        for place, (x, y) in enumerate(cloud.points.tolist()):
+            if place != cloud.marked:
+                drawn.append(
+                    f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="2.5" fill="{_shade(cloud, place)}"/>'
+                )
+        if cloud.marked is not None:
+            x, y = (scale(value) - 5 for scale, value in zip((axes.x, axes.y), cloud.points[cloud.marked], strict=True))
+            drawn.append(f'<path d="M{x:.1f} {y:.1f}l10 10m0 -10l-10 10" stroke="{COLOURS[0]}" stroke-width="2"/>')
+        drawings.append(drawn)
+    return Figure(caption, _sheet(drawings, {}))
+
+
+def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Sequence[str] = ()) -> Figure:
+    """Show images without smoothing, each below its title.
+
+    Parameters
+    ----------
+    caption : str
+    pictures : mapping of title to array, shape (height, width) or (height, width, 3)
+        Grey values or red, green and blue, from 0 to 1.
+    rows : sequence of str, default ()
+        Names of equally high rows of the images, from the top.
+    """
+    margin = 10 + math.ceil(LETTER * max(map(len, rows), default=0))
+    parts, x, below = [], margin, 0.0
+    for title, picture in pictures.items():
+        scale = WIDTH / max(picture.shape[:2])
+        high, wide = (scale * size for size in picture.shape[:2])
+        parts.append(_text(x, TOP - 12, title, 'font-weight="bold"'))
+        parts.append(
+            f'<image x="{x:.1f}" y="{TOP}" width="{wide:.1f}" height="{high:.1f}" style="image-rendering: pixelated" '
+            f'href="data:image/png;base64,{base64.b64encode(_png(picture)).decode()}"/>'
+        )
+        for place, name in enumerate(rows):
+            parts.append(_text(x - 6, TOP + high * (place + 0.5) / len(rows) + 4, name, 'text-anchor="end"'))
+        x, below = x + math.ceil(wide) + margin, max(below, TOP + high)
+    return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
+
+
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, at least two of them unless these are equal."""
+    if not high > low:
+        return [(low, f"{low:.2f}")]
+    size = math.floor(math.log10(high - low))
+    step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
+    decimals = max(0, 1 - size if step < 10.0**size else -size)
+    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]
+
+
+def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[float]:
+    """All y of a panel, with the ends of bars."""
+    curves, levels = panel
+    ends = [
+        y + sign * bars.get(name, {}).get(x, 0.0)  # type: ignore[arg-type]
+        for name, points in curves.items()
+        for x, y in points.items()
+        for sign in (-1, 1)
+    ]
+    return [*ends, *levels.values()]
+
+
+def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = False) -> Axes:
+    """Scales to the ends of the values. Of the x axis, all values have labels if there is room, else round numbers."""
+    places = sorted(set(xs))
+    warp = math.log if log else float
+    x = _scale(warp(places[0]), warp(places[-1]), LEFT, WIDTH - RIGHT)
+    y = _scale(min(ys), max(ys), HEIGHT - BELOW, TOP + 8)
+    named = [(place, f"{place:g}") for place in places]
+    if not log and (len(places) - 1) * APART > WIDTH - LEFT - RIGHT:
+        named = ticks(places[0], places[-1])
+    drawn, last = [_title(title)], -math.inf
+    for value, text in ticks(min(ys), max(ys)):
+        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - 12}" stroke="#80808060"/>')
+        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    for place, text in named:
+        if (at := x(warp(place))) - last >= APART:
+            drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
+            last = at
+    return Axes(lambda value: x(warp(value)), y, tuple(drawn))
+
+
+def _short(number: str) -> str:
+    """Without the 0 before the point."""
+    return re.sub(r"^(-?)0\.", r"\1.", number)
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Scale:
+    return lambda value: start + (end - start) * (value - low) / ((high - low) or 1.0)
+
+
+def _curve(name: str, points: Points, axes: Axes, colour: str, width: int, bars: Mapping[int, float]) -> list[str]:
+    """A line with its points, and bars around these; the name shows under the mouse."""
+    parts = []
+    for at, half in bars.items():
+        low, high = (axes.y(points[at] + sign * half) for sign in (-1, 1))
+        parts.append(f'<path d="M{axes.x(at):.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
+    places = [(axes.x(x), axes.y(y)) for x, y in points.items()]
+    parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>' for x, y in places]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return [
+        *parts,
+        f'<polyline points="{line}" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round">'
+        f"<title>{_safe(name)}</title></polyline>",
+    ]
+
+
+def _level(y: float, dash: str) -> str:
+    return f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#808080" stroke-dasharray="{dash}"/>'
+
+
+def _path(points: Sequence[Sequence[float]], axes: Axes, style: str) -> str:
+    return f'<path d="M{"L".join(f"{axes.x(x):.1f} {axes.y(y):.1f}" for x, y in points)}" {style}/>'
+
+
+def _shade(cloud: Cloud, place: int) -> str:
+    """A blue, the darker the higher the shade among all points but the marked one."""
+    if cloud.shades is None:
+        return COLOURS[2]
+    others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
+    share = (cloud.shades[place] - others.min()) / (np.ptp(others) or 1.0)
+    return "#" + "".join(
+        f"{round(light + (dark - light) * share):02x}" for light, dark in ((190, 10), (220, 40), (250, 110))
+    )
+
+
+def _title(title: str) -> str:
+    return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
+
+
+def _axis_names(xlabel: str, ylabel: str) -> list[str]:
+    return [
+        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
+        _text(4, TOP - 2, ylabel, 'font-size="10"'),
+    ]
+
+
+def _safe(text: str) -> str:
+    return visible(escape(text))
+
+
+def _text(x: float, y: float, text: str, style: str) -> str:
+    return f'<text fill="#808080" x="{x:.1f}" y="{y:.1f}" {style}>{_safe(text)}</text>' if text else ""
+
+
+def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:
+    """Panels in rows, below a key of names and the style of their lines."""
+    width = WIDTH * min(IN_ROW, len(drawings))
+    column = 40 + math.ceil(LETTER * max(map(len, key), default=0))
+    in_row = max(1, width // column)
+    rows = math.ceil(len(key) / in_row)
+    parts = []
+    for place, (name, style) in enumerate(key.items()):
+        x, y = 10 + place % in_row * column, KEY * (place // in_row) + 12
+        parts += [f'<path d="M{x} {y}h20" {style}/>', _text(x + 26, y + 4, name, "")]
+    for place, drawn in enumerate(drawings):
+        x, y = WIDTH * (place % IN_ROW), KEY * rows + HEIGHT * (place // IN_ROW)
+        parts += [f'<g transform="translate({x} {y})">', *drawn, "</g>"]
+    return _svg(width, KEY * rows + HEIGHT * math.ceil(len(drawings) / IN_ROW), parts)
+
+
+def _svg(width: int, height: int, parts: Iterable[str]) -> str:
+    style = 'fill="none" font-family="system-ui, sans-serif" font-size="12"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" {style}>'
+    return "\n".join([head, *filter(None, parts), "</svg>"])
+
+
+def _png(picture: FloatArray) -> bytes:
+    """A PNG file of eight bits a colour."""
+    colours = np.clip(np.round(255 * picture), 0, 255).astype(np.uint8)
+    height, width = colours.shape[:2]
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), colours.reshape(height, -1)], axis=1)  # 0: no filter
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if colours.ndim == 3 else 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
 
 
 def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:

@@ -28,12 +28,12 @@ from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores, models_table
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters, Profile
-from greylag.ltr import training
-from greylag.ltr.baselines import BASELINES, BaselineRecipe
-from greylag.ltr.greedy import GreedySelection
-from greylag.ltr.preselect import MMRPreselection
-from greylag.ltr.training import CrossValidation, MRFRecipe, Recipe
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.preselect import MMRPreselection
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
+from greylag.models import recipes as training
+from greylag.models.baselines import BASELINES, BaselineRecipe
+from greylag.models.recipes import CrossValidation, MRFRecipe, Recipe
 from greylag.ranking import Run, marked
 from greylag.runtime.progress import each
 from greylag.trec import Qrels, SubtopicQrels, read_run, read_subtopic_qrels
@@ -46,7 +46,7 @@ Pair = tuple[str, str]
 class FirstStage(collection.FirstStage):
     """The rankings that are reranked: a search, or a run."""
 
-    run: str | None = None
+    run: config.InputFile | None = None
     """Path of a TREC run, which is then reranked, and nothing is searched."""
 
     @property
@@ -128,7 +128,7 @@ class Diversify(config.Settings):
     """The candidates: the top documents."""
     k: config.Positive = 20
     """The number of candidates to pick."""
-    subtopic_qrels: str
+    subtopic_qrels: config.InputFile
     """Path of the judgements."""
     measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
     """Measures of diversity."""
@@ -145,9 +145,9 @@ class Settings(CollectionSettings):
     first_stage: FirstStage = FirstStage()
     baselines: tuple[Literal["bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3"], ...] = ("bm25",)
     """Baselines that rerank the first stage with parameters tuned on the topics that the model is trained on."""
-    test_topics: str | None = None
+    test_topics: config.InputFile | None = None
     """Path of the test topics of a split. All of `topics` are then trained on, without folds."""
-    test_qrels: str | None = None
+    test_qrels: config.InputFile | None = None
     """Path of their judgements; by default `qrels`."""
 
     @model_validator(mode="after")
@@ -429,4 +429,4 @@ def _changes(
     return found
 
 
-STUDY = Study(Settings, open_collection, run, figures=False)
+STUDY = Study(Settings, open_collection, run)

@@ -79,11 +79,10 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
 
 
 def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The steps that made runs, by tag and metadata; a run without metadata is a step by its tag."""
+    """The steps that made runs, by tag and `read_metadata`; a run without metadata is a step by its tag."""
     steps: list[dict[str, Any]] = []
     for tag, found in metadata:
-        known = found.get("method", {}).get("retrieval") if isinstance(found.get("method"), dict) else None
-        steps += known if isinstance(known, list) and known else [{"name": tag}]
+        steps += found.get("method", {}).get("retrieval") or [{"name": tag}]
     return steps
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from greylag.evaluation import Scores
 from greylag.experiments.excerpts import Piece, Show, no_text
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.explanation import explain_documents
-from greylag.ltr.linear import LinearModel
+from greylag.models.explanation import explain_documents
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels, SubtopicQrels
 
@@ -163,7 +163,7 @@ def _from(rank: int, other: int | None) -> str:
     return "" if other == rank else f"{'up' if other > rank else 'down'} from {other}"
 
 
-def reasons(first: Run, models: Mapping[str, LinearModel], index: PositionalIndex) -> Why:
+def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:
     """A function that explains, by linear models, why documents are where they are.
 
     A reason names the features by which the document's score differs most from the average of the top documents before.
@@ -172,7 +172,7 @@ def reasons(first: Run, models: Mapping[str, LinearModel], index: PositionalInde
     ----------
     first : Run
         The run that the models rerank.
-    models : mapping of qid to LinearModel
+    models : mapping of qid to RankingModel
         The model that ranked each query.
     index : PositionalIndex
     """

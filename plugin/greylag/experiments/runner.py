@@ -29,7 +29,6 @@ from typing import Any
 
 from greylag.errors import ParameterError
 from greylag.experiments.config import Experiment, check_file_name
-from greylag.experiments.figures import check_dependencies
 from greylag.experiments.provenance import run_metadata
 from greylag.experiments.report import write_report
 from greylag.experiments.study import Context, Outcome, Progress, Study, load
@@ -39,8 +38,8 @@ from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.software import code, versions
+from greylag.runtime.yaml_text import write_yaml
 from greylag.tables import as_text
-from greylag.trec.metadata import dump
 from greylag.trec.runs import run_tag, write_run
 
 FINISHED = "finished.json"
@@ -118,8 +117,6 @@ def _run(
 ) -> Finished:
     out, earlier = context.folder, _earlier_files(context.folder)
     _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
-    if study.figures:
-        check_dependencies()
     with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
         outcome = _marked(study.run(settings, opened, context), settings)
@@ -173,7 +170,7 @@ def outcome_files(
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
     for name, description in outcome.descriptions.items():
         content = {"tag": outcome.runs[name].tag, **run_metadata(description, metadata)}
-        texts[f"{name}.yaml"] = dump(content, width=120)
+        texts[f"{name}.yaml"] = write_yaml(content, width=120)
     files: dict[str, Callable[[Path], object]] = {name: partial(write_text, text=text) for name, text in texts.items()}
     for name, run in outcome.runs.items():
         head = None if metadata is None else run_metadata(outcome.descriptions.get(name, {}), metadata)
@@ -233,7 +230,7 @@ def _read_finished(out: Path) -> dict[str, Any]:
 
 def _inputs(settings: Experiment) -> Iterator[Path]:
     """The files and folders that the settings name, and those that models and experiment files among them name."""
-    for path in followed(path for path in settings.paths() if path != settings.path("")):
+    for path in followed(settings.paths()):
         if path.is_file() or path.is_dir():
             yield path
             if path.suffix in {".yaml", ".yml"}:

@@ -115,14 +115,11 @@ class Study(Generic[S, T]):
         From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
     run : callable
         From settings, what was opened, and context to an `Outcome`. Writes nothing.
-    figures : bool, default True
-        Whether the report has figures. If so, it is checked before any work that they can be drawn.
     """
 
     settings: type[S]
     open: Callable[[S, Context], T]
     run: Callable[[S, T, Context], Outcome]
-    figures: bool = True
 
 
 def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
@@ -158,8 +155,11 @@ def find_study(name: object) -> Study[Any, Any]:
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """One line for each score that differs from the expected one at four decimals."""
-    lines = []
+    """A line for each score that differs from the expected one at four decimals, and for each row that is not expected.
+
+    A row may have more measures than are expected of it. A row that no file expects would never be compared.
+    """
+    lines = [f"{system}: measured, but not among the expected scores" for system in scores if system not in expected]
     for system, measures in expected.items():
         for measure, value in measures.items():
             if measure not in scores.get(system, {}):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from greylag.evaluation import Scores
 from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
-from greylag.ltr.linear import LinearModel
+from greylag.models.model import RankingModel
 from greylag.tables import Table as Table  # noqa: PLC0414 (public here)
 from greylag.tables import as_text as as_text  # noqa: PLC0414 (public here)
 
@@ -32,7 +32,7 @@ def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, deci
     return Table(caption, ("", *measures), rows, decimals)
 
 
-def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool = True) -> Table:
+def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool = True) -> Table:
     """The share of each feature in the model of each fold, the most frequent features first.
 
     A share is the weight times the feature's spread, the standard deviation of its values within a training query, in
@@ -41,7 +41,7 @@ def models_table(caption: str, models: Sequence[LinearModel], *, ordered: bool =
     Parameters
     ----------
     caption : str
-    models : sequence of LinearModel
+    models : sequence of RankingModel
         One for each fold.
     ordered : bool, default True
         Whether the order of a model's features is that of their selection, and is shown.

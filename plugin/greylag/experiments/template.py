@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Collection, Iterator
 from typing import Any, Literal, get_args, get_origin
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from greylag.experiments.config import Experiment, file_fields, part_of
+from greylag.runtime.yaml_text import write_yaml
 
 PLACEHOLDERS = {
     "docs": "docs.jsonl",
@@ -87,9 +87,13 @@ def _field(name: str, field: FieldInfo, default: Any, *, plain: bool) -> Iterato
         yield f"{name}: {_yaml(_placeholder(name, field) if field.is_required() else default)}"
         return
     yield f"{name}:"
-    for line in _fields(part, plain=plain, given=default if isinstance(default, part) else None):
-        if line:
-            yield f"  {line}"
+    lines = [line for line in _fields(part, plain=plain, given=default if isinstance(default, part) else None) if line]
+    if get_origin(field.annotation) is not dict:
+        yield from (f"  {line}" for line in lines)
+        return
+    least = max((getattr(rule, "min_length", 1) for rule in field.metadata), default=1)
+    for number in range(1, least + 1):
+        yield from (f"  {part.__name__.lower()}-{number}:", *(f"    {line}" for line in lines))
 
 
 def _placeholder(name: str, field: FieldInfo) -> Any:
@@ -103,7 +107,7 @@ def _placeholder(name: str, field: FieldInfo) -> Any:
 
 def _yaml(value: Any) -> str:
     jsonable = json.loads(json.dumps(value))
-    text: str = yaml.safe_dump(jsonable, default_flow_style=True, width=10**6, allow_unicode=True)
+    text = write_yaml(jsonable, width=10**6, in_line=True)
     return text.removesuffix("\n").removesuffix("\n...")
 
 

@@ -48,6 +48,7 @@ class Prior(Feature):
     form: ClassVar[str] = "prior:{file}[:log][:{default}]"
     file_fields: ClassVar[tuple[str, ...]] = ("file",)
     uses_ranking: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     file: str
     scale: Literal["raw", "log"] = "raw"
@@ -124,6 +125,7 @@ class DocumentStatistic(Evidence):
 
     form: ClassVar[str] = "document:{name}"
     uses_ranking: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     name: Literal["length", "entropy", "common"]
 
@@ -156,6 +158,7 @@ class Score(Evidence):
 
     form: ClassVar[str] = "score"
     needs_index: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The scores, shape (n,)."""
@@ -168,6 +171,7 @@ class ReciprocalRank(Evidence):
 
     form: ClassVar[str] = "reciprocal-rank"
     needs_index: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The reciprocal ranks, shape (n,)."""
@@ -189,6 +193,7 @@ class RunScore(Evidence):
     form: ClassVar[str] = "run:{file}"
     file_fields: ClassVar[tuple[str, ...]] = ("file",)
     needs_index: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     file: str
 
@@ -231,6 +236,7 @@ class VectorCosine(Evidence):
     form: ClassVar[str] = "vectors:(documents={documents},queries={queries})"
     file_fields: ClassVar[tuple[str, ...]] = ("documents", "queries")
     needs_index: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
 
     documents: str
     queries: str

@@ -6,7 +6,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -86,17 +86,25 @@ def _join(parts: Sequence[GroupCounts], starts: IntArray) -> GroupCounts:
     )
 
 
-class _Group:
-    """Features whose cliques are matched together: ordered, unordered or expansion."""
+class _Match(NamedTuple):
+    """How cliques are matched: features that agree in this share one pass."""
 
-    def __init__(self, features: tuple[Feature, ...], order: str, *, expands: bool = False) -> None:
-        self.ordered, self.expands = order == "O", expands
-        by_column = {
-            column: feature
-            for column, feature in enumerate(features)
-            if isinstance(feature, FeatureSpec) and feature.window.order == order and feature.expands == expands
-        }
-        self.columns, specs = list(by_column), list(by_column.values())
+    expands: bool  # whether they are expansion terms
+    ordered: bool
+    first: bool  # whether the first match is looked for, rather than the number of matches
+    lead: int | None  # how many of a document's positions are looked at; None for all
+
+    @classmethod
+    def of(cls, spec: FeatureSpec) -> _Match:
+        """That of a feature."""
+        return cls(spec.expands, spec.window.order != "U", spec.positional, spec.lead)
+
+
+class _Group:
+    """Features whose cliques are matched in the same way."""
+
+    def __init__(self, match: _Match, by_column: Mapping[int, FeatureSpec]) -> None:
+        self.match, self.columns, specs = match, list(by_column), list(by_column.values())
         # The distinct clique sets, windows and functions; each pair of the last two is computed once.
         self.sets: CliqueSets = tuple(sorted({(s.dependence, s.cliques) for s in specs}))
         self.windows: tuple[Window, ...] = tuple(sorted({spec.window for spec in specs}))
@@ -211,7 +219,7 @@ class FeatureExtractor:
     def counting(self) -> tuple[object, ...]:
         """The parameters that counts depend on; the relevance model is estimated with mu."""
         p = self.parameters
-        expansion = (p.fb_docs, p.fb_terms, p.mu) if any(group.expands for group in self._groups) else ()
+        expansion = (p.fb_docs, p.fb_terms, p.mu) if any(group.match.expands for group in self._groups) else ()
         return p.profile, p.max_clique, *expansion
 
     @property
@@ -253,36 +261,35 @@ class FeatureExtractor:
     def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
         """The counts of documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
-        query = QueryTerms.of(self.index, ranking, self.parameters, expand=any(g.expands for g in self._groups))
-        plain = [group for group in self._groups if not group.expands]
-        cliques = [query_cliques(query, g.sets, self.parameters.max_clique, ordered=g.ordered) for g in plain]
+        p, groups = self.parameters, self._groups
+        query = QueryTerms.of(self.index, ranking, p, expand=any(group.match.expands for group in groups))
+        cliques = [query_cliques(query, g.sets, p.max_clique, ordered=g.match.ordered) for g in groups]
         tables = [
-            CliqueTable(group.ordered, of_group.terms, group.windows, self.parameters.profile)
-            for group, of_group in zip(plain, cliques, strict=True)
+            CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
+            for group, of_group in zip(groups, cliques, strict=True)
         ]
         located = self.index.locate(query.of_query, numbers[rows])
-        counted = [
-            _group_counts(of_group, collection, table.occurrences(located, of_group.rows), rows)
-            for of_group, collection, table in zip(cliques, self._statistics.counts(*tables), tables, strict=True)
-        ]
-        expanding = [group for group in self._groups if group.expands]
-        return (*counted, *[self._count_expansion(group, query, numbers[rows], rows) for group in expanding])
-
-    def _count_expansion(self, group: _Group, query: QueryTerms, documents: IntArray, rows: IntArray) -> GroupCounts:
-        """The counts of the expansion's terms, which need no positions, in ascending documents of these rows."""
-        cliques = query_cliques(query, group.sets, self.parameters.max_clique, ordered=group.ordered)
-        terms = cliques.terms[:, 0]
-        cf, df = self.index.collection_frequencies[terms], self.index.document_frequencies[terms]
-        collection = np.repeat(np.stack([cf, df])[:, :, None], len(group.windows), axis=2)
-        occurring = term_occurrences(self.index.frequencies(terms, documents), len(group.windows))
-        return _group_counts(cliques, collection, occurring, rows)
+        counted = []
+        for group, of_group, table in zip(groups, cliques, tables, strict=True):
+            if group.match.expands:  # without positions, as the expansion may have many terms
+                frequencies = self.index.frequencies(of_group.terms[:, 0], numbers[rows])
+                occurring = term_occurrences(frequencies, len(group.windows))
+            else:
+                first, lead = group.match.first, group.match.lead
+                occurring = table.occurrences(located, of_group.rows, first=first, lead=lead)
+            counted.append((of_group, occurring))
+        return tuple(
+            _group_counts(of_group, collection, occurring, rows)
+            for (of_group, occurring), collection in zip(counted, self._statistics.counts(*tables), strict=True)
+        )
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """The values of a group's features, shape (documents, features)."""
-        weightings = [self._weightings[function] for function in group.functions]
+        lead, lengths = group.match.lead, counts.lengths
+        weightings = [self._weightings[function, lead] for function in group.functions]
         parts = [weighting.clique(*counted.collection) for weighting in weightings]
         absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
-        documents = [weighting.document(counts.lengths) for weighting in weightings]
+        documents = [w.document(lengths if lead is None else np.minimum(lengths, lead)) for w in weightings]
         absent_documents = [w.absent_document(values) for w, values in zip(weightings, documents, strict=True)]
         # BLAS would sum in an order that depends on the threads.
         of_cliques = [
@@ -304,8 +311,11 @@ class FeatureExtractor:
 
     @cached_property
     def _groups(self) -> list[_Group]:
-        groups = _Group(self._bases, "O"), _Group(self._bases, "U"), _Group(self._bases, "O", expands=True)
-        return [group for group in groups if group.columns]
+        by_match: dict[_Match, dict[int, FeatureSpec]] = {}
+        for column, base in enumerate(self._bases):
+            if isinstance(base, FeatureSpec):
+                by_match.setdefault(_Match.of(base), {})[column] = base
+        return [_Group(match, by_column) for match, by_column in by_match.items()]
 
     @cached_property
     def _priors(self) -> dict[int, FloatArray]:
@@ -331,10 +341,15 @@ class FeatureExtractor:
         return sorted([*self._priors, *self._evidence])
 
     @cached_property
-    def _weightings(self) -> dict[str, Weighting]:
-        collection = CollectionStatistics.of(self.index)
-        used = sorted({base.function for base in self._bases if isinstance(base, FeatureSpec)})
-        return {name: WEIGHTINGS[name](collection, self.parameters) for name in used}
+    def _weightings(self) -> dict[tuple[str, int | None], Weighting]:
+        """Each weighting of the documents, or of the first positions of each."""
+        return {
+            (function, group.match.lead): WEIGHTINGS[function](
+                CollectionStatistics.of(self.index, group.match.lead), self.parameters
+            )
+            for group in self._groups
+            for function in group.functions
+        }
 
 
 def _group_counts(

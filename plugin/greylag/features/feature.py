@@ -59,12 +59,15 @@ class Feature(_Joins):
         Whether its values depend on the ranking as well as on query and document.
     needs_index : bool
         Whether only documents of the index have values.
+    reads_query : bool
+        Whether its values depend on the text of the query.
     """
 
     form: ClassVar[str]
     file_fields: ClassVar[tuple[str, ...]] = ()
     uses_ranking: ClassVar[bool] = True
     needs_index: ClassVar[bool] = True
+    reads_query: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return self.form.format_map(vars(self))
@@ -129,8 +132,8 @@ class Evidence(Feature, ABC):
 class PythonFeature(Evidence):
     """A feature that a Python function or a stage computes, spelt ``python:NAME``.
 
-    A model file has only the name. Before the model is used, `LinearModel.supply` gives it the function again:
-    ``MRFRanker(model.supply({"bert": score_with_bert}), index)``.
+    A model file has only the name. Before the model is used, `RankingModel.supply` gives it the function again:
+    ``ModelRanker(model.supply({"bert": score_with_bert}), index)``.
 
     Parameters
     ----------
@@ -281,6 +284,11 @@ class Normalised(Feature):
     def base(self) -> Feature:
         """The feature without its normalisation."""
         return self.feature
+
+    @property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether the feature's do."""
+        return self.feature.reads_query
 
     def files(self) -> list[str]:
         """Those of the feature."""

@@ -1,4 +1,4 @@
-"""The files that settings, options and models name, be it in features or in other models."""
+"""The files that features, stages and models name."""
 
 from __future__ import annotations
 
@@ -7,22 +7,35 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from greylag.errors import FormatError, GreylagError
 from greylag.features.spelling import parse_features
+from greylag.features.stages import StageScore
 from greylag.runtime.files import parse_json, read_blocks, read_bytes
+from greylag.runtime.inputs import Names
+from greylag.stages import StageStep
 
 
-def named_files(value: Any) -> Iterator[str]:
-    """The texts in a value of JSON, and the files of those that are features. Most of them name no file."""
-    if isinstance(value, str):
-        yield value
-        with suppress(GreylagError):
-            yield from [file for feature in parse_features(value) for file in feature.files()]
-    elif isinstance(value, Mapping | list):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from named_files(part)
+def feature_files(text: str) -> list[str]:
+    """The files of comma-separated features, and the source of stages of other packages among them."""
+    features = parse_features(text)
+    steps = [step for feature in features if isinstance(feature.base, StageScore) for step in feature.base.steps]
+    return [*(file for feature in features for file in feature.files()), *filter(None, [step.source for step in steps])]
+
+
+FEATURE_FILES = Names(feature_files)
+FeatureText = Annotated[str, FEATURE_FILES]
+"""Features, comma-separated, whose files are inputs."""
+
+
+def stage_files(text: str) -> list[str]:
+    """The files of a stage's options and, of a stage of another package, that of its source."""
+    step = StageStep.parse(text)
+    return [*step.files(), *filter(None, [step.source])]
+
+
+STAGE_FILES = Names(stage_files)
 
 
 def is_model_file(path: Path) -> bool:
@@ -41,4 +54,14 @@ def followed(paths: Iterable[Path]) -> Iterator[Path]:
         yield path
         with suppress(FormatError, ValueError, RecursionError):  # whatever reads the file says it
             if is_model_file(path):
-                waiting += [Path(name) for name in named_files(parse_json(read_bytes(path))) if os.path.isfile(name)]
+                waiting += [Path(name) for name in _of_features(parse_json(read_bytes(path))) if os.path.isfile(name)]
+
+
+def _of_features(value: Any) -> Iterator[str]:
+    """The files of all texts in a model that are features, wherever its kind of model has them."""
+    if isinstance(value, str):
+        with suppress(GreylagError):
+            yield from feature_files(value)
+    elif isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _of_features(part)

@@ -14,14 +14,22 @@ from greylag.features.weighting import WEIGHTINGS
 
 Dependence = Literal["FI", "SD", "FD"]
 CliqueSet = Literal["term", "ordered", "unordered", "expansion"]
-Order = Literal["O", "U"]
+Order = Literal["O", "U", "F"]
 Pool = Literal["sd", "fd", "full"]
 
-SINGLE_TERM_SETS = ("term", "expansion")
-UNLIMITED = 0
-FUNCTIONS = tuple(WEIGHTINGS)
+NO_WINDOW = ""
+ORDERS: Mapping[CliqueSet, tuple[str, ...]] = {
+    "term": (NO_WINDOW, "F"),
+    "ordered": ("O", "U"),
+    "unordered": ("O", "U"),
+    "expansion": (NO_WINDOW,),
+}
+"""The orders of the windows that each clique set takes."""
 
-_WINDOW = re.compile(r"(?P<order>[OU])-(?P<width>[1-9][0-9]{0,5}|unlimited)")
+UNLIMITED = 0
+FUNCTIONS = "LM", "BM25"  # of the paper
+
+_WINDOW = re.compile(r"(?P<order>[OUF])-(?P<width>[1-9][0-9]{0,5}|(?<!F-)unlimited)")
 
 
 class Window(NamedTuple):
@@ -29,6 +37,7 @@ class Window(NamedTuple):
 
     "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one. "U" is
     ``#uw``: in any order, within ``width * |clique|`` tokens, or `width` if `FeatureParameters.profile` is "inquery".
+    "F", of single terms, is the document's first `width` positions.
     """
 
     order: Order
@@ -69,8 +78,10 @@ class FeatureSpec(Feature):
         graph. "unordered": all subsets of two or more that are. "expansion": the terms of a relevance model of the top
         documents, each weighted by its probability (see `greylag.features.cliques`).
     weighting : str
-        "LM" or "BM25". Clique sets of several terms need a window after it: "-O-M" for ``#M``, or "-U-N" for
-        ``#uw``, where N is a number or "unlimited" (see `Window`).
+        "LM", "BM25" or "early" (see `greylag.features.weighting`). Clique sets of several terms need a window after it:
+        "-O-M" for ``#M``, or "-U-N" for ``#uw``, where N is a number or "unlimited" (see `Window`). "term" may have
+        "-F-N": the document's first N positions are taken for the document. tf counts occurrences there, and |D| is
+        min(|D|, N); df, cf and |C| remain those of whole documents.
 
     Examples
     --------
@@ -93,30 +104,43 @@ class FeatureSpec(Feature):
         ):
             if value not in known:
                 raise ParameterError(f"unknown {what} {value!r} in feature {self}: use one of {', '.join(known)}")
-        function, dash, window = self.weighting.partition("-")
-        if function not in FUNCTIONS or (dash and Window.parse(window) is None):
+        function, dash, text = self.weighting.partition("-")
+        window = Window.parse(text)
+        if function not in WEIGHTINGS or (dash and window is None):
             raise ParameterError(
-                f"unknown weighting {self.weighting!r} in feature {self}: use {' or '.join(FUNCTIONS)}, followed by a "
+                f"unknown weighting {self.weighting!r} in feature {self}: use {', '.join(WEIGHTINGS)}, followed by a "
                 "window of up to 999999 tokens for cliques of several terms, as in LM-O-4, BM25-U-8 or LM-U-unlimited"
             )
-        single = self.cliques in SINGLE_TERM_SETS
-        if single == bool(dash):
-            rule = "takes no window" if single else "needs a window, as in LM-O-1"
+        if (window.order if window else NO_WINDOW) not in ORDERS[self.cliques]:
+            rules = {"term": "takes no window but the first words, as in BM25-F-10", "expansion": "takes no window"}
+            rule = rules.get(self.cliques, "needs a window, as in LM-O-1")
             raise ParameterError(f"feature {self}: the clique set {self.cliques!r} {rule}")
-        if self.dependence == "FI" and not single:
+        if self.expands and self.positional:
+            raise ParameterError(f"feature {self}: where expansion terms stand is not looked at; use LM or BM25")
+        if self.dependence == "FI" and NO_WINDOW not in ORDERS[self.cliques]:
             raise ParameterError(f"feature {self}: under FI no two query terms form a clique; use SD or FD")
         if self.dependence != "FI" and self.expands:
             raise ParameterError(f"feature {self}: expansion terms are independent of each other; use FI")
 
     @property
     def function(self) -> str:
-        """The name of the weighting function, "LM" or "BM25"."""
+        """The name of the weighting function, such as "LM"."""
         return self.weighting.partition("-")[0]
 
     @property
     def window(self) -> Window:
-        """The window that cliques are matched in; `SINGLE_TERM` for cliques of one term."""
+        """The window that cliques are matched in; `SINGLE_TERM` for cliques of one term in the whole document."""
         return Window.parse(self.weighting.partition("-")[2]) or SINGLE_TERM
+
+    @property
+    def lead(self) -> int | None:
+        """The number of positions that are taken for the document; None for all."""
+        return self.window.width if self.window.order == "F" else None
+
+    @property
+    def positional(self) -> bool:
+        """Whether the weighting is by the position of the first match."""
+        return WEIGHTINGS[self.function].positional
 
     @property
     def expands(self) -> bool:

@@ -9,6 +9,7 @@ from greylag.features.evidence import DocumentStatistic, Prior, ReciprocalRank, 
 from greylag.features.feature import Feature, Normalisation, Normalised, PythonFeature, split_method, unique_features
 from greylag.features.spec import FeatureSpec
 from greylag.features.stages import StageScore
+from greylag.features.written import WrittenForm
 
 
 def _name(spelling: str) -> str:
@@ -18,7 +19,17 @@ def _name(spelling: str) -> str:
 
 KINDS: dict[str, type[Feature]] = {
     _name(kind.form): kind
-    for kind in (Score, ReciprocalRank, DocumentStatistic, Prior, RunScore, VectorCosine, StageScore, PythonFeature)
+    for kind in (
+        Score,
+        ReciprocalRank,
+        DocumentStatistic,
+        Prior,
+        RunScore,
+        VectorCosine,
+        WrittenForm,
+        StageScore,
+        PythonFeature,
+    )
 }
 """The kinds of features, by the name that their spelling begins with; every other spelling is a `FeatureSpec`."""
 
@@ -26,9 +37,9 @@ KINDS: dict[str, type[Feature]] = {
 def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
-    ``dependence/cliques/weighting``, ``document:NAME``, ``prior:FILE``, ``score``, ``reciprocal-rank``, ``run:FILE``,
-    ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or ``python:NAME``, followed by ``@minmax``, ``@z``
-    or ``@rank`` if it is normalised.
+    ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``prior:FILE``, ``score``,
+    ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or
+    ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
     """
     base, method = split_method(text.strip())
     if method is not None:

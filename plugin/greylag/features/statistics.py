@@ -16,7 +16,7 @@ from greylag.features.weighting import Profile
 from greylag.features.windows import add_counts, occurrences
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Located, Part, Shard
-from greylag.index.tables import UNKNOWN, Int32Array
+from greylag.index.tables import UNKNOWN, Int32Array, Tables
 from greylag.ranking import IntArray
 from greylag.runtime.cache import Cache
 
@@ -55,6 +55,11 @@ class CliqueTable:
         return widths(self.windows)
 
     @property
+    def of_terms(self) -> bool:
+        """Whether all cliques have one term."""
+        return bool((self.cliques[:, 1:] == FILLER).all())
+
+    @property
     def key(self) -> bytes:
         """The key of the table's counts in storage."""
         digest = hashlib.sha256(repr((self.ordered, self.profile, self.cliques.shape, self.windows)).encode())
@@ -66,10 +71,13 @@ class CliqueTable:
         cliques = self.cliques[places]
         return np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
 
-    def occurrences(self, located: Located, rows: IntArray) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
+    def occurrences(
+        self, located: Located, rows: IntArray, *, first: bool = False, lead: int | None = None
+    ) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
         """What `windows.occurrences` finds for cliques, given as rows of located terms."""
+        within = ANYWHERE if lead is None else lead
         matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
-            self.ordered, rows, *located, self.widths, self.overlap, self.per_term
+            self.ordered, rows, *located, self.widths, self.overlap, self.per_term, first, within
         )
         return matches
 
@@ -83,6 +91,7 @@ class WindowStatistics:
     """The counts of windows over one collection: computed on first use, and kept in memory and with each shard."""
 
     def __init__(self, index: PositionalIndex) -> None:
+        self._index = index
         self._shards = [_ShardStatistics(part) for part in index.parts]
         self._known: dict[bytes, IntArray] = {}
         self._bytes = 0
@@ -90,7 +99,7 @@ class WindowStatistics:
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
         """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
-        by_key = {table.key: table for table in tables}
+        by_key = {table.key: table for table in tables if not table.of_terms}
         # Other threads may clear what is known at any time, so that each key is looked up once.
         counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
         missing = [key for key in by_key if key not in counts]
@@ -99,7 +108,7 @@ class WindowStatistics:
             for key, parts in zip(missing, zip(*of_shards, strict=True), strict=True):
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
-        return [counts[table.key] for table in tables]
+        return [_count_terms(self._index, table)[0] if table.of_terms else counts[table.key] for table in tables]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -157,13 +166,13 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     return list(counts)
 
 
-def _count_terms(shard: Shard, table: CliqueTable) -> tuple[IntArray, IntArray]:
+def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
     """The counts of a table's cliques of one term, 0 for the others, and the places of those of several known terms."""
-    cliques, df = table.cliques, shard.document_frequencies
+    cliques, df = table.cliques, tables.document_frequencies
     counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
     known, single = (cliques != UNKNOWN).all(axis=1), (cliques != FILLER).sum(axis=1) == 1
     alone = cliques[known & single, 0]
-    counts[:, known & single] = np.stack([shard.collection_frequencies[alone], df[alone]])[:, :, None]
+    counts[:, known & single] = np.stack([tables.collection_frequencies[alone], df[alone]])[:, :, None]
     return counts, np.flatnonzero(known & ~single)
 
 

@@ -1,8 +1,9 @@
-"""Weightings: the contribution of a clique that occurs tf times in a document.
+"""Weightings: the contribution of a clique that occurs tf times in a document, or first at some position.
 
 A weighting is ``absent_clique(c) + absent_document(d) + gain(tf, c, d)``, where the gain is 0 at tf = 0, so that only
 documents in which the clique occurs need a visit. To add one, write its class, enter it in `WEIGHTINGS`, and give its
-gain in `greylag.features.gains.gain`, which the compiled loop over documents calls.
+gain in `greylag.features.gains.gain`, which the compiled loop over documents calls. A weighting by position is given
+the place of the first match, counted from 1, as tf.
 """
 
 from __future__ import annotations
@@ -95,18 +96,34 @@ class CollectionStatistics:
     average_length: float
 
     @classmethod
-    def of(cls, index: PositionalIndex) -> CollectionStatistics:
-        """The totals of an index."""
-        return cls(index.n_documents, index.n_tokens, index.average_length)
+    def of(cls, index: PositionalIndex, lead: int | None = None) -> CollectionStatistics:
+        """The totals of an index, with the average length of documents, or of the first `lead` tokens of each."""
+        average = index.average_length
+        if lead is not None:
+            lengths = index.document_lengths
+            average = float(np.minimum(lengths, lead).sum() / max(1, np.count_nonzero(lengths)))
+        return cls(index.n_documents, index.n_tokens, average)
 
 
 @dataclass(frozen=True)
 class Weighting(ABC):
-    """A weighting over one collection; `code` identifies it in `gains.gain`."""
+    """A weighting over one collection; `code` identifies it in `gains.gain`.
+
+    Attributes
+    ----------
+    positional : bool
+        Whether tf is the place of the first match, counted from 1, rather than the number of matches.
+    """
 
     collection: CollectionStatistics
     parameters: FeatureParameters
     code: ClassVar[int]
+    positional: ClassVar[bool] = False
+
+    def idf(self, df: IntArray) -> FloatArray:
+        """Inverse document frequency by `FeatureParameters.idf`, shape of df."""
+        odds = (self.collection.documents - df + 0.5) / (df + 0.5)
+        return np.log1p(odds) if self.parameters.idf == "lucene" else np.log(odds)
 
     @abstractmethod
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
@@ -159,9 +176,7 @@ class BM25(Weighting):
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
         """(k1 + 1) idf, shape of df."""
-        odds = (self.collection.documents - df + 0.5) / (df + 0.5)
-        idf = np.log1p(odds) if self.parameters.idf == "lucene" else np.log(odds)
-        return (self.parameters.k1 + 1.0) * idf
+        return (self.parameters.k1 + 1.0) * self.idf(df)
 
     def document(self, lengths: IntArray) -> FloatArray:
         """k1 ((1 - b) + b |D|/avgdl), shape of lengths."""
@@ -170,5 +185,23 @@ class BM25(Weighting):
         return p.k1 * ((1.0 - p.b) + p.b * relative)
 
 
-WEIGHTINGS: dict[str, type[Weighting]] = {"LM": Dirichlet, "BM25": BM25}
+class Earliness(Weighting):
+    """Idf / (1 + p / 10), where p is the position of the clique's first match, from 0; 0 if absent.
+
+    Positions count stop words. Texts name first what they are about, in a title or a first sentence.
+    """
+
+    code: ClassVar[int] = 2
+    positional: ClassVar[bool] = True
+
+    def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
+        """Idf, shape of df."""
+        return self.idf(df)
+
+    def document(self, lengths: IntArray) -> FloatArray:
+        """Nothing depends on the document, shape of lengths."""
+        return np.zeros(len(lengths))
+
+
+WEIGHTINGS: dict[str, type[Weighting]] = {"LM": Dirichlet, "BM25": BM25, "early": Earliness}
 """Every weighting by its name in a `FeatureSpec`."""

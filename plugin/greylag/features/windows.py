@@ -21,15 +21,21 @@ MANY = -1  # in `Located.sole`, and among codes
 
 
 @_jit_inline
-def _add_match(begin: int, end: int, span: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int) -> int:
+def _add_match(
+    begin: int, end: int, span: int, limits: Any, overlap: bool, first: bool, lead: int, last: Any, tf: Any, row: int
+) -> int:
     """Add a match to ``tf[row]`` for each limit that is not below `span`; whether there is one.
 
-    A match that begins before ``last[w]``, the end of the one before it, counts only if matches may `overlap`.
+    A match that begins before ``last[w]``, the end of the one before it, counts only if matches may `overlap`; none
+    that ends behind the `lead` does. If only the `first` one matters, ``tf[row]`` is its position, counted from 1.
     """
     matched = 0
     for w in range(len(limits)):  # without branches, as they would be unpredictable
-        matches = (span <= limits[w]) & (overlap | (begin >= last[w]))
-        tf[row, w] += matches
+        matches = (span <= limits[w]) & (overlap | (begin >= last[w])) & (end <= lead)
+        if first:
+            tf[row, w] = begin + 1 if matches and tf[row, w] == 0 else tf[row, w]
+        else:
+            tf[row, w] += matches
         last[w] = end if matches else last[w]
         matched |= matches
     return matched
@@ -37,12 +43,13 @@ def _add_match(begin: int, end: int, span: int, limits: Any, overlap: bool, last
 
 @_jit_inline
 def _match_ordered(
-    positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int
-) -> int:
+    positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, first: bool, lead: int, last: Any,
+    tf: Any, row: int,
+) -> int:  # fmt: skip
     """Add to ``tf[row]`` the matches of #M for each limit M; whether there is one."""
     matched = 0
-    for first in range(at[0], ends[0]):
-        begin = np.int64(positions[first])
+    for start in range(at[0], ends[0]):
+        begin = np.int64(positions[start])
         previous, gap = begin, np.int64(0)
         for j in range(1, size):
             while at[j] < ends[j] and positions[at[j]] <= previous:
@@ -51,14 +58,15 @@ def _match_ordered(
                 return matched
             gap = max(gap, positions[at[j]] - previous)
             previous = np.int64(positions[at[j]])
-        matched |= _add_match(begin, previous + 1, gap, limits, overlap, last, tf, row)
+        matched |= _add_match(begin, previous + 1, gap, limits, overlap, first, lead, last, tf, row)
     return matched
 
 
 @_jit_inline
 def _match_unordered(
-    positions: Any, at: Any, ends: Any, copies: Any, size: int, limits: Any, overlap: bool, last: Any, tf: Any, row: int
-) -> int:
+    positions: Any, at: Any, ends: Any, copies: Any, size: int, limits: Any, overlap: bool, first: bool, lead: int,
+    last: Any, tf: Any, row: int,
+) -> int:  # fmt: skip
     """Add to ``tf[row]`` the matches within N tokens for each limit N; whether there is one.
 
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
@@ -73,14 +81,14 @@ def _match_unordered(
             terms += 1
         complete &= at[terms - 1] + copies[terms - 1] <= ends[terms - 1]
     while complete:
-        first, begin, end = 0, np.int64(positions[at[0]]), np.int64(0)
+        least, begin, end = 0, np.int64(positions[at[0]]), np.int64(0)
         for j in range(terms):
             here = np.int64(positions[at[j]])
-            first, begin = (j, here) if here < begin else (first, begin)
+            least, begin = (j, here) if here < begin else (least, begin)
             end = max(end, positions[at[j] + copies[j] - 1] + 1)
-        matched |= _add_match(begin, end, end - begin, limits, overlap, last, tf, row)
-        at[first] += 1
-        complete = at[first] + copies[first] <= ends[first]
+        matched |= _add_match(begin, end, end - begin, limits, overlap, first, lead, last, tf, row)
+        at[least] += 1
+        complete = at[least] + copies[least] <= ends[least]
     return matched
 
 
@@ -94,6 +102,8 @@ def _count_repeated(
     widths: IntArray,
     overlap: bool,
     per_term: bool,
+    first: bool,
+    lead: int,
     offsets: IntArray,
     documents: Int32Array,
     codes: Int32Array,
@@ -120,9 +130,11 @@ def _count_repeated(
                 for w in range(len(widths)):
                     tf[row, w], last[w] = 0, -1
                 if ordered:
-                    matched = _match_ordered(positions, at, ends, size, limits, overlap, last, tf, row)
+                    matched = _match_ordered(positions, at, ends, size, limits, overlap, first, lead, last, tf, row)
                 else:
-                    matched = _match_unordered(positions, at, ends, copies, size, limits, overlap, last, tf, row)
+                    matched = _match_unordered(
+                        positions, at, ends, copies, size, limits, overlap, first, lead, last, tf, row
+                    )
                 if not matched:
                     continue
                 code = -1 - row
@@ -171,19 +183,22 @@ def _match(
     having: IntArray,
     widest: int,
     per_term: bool,
+    first: bool,
+    lead: int,
     documents: Int32Array,
     codes: Int32Array,
 ) -> int:
     """Match a clique in some documents: write those in which it may match, and their codes; return their number.
 
-    The code is the least width in which the clique matches, or `MANY` where a term occurs more than once.
+    The code is the least width in which the clique matches, or `MANY` where a term occurs more than once or the `first`
+    match is asked for.
     """
     n, again = 0, False
     for j in range(1, size):
         again |= not ordered and cliques[c, j] == cliques[c, j - 1]
     for document in having:
         here = sole[np.uint64(cliques[c, 0]), np.uint64(document)]
-        state = first = last = here
+        state = begin = last = here
         gap, in_order = np.int32(0), not again  # a term that occurs once is not there twice
         for j in range(1, size):
             here = sole[np.uint64(cliques[c, j]), np.uint64(document)]
@@ -192,13 +207,13 @@ def _match(
                 in_order &= here > last
                 gap, last = max(gap, here - last), here
             else:
-                first, last = min(first, here), max(last, here)
-        if state >= 0 and in_order:
+                begin, last = min(begin, here), max(last, here)
+        if state >= 0 and in_order and last < lead:
             width = int(gap)
             if not ordered:
-                width = int(last) - int(first) + 1
+                width = int(last) - int(begin) + 1
                 width = (width + size - 1) // size if per_term else width  # rounded up
-            documents[n], codes[n] = document, width
+            documents[n], codes[n] = document, MANY if first else width
             n += width <= widest
         elif state == MANY:
             documents[n], codes[n] = document, MANY
@@ -219,11 +234,13 @@ def occurrences(
     widths: IntArray,
     overlap: bool,
     per_term: bool,
+    first: bool,
+    lead: int,
 ) -> Any:
     """Find the occurrences of cliques, shape (cliques, largest): rows of `postings`, padded with -1.
 
-    Cliques whose terms occur once each, which is the most frequent case, are matched without a search. The other
-    arguments are those of `Located` and `CliqueTable`.
+    Cliques whose terms occur once each, which is the most frequent case, are matched without a search. Only matches
+    within the first `lead` positions of a document count. The other arguments are those of `Located` and `CliqueTable`.
 
     Returns
     -------
@@ -232,9 +249,9 @@ def occurrences(
         ``documents[offsets[c]:offsets[c + 1]]`` are the documents in which clique c matches within some width.
     codes : int32 array, shape (n,)
         The least width in which the clique matches, if its terms occur once each in the document. Otherwise -1 - i,
-        where i is a row of `tf`.
+        where i is a row of `tf`. All are of this kind if `first`.
     tf : int32 array, shape (m, widths)
-        The number of matches within each width.
+        The number of matches within each width, or if `first` the position of the first one, counted from 1.
     """
     widest, room, n, repeated = _largest(widths), 0, 0, 0
     sizes, rarest = np.empty(len(cliques), np.int64), np.empty(len(cliques), np.int64)
@@ -246,14 +263,17 @@ def occurrences(
     documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
     for c in range(len(cliques)):
         holders = having[having_offsets[rarest[c]] : having_offsets[rarest[c] + 1]]
-        n += _match(ordered, cliques, c, sizes[c], sole, holders, widest, per_term, documents[n:], codes[n:])
+        n += _match(
+            ordered, cliques, c, sizes[c], sole, holders, widest, per_term, first, lead, documents[n:], codes[n:]
+        )
         offsets[c + 1] = n
     for code in codes[:n]:
         repeated += code == MANY
     tf = np.empty((repeated, len(widths)), np.int32)
     repeated = _count_repeated(
-        ordered, cliques, postings, starts, positions, widths, overlap, per_term, offsets, documents, codes, tf
-    )
+        ordered, cliques, postings, starts, positions, widths, overlap, per_term, first, lead, offsets, documents,
+        codes, tf,
+    )  # fmt: skip
     n = offsets[-1]
     return offsets, documents[:n].copy(), codes[:n].copy(), tf[:repeated].copy()
 

@@ -19,7 +19,6 @@ from greylag.features import CollectionStatistics, FeatureExtractor, FeaturePara
 from greylag.features.evidence import COMMON
 from greylag.features.weighting import BM25
 from greylag.index.positional import PositionalIndex
-from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, IntArray, Ranking
 
@@ -60,6 +59,9 @@ class Rocchio(Stage):
         `k1`, `b` and `idf` of BM25.
     """
 
+    needs = frozenset({"index"})
+    by_query = ("feedback",)
+
     index: PositionalIndex
     feedback: Feedback
     _: KW_ONLY
@@ -92,7 +94,7 @@ class Rocchio(Stage):
         def rerank(known: Ranking) -> Ranking:
             return known.rescore(self._scores(self.index.documents(known.docids), weights))
 
-        return rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank, stage="Rocchio")
+        return self.rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank)
 
     def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
         """The mean of the documents' vectors."""
@@ -139,6 +141,9 @@ class RelevanceModelRanker(Stage):
         `mu` of the language model, and `fb_terms`.
     """
 
+    needs = frozenset({"index"})
+    by_query = ("feedback",)
+
     index: PositionalIndex
     feedback: Feedback
     _: KW_ONLY
@@ -165,4 +170,4 @@ class RelevanceModelRanker(Stage):
             by_docid = dict(zip(first, combined.tolist(), strict=True))
             return known.rescore([by_docid[docid] for docid in known.docids])
 
-        return rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank, stage="RelevanceModelRanker")
+        return self.rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank)

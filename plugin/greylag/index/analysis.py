@@ -17,12 +17,13 @@ from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from greylag.errors import FormatError, ParameterError
 from greylag.index.word_breaks import LONGEST, pattern_of, units, words
 from greylag.ranking import Ranking
 from greylag.runtime.files import Faults, read_text
+from greylag.runtime.inputs import Names
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(
@@ -31,6 +32,7 @@ STOP_WORDS = frozenset(
 )
 
 STOP_LISTS = ("lucene", "scikit-learn")
+Unit = Literal["words", "characters"]  # of the words as they are written
 
 _LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them, a character at a time
 _NO_SPACE = re.compile("[^\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]+")  # Java's
@@ -79,6 +81,17 @@ def _terms(chunk: str) -> tuple[str | None, ...]:
     """The `tokens` of what stands between spaces."""
     found = [_POSSESSIVE.sub("", token).translate(_LOWER).lower() for token in words(chunk)]
     return tuple(None if word in STOP_WORDS else stem(word) for word in found)
+
+
+def written_words(text: str) -> list[str]:
+    """The words of `text` in order, in lower case, with stop words, not stemmed."""
+    return [*chain.from_iterable(map(_written, text.split()))]
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(chunk: str) -> tuple[str, ...]:
+    """The `written_words` of what stands between white space."""
+    return tuple(word.lower() for word in words(chunk))
 
 
 def analyze(text: str) -> list[str]:
@@ -143,6 +156,10 @@ def read_stop_words(source: str | Path) -> frozenset[str]:
         if len(line.split()) > 1:
             raise FormatError(source, number, f"{line!r} is not one word; a stop list has one word per line")
     return frozenset(line.strip().lower() for line in lines if line.strip())
+
+
+StopWords = Annotated[str, Names(lambda name: () if name in STOP_LISTS else (name,))]
+"""A stop list, as `read_stop_words` takes it."""
 
 
 def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_sentence: bool = False) -> str:

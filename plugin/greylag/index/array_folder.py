@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from greylag.errors import CollectionError, ParameterError
-from greylag.index.tables import fingerprint
+from greylag.index.tables import fingerprint as collection_fingerprint
 from greylag.runtime.files import file_stamp, file_stamps, write_text
 from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
 
@@ -46,6 +46,7 @@ class ArraySource:
     write: Callable[[Writer], None]
     files: Sequence[Path]  # folders with the files of the source
     check: Callable[[], None]  # raises CollectionError if these are damaged; called if they are not those of the export
+    identity: Callable[[Mapping[str, Any]], str] = collection_fingerprint  # of the collection, from the arrays
 
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
@@ -69,6 +70,11 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
         _log.warning("%s changed: %s again", source.name, source.making)
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
     return _open(folder, source)
+
+
+def is_made(source: ArraySource) -> bool:
+    """Whether there is a folder of a source's arrays."""
+    return any(map(os.path.lexists, _folders(source)))
 
 
 def verify_arrays(source: ArraySource) -> str:
@@ -263,7 +269,7 @@ def _write(source: ArraySource, folder: Path) -> None:
     checksums = writer.finish()
     meta = {
         "index": source.fingerprint,
-        "fingerprint": fingerprint({name: writer.read(name) for name in source.dtypes}),
+        "fingerprint": source.identity({name: writer.read(name) for name in source.dtypes}),
         "checksums": checksums,
         "stamps": {name: file_stamp(_file(folder, name)) for name in source.dtypes},
         "files": files,

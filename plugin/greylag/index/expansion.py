@@ -1,6 +1,6 @@
 """Query expansion as Anserini computes it, in single precision: search, expand the query, search again.
 
-Terms are chosen from the documents of the first search. Where the order of Java's hash tables decides, it does so here.
+Terms are chosen from the documents of the first search.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from greylag.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
-from greylag.lucene.lucene_index import BM25, BM25WithoutIdf, QueryLikelihood
+from greylag.lucene.lucene_index import BM25, QueryLikelihood
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _COMMON = np.float32(0.1)
 _WORD = re.compile("[a-z0-9]{2,20}")
-_NUMBER = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,11 @@ class ExpandedSearch(Source, ABC):
 
     def __call__(self, query: Query, /) -> Ranking:
         """The top documents for the expanded query; ties are broken by docid, ascending."""
-        return self._second.search(query, weights=self.expand(query))
+        return self.first.search(query, weights=self.expand(query))
 
     @abstractmethod
     def expand(self, query: Query) -> dict[str, float]:
         """The terms of the expanded query and their weights."""
-
-    @property
-    def _second(self) -> BM25 | QueryLikelihood:
-        """The search with the expanded query."""
-        return self.first
 
     @cached_property
     def _positional(self) -> PositionalIndex:
@@ -77,8 +71,8 @@ class RM3Search(ExpandedSearch):
     - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
       `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the
       documents. This is Anserini's ``Rm3Reranker``, in single precision.
-    - `greylag.RM3`, a stage, reranks what a first stage found. P(t|R) is RM1 of all terms in at most a tenth of the
-      documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
+    - `greylag.RM3Stage`, a stage, reranks what a first stage found. P(t|R) is RM1 of all terms in at most a tenth of
+      the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
       (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
     - `greylag.feedback.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.
 
@@ -177,94 +171,7 @@ class RocchioSearch(ExpandedSearch):
         return {term: float(weight) for term, weight in moved.items() if weight > 0}
 
 
-@dataclass(frozen=True, kw_only=True)
-class BM25PRFSearch(ExpandedSearch):
-    """Adds terms that mark the top documents, and weighs all by relevance weights in place of idf, as Anserini does.
-
-    The relevance weight of a term in r of the R feedback documents and df of all N is
-
-        rw = w log((r + 0.5) (N - df - R + r + 0.5) / ((df - r + 0.5) (R - r + 0.5))), at least 1e-6,
-
-    where w is `new_term_weight`, and 1 for the query's terms. The `fb_terms` new terms of highest rw log r are added.
-    They are in two or more of the `fb_docs` documents that `first` ranks highest, and have 2 to 20 letters a-z and
-    digits, not digits alone. A document's score is the sum of rw tf / (tf + k1 (1 - b + b |D| / avgdl)) over all terms,
-    each counted once.
-
-    Where new terms tie at the cut, the order of Java's hash tables decides, as in Anserini 1.7. Anserini 2.3 decides
-    otherwise for one of the 64 topics of CACM.
-
-    Parameters
-    ----------
-    first : BM25 or QueryLikelihood
-        The search; the result has its `k` documents.
-    fb_terms, fb_docs : int, at least 1, default 20 and 10
-        Number of terms and of documents.
-    new_term_weight : float, at least 0, default 0.2
-        w.
-    k1, b : float, optional
-        Of the second search, as in `BM25`; by default those of `first`, or else of `BM25`.
-
-    References
-    ----------
-    Robertson & Sparck Jones, Relevance weighting of search terms, JASIS 1976.
-    Sakai & Robertson, Relative and absolute term selection criteria, SIGIR 2002 (log r).
-    Anserini, ``io.anserini.rerank.lib.BM25PrfReranker``.
-
-    Examples
-    --------
-    >>> BM25PRFSearch(LuceneIndex("index").bm25(100), fb_terms=30)(Query("1", "wind power"))  # doctest: +SKIP
-    """
-
-    fb_terms: int = 20
-    new_term_weight: float = 0.2
-    k1: float | None = None
-    b: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_non_negative(new_term_weight=self.new_term_weight)
-        _ = self._second  # checks k1 and b
-
-    @cached_property
-    def _second(self) -> BM25:
-        like = self.first if isinstance(self.first, BM25) else self.first.index.bm25()
-        k1, b = like.k1 if self.k1 is None else self.k1, like.b if self.b is None else self.b
-        return BM25WithoutIdf(self.first.index, k=self.first.k, k1=k1, b=b)
-
-    def expand(self, query: Query) -> dict[str, float]:
-        """The terms of the expanded query and their weights."""
-        index, top = self._positional, self.first.search(query, k=self.fb_docs).docids
-        matrix, own = index.term_frequencies(index.documents(top)), index.query_terms(query.text)
-        found, counts = np.unique(matrix.indices, return_counts=True)
-        frequency = dict(zip(found.tolist(), counts.tolist(), strict=True))  # r
-
-        def weight(term: int, factor: float) -> float:
-            r, df = frequency.get(term, 0), int(index.document_frequencies[term])
-            odds = (r + 0.5) * (index.n_documents - df - len(top) + r + 0.5) / ((df - r + 0.5) * (len(top) - r + 0.5))
-            return max(math.log(odds) * factor, 1e-6)
-
-        new, words = float(np.float32(self.new_term_weight)), {term: index.term(term) for term in frequency}
-        numbers = {word: term for term, word in words.items()}
-        in_order = hash_order(
-            word
-            for start, end in pairwise(matrix.indptr)
-            for word in hash_order(map(words.__getitem__, matrix.indices[start:end].tolist()))
-        )
-        fitting = [w for w in in_order if frequency[numbers[w]] > 1 and _WORD.fullmatch(w) and not _NUMBER.fullmatch(w)]
-        offers = {
-            word: np.float32(weight(term, new) * math.log(frequency[term]))
-            for word in hash_order(fitting)
-            if (term := numbers[word]) not in own
-        }
-        added = sorted(offers, key=lambda word: -offers[word])[: self.fb_terms]
-        weights = {word: weight(numbers[word], new) for word in added}
-        weights |= {index.term(term): weight(term, 1.0) for term in own.tolist() if term >= 0}
-        return dict(sorted(weights.items()))
-
-
-EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch | BM25PRFSearch]] = {
-    "rm3": RM3Search, "rocchio": RocchioSearch, "bm25prf": BM25PRFSearch,
-}  # fmt: skip
+EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch]] = {"rm3": RM3Search, "rocchio": RocchioSearch}
 """By what follows the plus in `greylag.lucene.lucene_index.SearchModel`."""
 
 
@@ -329,21 +236,6 @@ def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) ->
     total /= np.float32(max(len(docids), 1))
     highest = sorted(np.flatnonzero(used).tolist(), key=lambda place: (-total[place], units[place]))[:fb_terms]
     return _unit_vector({words[place]: total[place] for place in highest})
-
-
-def hash_order(terms: Iterable[str]) -> list[str]:
-    """The distinct terms in the order of a Java ``HashSet`` that they were added to one by one."""
-    distinct, capacity = list(dict.fromkeys(terms)), 16
-    while len(distinct) > 0.75 * capacity:
-        capacity *= 2
-
-    def bucket(term: str) -> int:
-        code = 0
-        for high, low in zip(*[iter(_utf16(term))] * 2, strict=True):
-            code = (31 * code + 256 * high + low) & 0xFFFFFFFF
-        return (code ^ code >> 16) & (capacity - 1)
-
-    return sorted(distinct, key=bucket)
 
 
 def _utf16(term: str) -> bytes:

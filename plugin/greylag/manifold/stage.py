@@ -15,7 +15,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
 from greylag.manifold.graph import Affinity, Graph, affinity_graph
 from greylag.manifold.ranking import limit_or_step, manifold_ranking
-from greylag.missing_documents import rerank_known
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.trec import at_level, read_qrels
@@ -79,7 +78,9 @@ class ManifoldRanker(Stage):
         The lowest grade of relevant documents in the feedback.
     """
 
+    needs = frozenset({"vectors"})
     readers: ClassVar = {"feedback": read_qrels}
+    by_query = ("feedback",)
 
     index: PositionalIndex | None = None
     _: KW_ONLY
@@ -117,7 +118,11 @@ class ManifoldRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank one query's documents."""
-        return rerank_known(ranking, self._vectors.knows(ranking.docids), self._rerank, stage="ManifoldRanker")
+        return self.rerank_known(ranking, self._vectors.knows(ranking.docids), self._rerank)
+
+    def scored(self, ranking: Ranking) -> Ranking:
+        """The top `depth` documents, as ranked."""
+        return self(ranking).head(self.depth)
 
     def _rerank(self, ranking: Ranking) -> Ranking:
         top = ranking.head(self.depth)

@@ -1,21 +1,26 @@
 """Results as bytes and back: data, never code.
 
-A line of JSON, and the content of the arrays after it. JSON's scalars stand for themselves; everything else is an
-object with one key, its kind. Records are greylag's frozen dataclasses and named tuples, which their constructors make
-again: nothing is imported, and no other function is called.
+A line of JSON, and arrays in NumPy's own format (npy) after it. JSON's scalars stand for themselves; everything else is
+an object with one key, its kind. Records are greylag's frozen dataclasses and named tuples, which their constructors
+make again: nothing is imported, and no other function is called.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 _PACKAGES = ("greylag", "greylag_papers")
+# NumPy reads the header of an array by Python's parser. In Python 3.11 that may end in a SystemError about recursion if
+# several threads do so at once.
+_PARSING = Lock()
 _SCALARS = (type(None), bool, int, float, str)
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
@@ -31,7 +36,7 @@ def decode(content: bytes) -> Any:
     line, _, rest = content.partition(b"\n")
     try:
         return _Decoder(rest).value(json.loads(line))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError, MemoryError) as error:
         raise ValueError(f"not a result: {error}") from None
 
 
@@ -48,10 +53,11 @@ def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
         return {"bytes": len(value)}
     if isinstance(value, np.generic):
         return {"scalar": _encoded(np.asarray(value), arrays)}
-    if kind is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
-        by_column = value.flags.f_contiguous and not value.flags.c_contiguous  # sums depend on it in their last bits
-        arrays.append((value.T if by_column else value).tobytes())
-        return {"array": [value.dtype.str, list(value.shape), by_column]}
+    if kind is np.ndarray and not value.dtype.hasobject:
+        file = io.BytesIO()
+        np.lib.format.write_array(file, value, allow_pickle=False)
+        arrays.append(file.getvalue())
+        return {"array": len(arrays[-1])}
     if kind.__name__ == "csr_matrix" and kind.__module__.startswith("scipy.sparse"):
         return {"csr": _encoded((value.data, value.indices, value.indptr, value.shape), arrays)}
     if _is_record(kind):
@@ -80,10 +86,8 @@ class _Decoder:
         if kind == "scalar":
             return self.value(content)[()]
         if kind == "array":
-            dtype, shape, by_column = np.dtype(content[0]), tuple(content[1]), content[2]
-            size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-            array = np.frombuffer(self._take(size), dtype=dtype).copy()
-            return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
+            with _PARSING:
+                return np.lib.format.read_array(io.BytesIO(self._take(content)), allow_pickle=False)
         if kind == "csr":
             from scipy.sparse import csr_matrix
 

@@ -32,6 +32,8 @@ Stamp = tuple[int, int, int, int]
 GZIP_MAGIC = b"\x1f\x8b"
 BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+NUMBERS = {"rank", "score", "grade", "value"}
+"""The names of columns that have numbers."""
 _BLOCK = 1 << 20
 _log = logging.getLogger("greylag")
 
@@ -165,18 +167,20 @@ def split_rows(
 
     `columns` are their names, separated by spaces. A line with another number of columns is a fault. If the first line
     has as many columns as one of the `others`, so must all. With `comments`, lines that begin with # are left out, as
-    by trec_eval; below the first other line, one with all columns is a fault, since it may be meant.
+    by trec_eval. One with all columns is a fault below the first other line, since it may be meant, and above it if it
+    is a line of a query whose identifier begins with #.
     """
     width, good = len(columns.split()), 0
+    forms = (columns, *others)
     lines = chain.from_iterable(map(io.BytesIO, blocks))
     for number, line in enumerate(lines, 1):
         row = line.split()
         if not row:
             continue
         if comments and line.startswith(b"#"):
-            if good and len(row) == width:
+            if len(row) == width if good else any(_is_line(row, form) for form in forms):
                 faults.repair(
-                    number, f"begins with # as a comment, but has {width} columns: {columns}", "skips the line"
+                    number, f"begins with # as a comment, but has {len(row)} columns: {columns}", "skips the line"
                 )
             continue
         if others:
@@ -189,6 +193,13 @@ def split_rows(
             faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
+
+
+def _is_line(row: list[bytes], columns: str) -> bool:
+    """Whether a comment is a line with these columns: its # begins a name, and its numbers are numbers."""
+    names = columns.split()
+    numbers = [text for name, text in zip(names, row, strict=False) if name in NUMBERS]
+    return len(row) == len(names) and row[0] != b"#" and not any(math.isnan(parse_number(text)) for text in numbers)
 
 
 def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -318,7 +329,7 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
     try:
         target = Path(os.path.realpath(path))
         if _kind(path) not in (None, stat.S_IFREG):
-            with _open(target, "wb", path, binary) as file:
+            with _open(Path(path), "wb", path, binary) as file:  # a pipe of this process has no other name
                 yield file
             return
         sweep(target.parent)

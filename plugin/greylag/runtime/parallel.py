@@ -177,7 +177,7 @@ def _mapped(
             first, done = min(window), dict[int, Done]()
             if keeper is not None:
                 kept = {number: keeper.load_result(f"{path}:{what}:{number}") for number in window}
-                done = {number: result for number, result in kept.items() if result is not None}
+                done = {number: result for number, result in kept.items() if _is_done(result)}
             for number, result, unknown in compute([item for item in window.items() if item[0] not in done], step):
                 done[number] = result, unknown
                 if keeper is not None:
@@ -189,6 +189,11 @@ def _mapped(
                 tally.merge(unknown)
                 yield result
     tally.warn(what)
+
+
+def _is_done(kept: Any) -> bool:
+    """Whether what was kept is the result of an item with its tally."""
+    return isinstance(kept, tuple) and len(kept) == 2 and isinstance(kept[1], dict)
 
 
 def _turns(function: Callable[..., Any], shared: tuple[Any, ...], place: _Place, path: str) -> Compute:

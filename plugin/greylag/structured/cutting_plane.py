@@ -10,8 +10,8 @@ constraints to enumerate. The algorithm solves the problem under the constraints
 solution violates most, and repeats until the duality gap is small.
 
 Algorithm 2 of Yue & Joachims solves the problem anew after each constraint. Here, a pass over the examples adds one of
-each, and the problem is solved only as closely as the remaining gap needs. The optimum is the same. Constraints do not
-depend on C: the search for one C starts with those of the last.
+each, and the problem is solved only as closely as the remaining gap needs. With exact inference the optimum is the
+same. Constraints do not depend on C: the search for one C starts with those of the last.
 
 References
 ----------
@@ -55,7 +55,7 @@ class Solution:
     iterations : int
         Passes over the examples.
     converged : bool
-        Whether the gap is at most epsilon times the objective.
+        Whether the gap is at most epsilon times the objective: under the constraints that inference returned.
     """
 
     weights: FloatArray
@@ -69,8 +69,9 @@ class Solution:
 class CuttingPlane:
     """The learner of a structured SVM.
 
-    If loss-augmented inference is approximate, the optimum is that under the constraints that it returns, which depend,
-    in `fit_path`, on the smaller C, too.
+    If loss-augmented inference is approximate, as the greedy one of SVM-div is, the optimum is that under the
+    constraints that it returns, which depend, in `fit_path`, on the smaller C, too. It can be below that of OP 1, whose
+    most violated constraints are missed, and the gap says nothing about the distance from the latter.
 
     Parameters
     ----------

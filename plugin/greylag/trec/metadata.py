@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from greylag.runtime.files import Faults, is_file, read_text_blocks
+from greylag.runtime.yaml_text import NotYAMLError, parse_yaml, write_yaml
 
 START, END = "ir_metadata.start", "ir_metadata.end"
 SCHEMA_VERSION = 0.1
@@ -23,20 +22,17 @@ def metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
     if metadata is None:
         return ""
     content = {"schema-version": SCHEMA_VERSION, "run-version": 1.0, **metadata, "tag": tag}
-    text = dump(content, width=10**6)
+    text = write_yaml(content, width=10**6)
     return "".join(f"# {line}\n" for line in (START, *text.removesuffix("\n").split("\n"), END))
 
 
-def dump(content: Mapping[str, Any], width: int) -> str:
-    """YAML that is read back; PyYAML leaves line breaks of Unicode as they are, unless all of Unicode is escaped."""
-    text = yaml.safe_dump(content, sort_keys=False, width=width, allow_unicode=True)
-    if {"\x85", "\u2028", "\u2029"}.isdisjoint(text):
-        return text
-    return yaml.safe_dump(content, sort_keys=False, width=width)
-
-
 def read_metadata(path: str | Path) -> dict[str, Any]:
-    """The metadata at the head of a run; {} if there is none, it is not YAML, or the file cannot be read twice."""
+    """The metadata at the head of a run, all of whose values are those of JSON; {} if there is none.
+
+    There is none, either, if the file cannot be read twice or, with a warning, if `parse_yaml` refuses it. Names in
+    ``actor`` and in the steps of ``method: retrieval`` are text; a part that has something else in their places is left
+    out with a warning, so that nobody else needs to check a stranger's metadata.
+    """
     if not is_file(path):
         return {}
     with Faults(path, lenient=True) as faults:
@@ -46,8 +42,42 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
     if START not in texts or END not in texts:
         return {}
     try:
-        content = yaml.safe_load("\n".join(texts[texts.index(START) + 1 : texts.index(END)]))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        _log.warning("%s: its ir_metadata is not YAML and is ignored (%s)", path, str(error).partition("\n")[0])
+        content = parse_yaml("\n".join(texts[texts.index(START) + 1 : texts.index(END)]).encode())
+    except NotYAMLError as error:
+        _log.warning("%s: its ir_metadata is ignored (%s)", path, error)
         return {}
-    return content if isinstance(content, dict) else {}
+    if not isinstance(content, dict):
+        return {}
+    checked = {**content, **{name: check(content[name]) for name, check in _LAYOUT.items() if name in content}}
+    if odd := [name for name in _LAYOUT if checked.get(name) is None and name in checked]:
+        _log.warning("%s: of its ir_metadata, %s is not as ir-metadata.org has it and is left out", path, odd[0])
+    return {name: value for name, value in checked.items() if name not in odd}
+
+
+def _names(part: Any) -> Any:
+    """A mapping whose team and name, if it has them, are text; None if it is something else."""
+    if not isinstance(part, dict):
+        return None
+    read = {key: _text(part[key]) for key in ("team", "name") if key in part}
+    return None if None in read.values() else {**part, **read}
+
+
+def _method(part: Any) -> Any:
+    """A mapping whose retrieval, if it has one, is a list of steps with names; None if it is something else."""
+    if not isinstance(part, dict) or "retrieval" not in part:
+        return part if isinstance(part, dict) else None
+    steps = part["retrieval"]
+    read = [_names(step) for step in steps] if isinstance(steps, list) else [None]
+    return None if None in read else {**part, "retrieval": read}
+
+
+def _text(value: Any) -> str | None:
+    """A name, a number as one, or several names joined; None if it is something else."""
+    if isinstance(value, list) and value:
+        names = [_text(part) if not isinstance(part, list) else None for part in value]
+        return None if None in names else ", ".join(map(str, names))
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+_LAYOUT: dict[str, Callable[[Any], Any]] = {"actor": _names, "method": _method}
+"""The parts of metadata that are read again, with a function that gives them checked, or None."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,56 @@ class RunFile:
             raise FormatError(self.path, None, "has changed while it was read; run the command again")
 
 
+@dataclass(frozen=True)
+class JoinedRuns:
+    """Several runs side by side, for what is made of all rankings of a query. Iterating gives the qids.
+
+    Parameters
+    ----------
+    runs : tuple of Run or RunFile
+        Queries are in the order of the first run; those that it lacks follow. Runs in files are read a query at a time,
+        and as far as their order differs, queries wait in memory.
+    """
+
+    runs: tuple[Run | RunFile, ...]
+
+    @cached_property
+    def _qids(self) -> dict[str, None]:
+        return dict.fromkeys(qid for run in self.runs for qid in run)
+
+    @property
+    def tag(self) -> str:
+        """The mark of topics that a model was trained on, if one of the runs has it."""
+        return marked("", *(run.tag for run in self.runs))
+
+    def __len__(self) -> int:
+        return len(self._qids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._qids)
+
+    @property
+    def rankings(self) -> Iterator[tuple[Ranking, ...]]:
+        """Each query's rankings, one of each run: without documents if a run lacks the query."""
+        readers = [(set(run), iter(run.rankings), dict[str, Ranking]()) for run in self.runs]
+        for qid in self._qids:
+            found = [_next(qid, *reader) for reader in readers]
+            query = next(ranking.query for ranking in found if ranking is not None)
+            none = Ranking(qid, query, (), np.empty(0))
+            rankings = (none if ranking is None else ranking for ranking in found)
+            yield tuple(ranking if ranking.query == query else replace(ranking, query=query) for ranking in rankings)
+
+
+def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting: dict[str, Ranking]) -> Ranking | None:
+    """The query's ranking in a run, if the run has one; those that come before it wait."""
+    if qid not in known:
+        return None
+    while qid not in waiting:
+        ranking = next(rankings)
+        waiting[ranking.qid] = ranking
+    return waiting.pop(qid)
+
+
 def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run | RunFile:
     """Open a run to be read a query at a time; pipes, and every file with `lenient`, are read at once.
 
@@ -195,7 +245,7 @@ def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None 
 
 def write_rankings(
     rank: Callable[[Any], Ranking],
-    inputs: Mapping[str, str] | Run | RunFile,
+    inputs: Mapping[str, str] | Run | RunFile | JoinedRuns,
     path: str | Path,
     *,
     tag: str,
@@ -209,9 +259,9 @@ def write_rankings(
     Parameters
     ----------
     rank : callable
-        A source, stage or pipeline.
-    inputs : mapping of str to str, Run or RunFile
-        Topics (qid to text) for a source, a run for a stage.
+        A source, stage or pipeline, or a fusion.
+    inputs : mapping of str to str, Run, RunFile or JoinedRuns
+        Topics (qid to text) for a source, a run for a stage, several for a fusion.
     path, tag, metadata
         As for `write_run`; ``+training-topics`` follows the tag if the run that is reranked has it.
     n_jobs : int, optional
@@ -227,7 +277,7 @@ def write_rankings(
 
 def write_members(
     rank: Callable[[Any], Sequence[Ranking]],
-    inputs: Run | RunFile,
+    inputs: Run | RunFile | JoinedRuns,
     paths: Sequence[str | Path],
     *,
     tag: str,
@@ -272,7 +322,7 @@ def _write(
 ) -> None:
     """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
     check_names("tag", tags)
-    reranks = isinstance(inputs, Run | RunFile)
+    reranks = isinstance(inputs, Run | RunFile | JoinedRuns)
     items: Iterable[Any] = inputs.rankings if reranks else _queries(inputs)
     tags = [marked(tag, inputs.tag) for tag in tags] if reranks else tags
     work = partial(_ranked_lines, rank, tuple(tags))

@@ -16,16 +16,16 @@ from pydantic import Field
 from greylag import PositionalIndex, Ranking, Run, read_run, read_subtopic_qrels
 from greylag.diversity import fit_svmdiv
 from greylag.diversity.choice import alternatives, last_best
-from greylag.evaluation import Scores, compare, evaluate_by_subtopic, split_folds, to_dict
+from greylag.evaluation import Scores, compare, evaluate_by_subtopic, parse_measure, to_dict
 from greylag.experiments import config
-from greylag.experiments.figures import line_figure
+from greylag.experiments.figures import Panel, line_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table
-from greylag.features.stages import StageStep
-from greylag.runtime import parallel_map
 from greylag.runtime.files import read_json_lines
+from greylag.stages import StageStep
 from greylag.trec import SubtopicQrels, read_aspects
+from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
@@ -37,13 +37,13 @@ _TEXTS = read_texts(__file__)
 class Collection(config.Settings):
     """Paths below the data folder."""
 
-    docs: str
+    docs: config.InputFile
     """JSON lines with id, title and contents."""
-    run: str
+    run: config.InputFile
     """The first stage."""
-    subtopic_qrels: str
+    subtopic_qrels: config.InputFile
     """Judgements by subtopic or nugget."""
-    aspects: str | None = None
+    aspects: config.InputFile | None = None
     """Aspects for xQuAD."""
 
 
@@ -55,7 +55,7 @@ class Settings(config.Experiment):
     synthetic_sets: config.Positive = 30
     """Number of synthetic queries."""
     training_sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (4, 8, 16, 32)
-    """Numbers of training queries; at most as many as there are outside a fold."""
+    """Numbers of training queries; one above the number that there are outside a fold stands for all."""
     folds: Annotated[int, Field(ge=2)] = 5
     """Number of folds."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -108,42 +108,45 @@ def synthetic(data: SyntheticSubtopics) -> Opened:
 
 def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     """Learn from each number of queries, and compare with the first stage."""
-    first, qrels, measure, n_jobs = opened.first, opened.qrels, settings.measure, context.n_jobs
+    first, qrels, measure = opened.first, opened.qrels, parse_measure(settings.measure)
     qids = list(qrels)
-    parts = split_folds(qids, settings.folds, settings.seed)
-    orders = [training_order(qids, part, settings.seed) for part in parts]
-    sizes = [size for size in settings.training_sizes if size <= min(map(len, orders))]
-    scores = {FIRST: evaluate_by_subtopic(first, qrels, [measure])}
-    by_method: dict[str, dict[int, float]] = {}
+    parts = splits(qids, None, settings.folds, settings.seed)
+
+    def measured(run: Run, part: Sequence[str]) -> list[float]:
+        found = evaluate_by_subtopic(run, {qid: qrels[qid] for qid in part}, [measure])
+        by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+        return [by_query[qid] for qid in part]
+
+    tried = {}  # by method, the measure of each weight and query
     for name in ("mmr", *(() if opened.aspects is None else ("xquad",))):
         steps = [step for _, step in alternatives(StageStep(name))]
-        runs = [step.make(opened.index, aspects=opened.aspects).run(first, n_jobs=n_jobs, tag=name) for step in steps]
-        values = np.array([evaluate_by_subtopic(tried, qrels, [measure]).values[:, 0] for tried in runs])
-        for size in sizes:
-            held_out = np.empty(len(qids))
-            for part, order in zip(parts, orders, strict=True):
-                best = last_best(values[:, np.isin(qids, order[:size])].mean(axis=1))
-                rows = np.isin(qids, part)
-                held_out[rows] = values[best, rows]
-            add(scores, by_method, name, size, dict(zip(qids, held_out.tolist(), strict=True)))
+        stages = [step.make(opened.index, aspects=opened.aspects) for step in steps]
+        runs = [stage.run(first, n_jobs=context.n_jobs, tag=name) for stage in stages]
+        tried[name] = np.array([measured(run, qids) for run in runs])
         context.progress(f"{name}: {len(steps)} weights")
 
-    def diversify(item: tuple[int, Sequence[str], Sequence[str]]) -> list[Ranking]:
-        size, part, order = item
-        training = [first[qid] for qid in order[:size] if qid in first]
-        stage = fit_svmdiv(training, {qid: qrels[qid] for qid in order[:size]}, opened.index)
-        return [stage(first[qid]) for qid in part if qid in first]
+    def learn(training: Sequence[str], test: Sequence[str]) -> dict[str, list[float]]:
+        known, held_out = ([qids.index(qid) for qid in part] for part in (training, test))
+        values = {}
+        for name, of_weights in tried.items():
+            best = last_best(of_weights[:, known].mean(axis=1))
+            values[name] = of_weights[best, held_out].tolist()
+        ranked = [first[qid] for qid in training if qid in first]
+        stage = fit_svmdiv(ranked, {qid: qrels[qid] for qid in training}, opened.index)
+        diversified = Run(tuple(stage(first[qid]) for qid in test if qid in first), LEARNED)
+        return {**values, LEARNED: measured(diversified, test)}
 
-    items = [(size, part, order) for size in sizes for part, order in zip(parts, orders, strict=True)]
-    learned = list(parallel_map(diversify, items, what="models of SVM-div", n_jobs=n_jobs))
-    for place, size in enumerate(sizes):
-        folds = learned[place * len(parts) : (place + 1) * len(parts)]
-        found = Run(tuple(ranking for rankings in folds for ranking in rankings), LEARNED)
-        values = evaluate_by_subtopic(found, qrels, [measure]).values[:, 0]
-        add(scores, by_method, LEARNED, size, dict(zip(qids, values.tolist(), strict=True)))
+    learned = learn_points(parts, settings.training_sizes, learn, context, ", ".join)
+    scores = {FIRST: Scores.single(measure, dict(zip(qids, measured(first, qids), strict=True)))}
+    by_method: dict[str, dict[int, float]] = {}
+    for size, point in learned.items():
+        for name, found in pooled(measure, parts, point).items():
+            in_order = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+            scores[f"{name}, {size} queries"] = Scores.single(measure, {qid: in_order[qid] for qid in qids})
+            by_method.setdefault(name, {})[size] = float(found.means[0])
     tests = compare(scores, FIRST)
-    level = float(scores[FIRST].means[0])
-    figure = line_figure("Training queries", "training queries", measure, {settings.name: (by_method, {FIRST: level})})
+    panel: Panel = by_method, {FIRST: float(scores[FIRST].means[0])}
+    figure = line_figure("Training queries", "training queries", str(measure), {settings.name: panel}, log=True)
     merged, by_query = means(scores), {name: part.values[:, 0] for name, part in scores.items()}
     comparison = comparison_table(f"Differences from {FIRST}", tests)
     table = means_table("Means over all queries, each held out", merged)
@@ -155,21 +158,6 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         sections=[Section("Learning curve", _TEXTS["diversity_curve: curve"], [figure, comparison])],
         provenance={"fingerprint": opened.index.fingerprint},
     )
-
-
-def add(
-    scores: dict[str, Scores], by_method: dict[str, dict[int, float]], name: str, size: int, values: dict[str, float]
-) -> None:
-    """Add the scores of a method that learned from so many queries."""
-    found = Scores.single(scores[FIRST].measures[0], values)
-    scores[f"{name}, {size} queries"] = found
-    by_method.setdefault(name, {})[size] = float(found.means[0])
-
-
-def training_order(qids: Sequence[str], part: Sequence[str], seed: int) -> list[str]:
-    """The queries outside a fold in random order, of which the first ones are learned from."""
-    others = [qid for qid in qids if qid not in part]
-    return [others[place] for place in np.random.default_rng(seed).permutation(len(others))]
 
 
 STUDY = Study(Settings, open_rankings, run)

@@ -28,7 +28,7 @@ from greylag.experiments.collection import OpenCollection, open_collection
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
-from greylag.ltr import MRFRanker
+from greylag.models import ModelRanker
 from greylag.runtime import parallel_map
 from greylag.structured import CuttingPlane
 from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
@@ -48,7 +48,7 @@ def parse_system(name: str) -> CoverageFeatures:
 class Settings(config.Experiment):
     """The pipeline that the diversifiers are added to, and what is learned."""
 
-    pipeline: str
+    pipeline: config.InputFile
     """Path of the collection's main experiment file, with a part ``diversify`` and documents as JSON lines."""
     k: config.Positive = 5
     """Size of the sets that SVM-div is trained to pick. The number that each diversifier picks is in the main file."""
@@ -96,7 +96,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     mrf = validated.run
     runs = {first.tag: first, mrf.tag: mrf}
     runs |= {name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in stages.items()}
-    ranked = [MRFRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
+    ranked = [ModelRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
     for name in settings.systems:
         make = CandidateMaker(index, parse_system(name), titles=opened.titles, depth=option.depth)
         learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)

@@ -33,7 +33,7 @@ _TESTS = "p is that of the two-sided paired t-test over queries, with Holm's cor
 class Settings(config.Experiment):
     """The pipeline that the stage is added to, and the stage."""
 
-    pipeline: str
+    pipeline: config.InputFile
     """Path of the collection's main experiment file (``./cacm.yaml`` for one in the same folder)."""
     alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
     """The values that cross-validation chooses from."""

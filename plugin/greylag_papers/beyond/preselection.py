@@ -19,8 +19,10 @@ from greylag.experiments.pipeline import Features, Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.ltr import GreedySelection, MMRPreselection, RankingData, cross_validate
-from greylag.ltr.training import CrossValidation, PreparedFeatures
+from greylag.learning import GreedySelection, MMRPreselection
+from greylag.linesearch import RankingData
+from greylag.models import cross_validate
+from greylag.models.recipes import CrossValidation, PreparedFeatures
 from greylag_papers.texts import read_texts
 
 WHOLE = "whole pool"
@@ -35,10 +37,10 @@ class Settings(CollectionSettings):
     training: Training = Training()
     """As in the main study."""
     preselect: Annotated[tuple[Annotated[str, config.readable_by(MMRPreselection.parse)], ...], Field(min_length=1)] = (
-        "mmr:8",
-        "mmr:16",
-        "mmr:32",
-        "mmr:16:1",
+        "mmr(n_features=8)",
+        "mmr(n_features=16)",
+        "mmr(n_features=32)",
+        "mmr(n_features=16,relevance_weight=1)",
     )
     """Preselections, as `MMRPreselection.parse` reads them."""
     measures: tuple[config.MeasureName, ...] = ("AP",)

@@ -15,38 +15,31 @@ from typing import Annotated, TypeVar
 import numpy as np
 from pydantic import Field
 
-from greylag import MRFRanker, ParameterError, PositionalIndex, Run, Union, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds, to_dict
+from greylag import ModelRanker, ParameterError, PooledSources, PositionalIndex, Run, read_qrels, read_topics
+from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, FirstStage, open_collection
+from greylag.experiments.figures import Figure, Panel, line_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means_table
 from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.index import RM3Search
-from greylag.ltr import (
-    Automatic,
-    AutomaticRecipe,
-    CoordinateAscent,
-    GreedySelection,
-    LambdaMARTRecipe,
-    ListwiseRegression,
-    RankingData,
-    read_features,
-    train_on_data,
-)
-from greylag.ltr.data import linear_scores
-from greylag.ltr.lambdamart import LambdaMART, PreparedTrees
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.objectives import Objective
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
+from greylag.learning.learner import Learner
+from greylag.linesearch import RankingData
+from greylag.linesearch.data import linear_scores
+from greylag.linesearch.objectives import Objective
+from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, train_on_data
+from greylag.models.choice import title
+from greylag.models.lambdamart import LambdaMART, PreparedTrees
+from greylag.models.model import RankingModel
+from greylag.models.recipes import useful_features
 from greylag.ranking import FloatArray
-from greylag.runtime import parallel_map
 from greylag.tables import Row
 from greylag.trec import Qrels, at_level
-from greylag_papers.beyond.curve_chart import curve_figure, points
-from greylag_papers.beyond.diversity_curve import training_order
-from greylag_papers.beyond.stack_systems import fitted
+from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
 AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
@@ -76,9 +69,9 @@ class Curve(config.Experiment):
 class Judged(config.Settings):
     """Topics and judgements."""
 
-    topics: str
+    topics: config.InputFile
     """Path of the topics."""
-    qrels: str
+    qrels: config.InputFile
     """Path of the relevance judgements."""
 
 
@@ -94,9 +87,9 @@ class Settings(CollectionSettings, Curve):
 class FeatureSettings(Curve):
     """LETOR files. Topics without a relevant document are left out."""
 
-    train: str
+    train: config.InputFile
     """Path of the training part."""
-    test: str | None = None
+    test: config.InputFile | None = None
     """Path of the test part; by default, each fold is held out in turn."""
 
 
@@ -137,7 +130,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         topics, qrels = {**topics, **held_out}, {**qrels, **{qid: judged.get(qid, {}) for qid in held_out}}
     stage = settings.first_stage
     first = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)
-    run = Union((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
+    run = PooledSources((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 
@@ -145,16 +138,16 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         models = rankers(settings, Run(tuple(run[qid] for qid in training)), qrels, opened.index, context.n_jobs)
         tested, judged = Run(tuple(run[qid] for qid in test)), {qid: dict(qrels[qid]) for qid in test}
 
-        def score(model: LinearModel) -> list[float]:
-            ranked = MRFRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
+        def score(model: RankingModel) -> list[float]:
+            ranked = ModelRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
             found = evaluate(ranked, judged, [settings.measure])
             by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
             return [by_query[qid] for qid in test]
 
         trained = dict(timed(models))
         values = {name: score(model) for name, (model, _) in trained.items()}
-        chosen: str = trained[AUTOMATIC][0].provenance["choice"]["chosen"]
-        return Learned(values, chosen, {name: spent for name, (_, spent) in trained.items()})
+        chosen = trained[AUTOMATIC][0].provenance["choice"]["chosen"]
+        return Learned(values, " + ".join(chosen), {name: spent for name, (_, spent) in trained.items()})
 
     return Opened(
         [qid for qid in relevant if held_out is None or qid not in held_out],
@@ -165,7 +158,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
 def rankers(
     settings: Settings, run: Run, qrels: Qrels, index: PositionalIndex, n_jobs: int | None
-) -> Iterator[tuple[str, LinearModel]]:
+) -> Iterator[tuple[str, RankingModel]]:
     """The models that each system learns from the topics of `run`."""
     measure, seed, qids = settings.measure, settings.seed, list(run)
     recipe = AutomaticRecipe(measure, seed=seed)
@@ -217,8 +210,8 @@ def learners(
 ) -> Iterator[tuple[str, tuple[FloatArray, str]]]:
     """The scores of held-out documents by what each system learns from `rows`; the automatic one says what it chose."""
     measure, seed = settings.measure, settings.seed
-    selection, tried = Automatic(measure, seed=seed).choose(rows, n_jobs=n_jobs)
-    yield AUTOMATIC, (linear_scores(held_out, selection.columns, np.array(selection.weights)), tried.best)
+    selection, choice = Automatic(measure, seed=seed).choose(rows, n_jobs=n_jobs)
+    yield AUTOMATIC, (linear_scores(held_out, selection.columns, np.array(selection.weights)), title(choice.chosen))
     for name, learner in (
         (GREEDY, GreedySelection(measure)),
         (LISTWISE, ListwiseRegression(measure)),
@@ -230,6 +223,16 @@ def learners(
         yield LIGHTGBM, (LambdaMART(measure, seed=seed).grow(rows).scores(held_out.features), "")
 
 
+def fitted(
+    data: RankingData, rows: RankingData, features: Sequence[str], learner: Learner, n_jobs: int | None
+) -> FloatArray:
+    """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
+    useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
+    found = learner.fit(useful, n_jobs=n_jobs)
+    columns = [data.names.index(useful.names[column]) for column in found.columns]
+    return linear_scores(data, columns, np.array(found.weights))
+
+
 def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
     """What is yielded, each with the CPU seconds that it took."""
     begun = time.process_time()
@@ -238,58 +241,36 @@ def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, floa
         begun = time.process_time()
 
 
-def splits(settings: Curve, opened: Opened) -> list[tuple[Sequence[str], list[str]]]:
-    """The topics that are held out and those to learn from, in random order: as given, or for each fold."""
-    parts = split_folds(opened.training, settings.folds, settings.seed) if opened.test is None else [opened.test]
-    return [(part, training_order(opened.training, part, settings.seed)) for part in parts]
-
-
 def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     """Learn from each number of topics, and compare the systems at each."""
-    parts = splits(settings, opened)
-    most = min(len(order) for _, order in parts)
-    sizes = list(dict.fromkeys(min(size, most) for size in sorted(settings.sizes)))
-    items = [(test, order[:size]) for size in sizes for test, order in parts]
-    learned: list[Learned] = []
-
-    def learn(item: tuple[Sequence[str], Sequence[str]]) -> Learned:
-        return opened.learn(item[1], item[0])
-
-    work = parallel_map(learn, items, what="points", n_jobs=context.n_jobs, coarse=True)
-    for (_, training), found in zip(items, work, strict=True):
-        learned.append(found)
-        context.progress(f"{len(training)} topics: {found.chosen} ({sum(found.seconds.values()):.0f} s of CPU)")
-    measure, qids = parse_measure(settings.measure), [qid for test, _ in parts for qid in test]
-    names = [name for name in SYSTEMS if name in learned[0].values]
-    scores: dict[int, dict[str, Scores]] = {}
-    for place, size in enumerate(sizes):
-        point = learned[place * len(parts) : (place + 1) * len(parts)]
-        values = {name: [value for part in point for value in part.values[name]] for name in names}
-        scores[size] = {
-            name: Scores.single(measure, dict(zip(qids, of_one, strict=True))) for name, of_one in values.items()
-        }
-    chosen: list[Row] = [(len(training), of_one.chosen) for (_, training), of_one in zip(items, learned, strict=True)]
-    seconds = [
-        {"topics": len(training), **of_one.seconds} for (_, training), of_one in zip(items, learned, strict=True)
-    ]
+    parts = splits(opened.training, opened.test, settings.folds, settings.seed)
+    learned = learn_points(
+        parts, settings.sizes, opened.learn, context,
+        lambda found: f"{found.chosen} ({sum(found.seconds.values()):.0f} s of CPU)",
+    )  # fmt: skip
+    measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
+    scores = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
+    scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in scores.items()}
+    names = list(next(iter(scores.values())))
+    every = [(size, found) for size, point in learned.items() for found in point]
+    chosen: list[Row] = [(size, found.chosen) for size, found in every]
     base = opened.baseline if opened.baseline in names else GREEDY
     rows = point_rows(scores, base)
     choices = Table("What the automatic choice was, on the training topics alone", ("topics", "chosen"), chosen)
-    figure = curve_figure(f"{measure} of {len(qids)} held-out topics", {settings.name: points(rows)})
+    figure = curve_figure(f"{measure} of {n_test} held-out topics", {settings.name: points(rows)})
     against = [
-        comparison_table(f"{measure} less that of {name}, {len(qids)} held-out topics", *tests.values())
+        comparison_table(f"{measure} less that of {name}, {n_test} held-out topics", *tests.values())
         for name, tests in ((base, compared(scores, base)), (BEST, compared(scores, BEST)))
     ]
     by_size = {f"{size} topics": row for size, row in points(rows).items()}
-    means = means_table(f"{measure} by number of training topics, {len(qids)} held-out topics", by_size)
-    times = Table(
-        "CPU seconds", ("topics", *names), [(of_one["topics"], *map(of_one.get, names)) for of_one in seconds], 1
-    )
+    means = means_table(f"{measure} by number of training topics, {n_test} held-out topics", by_size)
+    spent = [(size, *map(found.seconds.get, names)) for size, found in every]
+    times = Table("CPU seconds", ("topics", *names), spent, 1)
     return Outcome(
         scores=rows,
         results={
             "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
-            "chosen": [of_one.chosen for of_one in learned],
+            "chosen": [found.chosen for _, found in every],
         },
         tables=[means, *against, choices],
         title=f"Which ranker, and how many topics: {settings.name}",
@@ -298,9 +279,23 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
             Section("Time", _TEXTS["ranker_curve: time"], [times]),
         ],
-        seconds={"points": seconds},
+        seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
         provenance={"fingerprint": opened.fingerprint} if opened.fingerprint else {},
     )
+
+
+def points(expected: Mapping[str, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+    """Means by number of topics and system, among the expected scores of a learning curve."""
+    return {int(name.split()[0]): dict(row) for name, row in expected.items() if name.endswith(" topics")}
+
+
+def curve_figure(caption: str, collections: Mapping[str, Mapping[int, Mapping[str, float]]]) -> Figure:
+    """A panel for each collection, with the means by number of topics and system."""
+    panels: dict[str, Panel] = {}
+    for collection, sizes in collections.items():
+        systems = dict.fromkeys(name for row in sizes.values() for name in row)
+        panels[collection] = {n: {size: row[n] for size, row in sizes.items() if n in row} for n in systems}, {}
+    return line_figure(caption, "training topics", "", panels, log=True, alike=False, strong=AUTOMATIC)
 
 
 def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[int, Significance]:
@@ -328,5 +323,5 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
     return rows
 
 
-COLLECTION = Study(Settings, open_curve, run, figures=False)
-FEATURES = Study(FeatureSettings, open_features, run, figures=False)
+COLLECTION = Study(Settings, open_curve, run)
+FEATURES = Study(FeatureSettings, open_features, run)

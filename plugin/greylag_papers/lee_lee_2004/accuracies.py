@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy.special import nctdtrinc
 from scipy.stats import t as student
 
-from greylag.evaluation import holm
-from greylag.experiments import Figure, Section, Table, draw_figure
+from greylag.evaluation import SIGNIFICANCE_LEVEL, detectable_difference, holm
+from greylag.experiments import Figure, Panel, Section, Table, line_figure
 from greylag.ranking import FloatArray, IntArray
 from greylag_papers.texts import read_texts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"
 SELECTORS = (IG, KS, MMR, BEST)
 OTHERS = (IG, KS, ALL, SVM)  # compared with MMR
-LEVEL, POWER = 0.05, 0.8
+HALF = 0.5  # the lambda that the paper finds best for most learners
 DECIMALS = 12  # accuracies that agree to this many decimals are equal
 
 
@@ -78,24 +73,37 @@ class Accuracies:
                 for system in SELECTORS
                 for k, size in enumerate(self.sizes)
             }
-            | {f"{what}@{size}": value for k, size in enumerate(self.sizes) for what, value in self._details(k, i)}
+            | {f"range@{size}": self._range(k, i) for k, size in enumerate(self.sizes)}
             for i, learner in enumerate(self.learners)
         }
         return means | {SVM: {ALL: float(self.svm.mean())}}
 
-    def _details(self, k: int, i: int) -> list[tuple[str, float]]:
-        """The best lambda on the test documents, and the range of the means over IG, Koller-Sahami and MMR."""
+    def _range(self, k: int, i: int) -> float:
+        """The range of the means over IG, Koller-Sahami and MMR."""
         means = [float(self.systems[name][:, k, i].mean()) for name in (IG, KS, MMR)]
-        return [("best lambda", self.relevance_weights[self.best[k, i]]), ("range", max(means) - min(means))]
+        return max(means) - min(means)
 
     def claims(self) -> dict[str, dict[str, float]]:
-        """MMR beside other systems, a row for each learner and number of words; p has Holm's correction over all."""
-        tests = differences(self)
+        """MMR beside other systems, a row for each learner and number of words.
+
+        p has Holm's correction over all rows of MMR with the lambda of cross-validation; those of lambda = 0.5 beside
+        information gain, and beside the best lambda, are families of their own.
+        """
+        rows = self._rows(MMR, self.systems[MMR], OTHERS)
+        if HALF in self.relevance_weights:
+            fixed = self.mmr[:, self.relevance_weights.index(HALF)]
+            for other in (IG, BEST):
+                rows |= self._rows(f"{MMR}, lambda {HALF}", fixed, [other])
+        return rows
+
+    def _rows(self, name: str, accuracies: FloatArray, others: Sequence[str]) -> dict[str, dict[str, float]]:
+        """A system of accuracies of shape (S, K, L) beside others; p has Holm's correction over all of them."""
+        tests = differences(self, accuracies, others)
         corrected = holm([difference.p for difference in tests.values()]).tolist()
         rows = {}
         for ((learner, other, size), difference), p in zip(tests.items(), corrected, strict=True):
-            mine = float(self.systems[MMR][:, self.sizes.index(size), self.learners.index(learner)].mean())
-            rows[f"MMR / {other}, {learner}@{size}"] = {
+            mine = float(accuracies[:, self.sizes.index(size), self.learners.index(learner)].mean())
+            rows[f"{name} / {other}, {learner}@{size}"] = {
                 "mean": mine,
                 "against": mine - difference.mean,
                 "p": p,
@@ -138,17 +146,18 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
     if np.ptp(rounded) == 0:
         return Difference(float(mean), 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0), 0.0)
     error, freedom = np.sqrt((1 / len(rounded) + test_ratio) * variance), len(rounded) - 1
-    shift = nctdtrinc(freedom, 1 - POWER, student.isf(LEVEL / 2, freedom))
-    t = mean / error
-    return Difference(float(mean), float(t), float(2 * student.sf(abs(t), freedom)), float(shift * error))
+    t, detectable = mean / error, detectable_difference(float(error), len(rounded))
+    return Difference(float(mean), float(t), float(2 * student.sf(abs(t), freedom)), detectable)
 
 
-def differences(accuracies: Accuracies) -> dict[tuple[str, str, int], Difference]:
-    """MMR's difference from each of `OTHERS`, by learner, other system and number of words."""
+def differences(
+    accuracies: Accuracies, system: FloatArray, others: Sequence[str] = OTHERS
+) -> dict[tuple[str, str, int], Difference]:
+    """The difference of a system, shape (S, K, L), from others, by learner, other system and number of words."""
     tests = {}
     for i, learner in enumerate(accuracies.learners):
-        for other in OTHERS:
-            gains = (accuracies.systems[MMR] - accuracies.systems[other])[:, :, i]
+        for other in others:
+            gains = (system - accuracies.systems[other])[:, :, i]
             for k, size in enumerate(accuracies.sizes):
                 tests[learner, other, size] = corrected_t_test(gains[:, k], accuracies.test_ratio)
     return tests
@@ -191,10 +200,10 @@ def accuracy_table(accuracies: Accuracies) -> Table:
 
 def difference_table(accuracies: Accuracies) -> Table:
     """MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
-    tests = differences(accuracies)
+    tests = differences(accuracies, accuracies.systems[MMR])
     corrected = holm([difference.p for difference in tests.values()]).tolist()
     cells = {
-        key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'}){'*' if p < LEVEL else ''}"
+        key: f"{100 * difference.mean:+.2f} ({'<0.001' if p < 0.0005 else f'{p:.3f}'})" + "*" * (p < SIGNIFICANCE_LEVEL)
         for (key, difference), p in zip(tests.items(), corrected, strict=True)
     }
     rows = [
@@ -202,7 +211,7 @@ def difference_table(accuracies: Accuracies) -> Table:
         for learner in accuracies.learners
         for other in OTHERS
     ]
-    caption = f"MMR minus another system: percentage points (p); * p < {LEVEL}"
+    caption = f"MMR minus another system: percentage points (p); * p < {SIGNIFICANCE_LEVEL}"
     return Table(caption, ("learner", "minus", *_size_names(accuracies)), rows)
 
 
@@ -224,24 +233,18 @@ def weight_figure(accuracies: Accuracies) -> Figure:
     Dashed lines are all words: the learner's own, and the linear support vector machine's.
     """
     caption = "Mean accuracy in per cent on the test documents over lambda; 1 is the order of information gain"
-
-    def draw(canvas: Canvas) -> None:
-        panels = canvas.subplots(2, -(-len(accuracies.learners) // 2), sharex=True).ravel()
-        for i, (learner, axes) in enumerate(zip(accuracies.learners, panels, strict=False)):
-            for k, name in enumerate(_size_names(accuracies)):
-                means = 100 * accuracies.mmr[:, :, k, i].mean(axis=0)
-                axes.plot(accuracies.relevance_weights, means, marker=".", color=f"C{k}", label=name)
-            for name, values, color in ((ALL, accuracies.all_words[:, i], "0.6"), (SVM, accuracies.svm, "black")):
-                level = np.full(len(means), 100 * values.mean())
-                axes.plot(accuracies.relevance_weights, level, color=color, linestyle="--", label=name)
-            axes.set_title(learner)
-        for empty in panels[len(accuracies.learners) :]:
-            empty.set_axis_off()
-        canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
-        canvas.supxlabel("relevance weight lambda")
-        canvas.supylabel("accuracy, per cent")
-
-    return draw_figure(caption, draw, height=5.0)
+    weights = accuracies.relevance_weights
+    panels: dict[str, Panel] = {
+        learner: (
+            {
+                name: dict(zip(weights, (100 * accuracies.mmr[:, :, k, i].mean(axis=0)).tolist(), strict=True))
+                for k, name in enumerate(_size_names(accuracies))
+            },
+            {ALL: 100 * float(accuracies.all_words[:, i].mean()), SVM: 100 * float(accuracies.svm.mean())},
+        )
+        for i, learner in enumerate(accuracies.learners)
+    }
+    return line_figure(caption, "relevance weight lambda", "accuracy, per cent", panels, alike=False)
 
 
 def _spread(values: FloatArray) -> str:

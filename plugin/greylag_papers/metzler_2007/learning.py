@@ -6,10 +6,9 @@ feedback of RM3, because a grid around every selection would multiply its time b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -32,28 +31,24 @@ from greylag.features import (
     EXPANSION,
     Feature,
     FeatureParameters,
+    FeatureText,
     Prior,
     Profile,
     candidate_pool,
     redundant_features,
     unique_features,
 )
-from greylag.ltr import (
-    BaselineRecipe,
+from greylag.learning import (
     CoordinateAscent,
     CountedRankings,
     GreedySelection,
     Learner,
-    LinearModel,
-    Objective,
-    RankingData,
     Selection,
     after_each_round,
-    baselines,
     choose_learner,
-    selected_model,
-    useful_features,
 )
+from greylag.linesearch import Objective, RankingData
+from greylag.models import BaselineRecipe, RankingModel, baselines, selected_model, useful_features
 from greylag.trec import at_level
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
@@ -65,7 +60,7 @@ class Features(Part):
 
     pool: Literal["sd", "fd", "full"] = "full"
     """The dependence models of the pool."""
-    priors: tuple[Annotated[str, readable_by(Prior.parse)], ...] = ()
+    priors: tuple[Annotated[FeatureText, readable_by(Prior.parse)], ...] = ()
     """Document priors that are added to the pool, ``prior:FILE[:log][:DEFAULT]``; paths below the data folder."""
     idf: Literal["lucene", "robertson"] = "lucene"
     """As in `FeatureParameters`."""
@@ -143,11 +138,6 @@ class Settings(CollectionSettings):
         """The priors, with the full paths of their files."""
         priors = map(Prior.parse, self.features.priors)
         return [replace(prior, file=str(self.path(prior.file))) for prior in priors]
-
-    def paths(self) -> Iterator[Path]:
-        """Also the files of the priors."""
-        yield from super().paths()
-        yield from (Path(prior.file) for prior in self.priors)
 
 
 LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
@@ -243,17 +233,17 @@ class Curve:
 class Learned:
     """What is learned from the training queries of one fold."""
 
-    models: Mapping[str, LinearModel]
+    models: Mapping[str, RankingModel]
     curves: Mapping[str, Curve]  # for the systems that select features
     # the measure of each training query, for the systems that follow the paper's rule
     training: Mapping[str, Mapping[str, float]]
     set_aside: tuple[str, ...]  # features that are trivial or duplicates by value, with the reasons
 
 
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[LinearModel]]:
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[RankingModel]]:
     """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     opened, grid = experiment.collection, experiment.settings.grid.model_dump()
-    models: dict[str, list[LinearModel]] = {}
+    models: dict[str, list[RankingModel]] = {}
     for baseline in BASELINES:
         recipe = BaselineRecipe(
             baseline, objective=experiment.measure, grid=grid, base=experiment.base,

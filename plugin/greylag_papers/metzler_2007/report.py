@@ -6,30 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag import Run
-from greylag.evaluation import SIGNIFICANCE_LEVEL, Measure, Scores, Significance, compare, holm
+from greylag.evaluation import (
+    SIGNIFICANCE_LEVEL,
+    Comparison,
+    Measure,
+    Scores,
+    Significance,
+    compare,
+    critical_t,
+    detectable_difference,
+    holm,
+)
 from greylag.experiments import (
     Figure,
     Panel,
     QueryChanges,
     Section,
     Table,
-    draw_figure,
+    change_chart,
     line_figure,
     means,
     means_table,
     models_table,
-    plain_text,
     query_changes,
     reasons,
 )
 from greylag.features import candidate_pool
-from greylag.ltr import LinearModel
+from greylag.models import RankingModel
 from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (
     ASCENT,
@@ -49,9 +58,6 @@ from greylag_papers.metzler_2007.learning import (
 )
 from greylag_papers.texts import read_texts
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 
 @dataclass(frozen=True)
 class PooledCurve:
@@ -59,7 +65,7 @@ class PooledCurve:
 
     training: NDArray[np.float64]  # shape (rounds,): means over training queries, averaged over folds
     test: NDArray[np.float64]  # shape (rounds,): means over all judged test queries
-    # `contrasts` of the fifth round, or the last, with those before and after, and of the second with the first
+    # `contrasts` of the fifth round, or the last, with those before and after
     rounds: Mapping[str, Mapping[str, float]]
 
 
@@ -80,7 +86,7 @@ class Findings:
     experiment: Experiment
     scores: Mapping[str, Scores]  # the first stage comes first
     folds: tuple[Fold, ...]
-    models: Mapping[str, Sequence[LinearModel]]
+    models: Mapping[str, Sequence[RankingModel]]
     learned: tuple[Learned, ...]  # by fold
 
     @cached_property
@@ -159,16 +165,35 @@ class Findings:
 def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
 ) -> tuple[Significance, ...]:
-    """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them."""
+    """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them.
+
+    The detectable differences are those of this correction, too.
+    """
     tests = [
         compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
         for baseline in baselines
     ]
-    corrected = iter(holm([c.p for test in tests for c in test.comparisons]).tolist())
+    ps = [c.p for test in tests for c in test.comparisons]
+    n, corrected = len(next(iter(scores.values())).qids), iter(holm(ps).tolist())
+
+    def over_all(c: Comparison, size: int) -> Comparison:
+        """The comparison, which was corrected over `size`, corrected over all."""
+        if c.detectable is None:
+            return replace(c, corrected_p=next(corrected))
+        detectable, even_odds = (
+            given * _shown(n, len(ps), power) / _shown(n, size, power)
+            for given, power in ((c.detectable, 0.8), (c.even_odds or 0.0, 0.5))
+        )
+        return replace(c, corrected_p=next(corrected), detectable=detectable, even_odds=even_odds)
+
     return tuple(
-        replace(test, comparisons=tuple(replace(c, corrected_p=next(corrected)) for c in test.comparisons))
-        for test in tests
+        replace(test, comparisons=tuple(over_all(c, len(test.comparisons)) for c in test.comparisons)) for test in tests
     )
+
+
+def _shown(n: int, comparisons: int, power: float) -> float:
+    """The difference in standard errors that a one-tailed test shows after a correction."""
+    return detectable_difference(1.0, n, critical=critical_t(n, comparisons=comparisons, sides=1), power=power)
 
 
 def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
@@ -185,16 +210,12 @@ def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     names = [f"{k} feature{'s' * (k > 1)}" for k in range(1, rounds + 1)]
     by_round = dict(zip(names, test, strict=True))
     before, (end, *after) = names[: FIVE - 1], names[FIVE - 1 :] or names[-1:]
-    found = [
-        contrasts(by_round, [(end, k) for k in before if k != end]),
-        contrasts(by_round, [(k, end) for k in after]),
-        contrasts(by_round, [(names[1], names[0])] if rounds > 2 else []),
-    ]
-    return PooledCurve(training, test.mean(axis=1), found[0] | found[1] | found[2])
+    fewer = contrasts(by_round, [(end, k) for k in before if k != end])
+    more = contrasts(by_round, [(k, end) for k in after])
+    return PooledCurve(training, test.mean(axis=1), fewer | more)
 
 
 _TEXTS = read_texts(__file__)
-NAMES_IN_A_ROW = 75  # queries; more names would overlap on the axis
 
 
 def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
@@ -205,7 +226,7 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", _TEXTS["curves"], [curves_figure(findings), rounds_table(findings)]),
         Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
-        Section("Queries", _TEXTS["queries"], [changes(findings, runs), queries_figure(findings)]),
+        Section("Queries", _TEXTS["queries"], [changes(findings, runs), *query_charts(findings)]),
         Section(
             "Parameters",
             f"{_TEXTS['parameters']}\n\n{grid_ends(findings)}",
@@ -326,7 +347,7 @@ def comparison_table(findings: Findings) -> Table:
                 figures = (c.difference, relative, c.detectable, c.p, c.corrected_p, outcome)
                 rows.append([system, c.baseline, *figures])
     header = ("system", "baseline", "difference", "relative", "detectable", "p", "corrected p", "better/equal/worse")
-    caption = f"{objective}: differences, those detectable with 80 % power, and p before and after correction"
+    caption = f"{objective}: differences, those detectable with 80 % power after correction, and p before and after it"
     return Table(caption, header, rows)
 
 
@@ -366,28 +387,9 @@ def changes(findings: Findings, runs: Mapping[str, Run]) -> QueryChanges:
     )
 
 
-def queries_figure(findings: Findings) -> Figure:
-    """The difference of each query from BM25 by the objective, in as many rows as the names of queries need."""
-    objective = findings.experiment.settings.training.objective
-    systems = SELECTED, EXPANDED
-    rows = -(-len(findings.scores[SELECTED].qids) // NAMES_IN_A_ROW)
-
-    def draw(canvas: Canvas) -> None:
-        panels = canvas.subplots(rows * len(systems), 1, sharey=True, squeeze=False)[:, 0]
-        for number, panel in enumerate(panels):
-            system = systems[number // rows]
-            differences = findings.scores[system].values[:, 0] - findings.scores[BM25.name].values[:, 0]
-            order = np.array_split(np.argsort(-differences, kind="stable"), rows)[number % rows]
-            names = [plain_text(findings.scores[system].qids[place]) for place in order]
-            panel.bar(np.arange(len(order)), differences[order], width=0.9)
-            panel.axhline(0, color="black", linewidth=0.6)
-            part = f" ({number % rows + 1} of {rows})" if rows > 1 else ""
-            panel.set(title=f"{system}{part}", ylabel=f"difference in {objective}", xlim=(-1, len(names)))
-            panel.set_xticks(np.arange(len(names)), names, rotation=90, fontsize=7.0)
-        panels[-1].set_xlabel("query")
-
-    caption = f"{objective} of each judged query minus that of tuned {BM25.name}, in decreasing order for each system"
-    return draw_figure(caption, draw, width=8.5, height=2.75 * rows * len(systems))
+def query_charts(findings: Findings) -> list[Figure]:
+    """The difference of each query from tuned BM25 by the objective, in decreasing order for each system."""
+    return [change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]
 
 
 def grid_ends(findings: Findings) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from greylag import FeatureParameters, ParameterError, Run
 from greylag.evaluation import evaluate, split_folds, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.ltr import LinearModel, MRFRanker, rerank_by_fold
+from greylag.models import ModelRanker, RankingModel, rerank_by_fold
 from greylag.runtime import parallel_map
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Settings
@@ -49,7 +49,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tested = {qid for test in tests for qid in test}
         runs = {FIRST: Run(tuple(first[qid] for qid in first if qid in tested), first.tag)}
         for system, fold_models in models.items():
-            stages = [MRFRanker(model, index) for model in fold_models]
+            stages = [ModelRanker(model, index) for model in fold_models]
             runs[system] = rerank_by_fold(stages, tests, first, n_jobs=context.n_jobs, tag=file_name(system))
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
@@ -100,7 +100,7 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
 
 def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
-) -> tuple[dict[str, list[LinearModel]], list[learning.Learned]]:
+) -> tuple[dict[str, list[RankingModel]], list[learning.Learned]]:
     """The models of every system, one for each fold, and what each fold learned."""
     with context.timed("tuning hand-picked models"):
         tuned = learning.tune_baselines(experiment, folds, context.progress)
@@ -109,7 +109,7 @@ def learn_all(
 
 
 def learn_folds(
-    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[LinearModel], context: Context
+    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[RankingModel], context: Context
 ) -> list[learning.Learned]:
     """What each fold learns, with the parameters of its tuned RM3."""
     parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
@@ -140,7 +140,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
         steps[0]["expansion"] = f"greylag.index.{type(source).__name__}"
     if system in findings.models:
         model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
-        steps.append({"name": system, "method": "greylag.MRFRanker", **model_files, "reranks": FIRST})
+        steps.append({"name": system, "method": "greylag.ModelRanker", **model_files, "reranks": FIRST})
     return {
         "retrieval": steps,
         "measures": list(findings.means[system]),

@@ -87,7 +87,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     ]
     scores = {method: table.scores(method) for method in METHODS}
     scores |= report.claims(
-        table, matched, COULOMB, (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic"), "example"
+        table, matched, COULOMB, (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic"), "task", ("pick-best",)
     )
     return Outcome(
         scores=scores,

@@ -6,13 +6,13 @@ learning adds is therefore seen against random vectors of the same angle, and of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from greylag.evaluation import Family, Measure, Scores, Significance, compare
-from greylag.experiments import Figure, Table, comparison_table, draw_figure, line_figure, means_table
+from greylag.experiments import Figure, Panel, Table, comparison_table, line_figure, means_table, picture_figure
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
 from greylag.structured import ComparingModel, Coulomb, TrainingSet
@@ -32,10 +32,6 @@ from greylag_papers.schiegg_2016.trials import (
     optimum,
     run_trial,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 
 LOSS = Measure(Family("loss", lower_is_better=True))
 
@@ -108,11 +104,16 @@ def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Tabl
 
 
 def claims(
-    table: TrialTable, matched: TrialTable, methods: Sequence[str], others: Sequence[str], unit: Unit
+    table: TrialTable,
+    matched: TrialTable,
+    methods: Sequence[str],
+    others: Sequence[str],
+    unit: Unit,
+    quantities: Iterable[Quantity] = QUANTITIES,
 ) -> dict[str, dict[str, float]]:
     """`contrasts` of methods at their largest M with others and with matching random vectors, by each quantity."""
     rows: dict[str, dict[str, float]] = {}
-    for quantity in QUANTITIES:
+    for quantity in quantities:
         values = {
             name: [*source.by_unit(name, source.largest(name), unit, quantity).values()]
             for source in (table, matched)
@@ -153,55 +154,40 @@ def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], captio
     return line_figure(caption, "M", ylabel, panels)
 
 
-def spread_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """Box plots of the losses of all members on all test examples, by method: quartiles, means and outliers."""
+def spread_table(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str) -> Table:
+    """Quantiles and mean of the losses of all members on all test examples, by table and method."""
+    rows = []
+    for name, table in tables.items():
+        for method in methods:
+            losses = _losses(table, method, table.largest(method))
+            rows.append((name, method, *np.quantile(losses, (0, 0.25, 0.5, 0.75, 1)).tolist(), float(losses.mean())))
+    return Table(caption, ("", "", "least", "25 %", "50 %", "75 %", "most", "mean"), rows)
 
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(1, len(tables), sharey=True, squeeze=False).ravel()
-        for axes, (name, table) in zip(grid, tables.items(), strict=True):
-            chosen = [table.chosen(method, table.largest(method)) for method in methods]
-            losses = [np.concatenate([trial.losses.ravel() for trial in trials]) for trials in chosen]
-            axes.boxplot(losses, showmeans=True, flierprops={"markersize": 2})
-            axes.set(title=name, xticks=range(1, len(methods) + 1))
-            axes.set_xticklabels(methods, rotation=45, horizontalalignment="right")
-        canvas.supylabel(ylabel)
 
-    return draw_figure(caption, draw)
+def _losses(table: TrialTable, method: str, M: int) -> FloatArray:
+    return np.concatenate([trial.losses.ravel() for trial in table.chosen(method, M)])
 
 
 def histogram_figure(
     tables: Mapping[str, TrialTable], methods: Sequence[str], M: int, caption: str, xlabel: str
 ) -> Figure:
-    """Histograms of the losses of all M members on all test examples: a panel for each table, an outline a method."""
-
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(1, len(tables), sharey=True, squeeze=False).ravel()
-        for axes, (name, table) in zip(grid, tables.items(), strict=True):
-            for method in methods:
-                losses = np.concatenate([trial.losses.ravel() for trial in table.chosen(method, M)])
-                shares = np.full(len(losses), 1.0 / len(losses))
-                axes.hist(losses, bins=np.linspace(0, 1, 21), weights=shares, histtype="step", label=method)
-            axes.set(title=name, xlabel=xlabel)
-            axes.legend(fontsize="small")
-        canvas.supylabel("share of members and images")
-
-    return draw_figure(caption, draw)
+    """Shares of the losses of all M members on all test examples, by the middle of a bin, a panel for each table."""
+    bins = np.linspace(0, 1, 21)
+    middles = (0.5 * (bins[1:] + bins[:-1])).round(3).tolist()
+    panels: dict[str, Panel] = {}
+    for name, table in tables.items():
+        counts = {method: np.histogram(_losses(table, method, M), bins)[0] for method in methods}
+        shares = {method: (count / count.sum()).tolist() for method, count in counts.items()}
+        panels[name] = {method: dict(zip(middles, share, strict=True)) for method, share in shares.items()}, {}
+    return line_figure(caption, xlabel, "share of members and images", panels)
 
 
 def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """Mean and standard deviation over tasks of the pick-best test loss by M; bars stand a little apart."""
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        for place, method in enumerate(methods):
-            sizes = np.array(table.sizes(method), dtype=np.float64)
-            losses = [[*table.by_task(method, M).values()] for M in table.sizes(method)]
-            apart = sizes + 0.06 * (place - len(methods) / 2)
-            axes.errorbar(apart, np.mean(losses, axis=1), np.std(losses, axis=1, ddof=1), capsize=2, label=method)
-        axes.set(xlabel="M", ylabel=ylabel)
-        axes.legend(fontsize="small", ncols=2)
-
-    return draw_figure(caption, draw)
+    """Mean and standard deviation over tasks of the pick-best test loss by M."""
+    by_task = {method: {M: [*table.by_task(method, M).values()] for M in table.sizes(method)} for method in methods}
+    curves = {method: {M: float(np.mean(losses)) for M, losses in of.items()} for method, of in by_task.items()}
+    bars = {method: {M: float(np.std(losses, ddof=1)) for M, losses in of.items()} for method, of in by_task.items()}
+    return line_figure(caption, "M", ylabel, {"": (curves, {})}, deviations={"": bars})
 
 
 GREY = 0.75
@@ -218,17 +204,7 @@ def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles:
     for name, members in ensembles.items():
         labellings = sorted((model.infer(x, weights) for weights in members), key=lambda y: model.loss(labels, y))
         rows[name] = [tile(y) for y in labellings]
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        axes.imshow(mosaic([*rows.values()]), interpolation="none")
-        height = x.shape[0] + 1
-        axes.set_yticks(np.arange(len(rows)) * height + height / 2, list(rows))
-        axes.set_xticks([])
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-
-    return draw_figure(caption, draw)
+    return picture_figure(caption, {"": mosaic([*rows.values()])}, rows=[*rows])
 
 
 def mosaic(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:

@@ -93,7 +93,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
         ]
         for name, table in tables.items()
     }
-    spread = report.spread_figure(tables, SHOWN, f"Losses of all members on all test queries, M = {M}", LOSS)
+    spread = report.spread_table(tables, SHOWN, f"Losses of all members on all test queries, M = {M}")
     return Outcome(
         scores=scores(tables),
         results={name: results(table) for name, table in tables.items()} | {"alpha": [curve.header, *curve.rows]},

@@ -13,7 +13,7 @@ from scipy.special import comb
 from greylag import FormatError
 from greylag.diversity import subtopic_gain
 from greylag.evaluation import Subtopics
-from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, means_table
+from greylag.experiments import Context, Experiment, InputFile, Outcome, Positive, Section, Study, means_table
 from greylag.greedy import greedy_picks
 from greylag.trec import read_subtopic_qrels
 
@@ -21,7 +21,7 @@ from greylag.trec import read_subtopic_qrels
 class Settings(Experiment):
     """The judgements and the topics."""
 
-    subtopic_qrels: str
+    subtopic_qrels: InputFile
     """Judgements by subtopic; the candidates of a topic are its documents with a subtopic."""
     queries: tuple[str, ...]
     """The topics."""

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from greylag import ParameterError, Ranking
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
 from greylag.evaluation import Subtopics
-from greylag.experiments import Context, Experiment, Positive, open_index
+from greylag.experiments import Context, Experiment, InputFile, Positive, open_index
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, unit_range
@@ -150,13 +150,13 @@ def _held_out(queries: Sequence[StudyQuery], n_training: int, n_validation: int)
 class CandidateSettings(Experiment):
     """A test collection with candidate lists."""
 
-    docs: str
+    docs: InputFile
     """JSON lines with id, title and contents."""
-    topics: str
+    topics: InputFile
     """Paths below the data folder."""
-    subtopic_qrels: str
+    subtopic_qrels: InputFile
     """Paths below the data folder."""
-    run: str | None = None
+    run: InputFile | None = None
     """The candidate lists."""
     depth: Positive = 100
     """The top N documents of each list are candidates."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from pydantic import Field, NonNegativeInt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from greylag.experiments import Context, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure, plain_text
+from greylag.experiments import Cloud, Context, Figure, Outcome, Positive, Section, Seed, Study, Table, point_figure
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
@@ -33,9 +33,6 @@ from greylag_papers.zhou_2003.by_example import (
     roc_areas,
     steps_figure,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 PRODUCT = "inner product"
 PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
@@ -151,17 +148,10 @@ def areas_tables(areas: Mapping[str, FloatArray], names: Sequence[str]) -> tuple
 
 def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: FloatArray) -> Figure:
     """ROC areas against those by the inner product: a panel for each newsgroup (the paper's Figure 5)."""
-
-    def draw(canvas: Canvas) -> None:
-        ticks = (0.2, 0.6, 1)
-        for axes, group, x, y in zip(canvas.subplots(1, len(names)), names, baseline, areas, strict=True):
-            axes.scatter(x, y, s=6, linewidths=0)
-            axes.axline((0.5, 0.5), slope=1, color="0.6", linewidth=0.8)
-            axes.set(title=plain_text(group), xlim=(0.2, 1), ylim=(0.2, 1), xticks=ticks, yticks=ticks, aspect="equal")
-        canvas.supxlabel(f"ROC area, {PRODUCT}")
-        canvas.supylabel(f"ROC area, {name}")
-
-    return draw_figure(f"ROC areas by newsgroup: {name}. Above the line, manifold ranking is better.", draw, height=2.6)
+    groups = zip(names, baseline, areas, strict=True)
+    clouds = {group: Cloud(np.stack([x, y], axis=1)) for group, x, y in groups}
+    caption = f"ROC areas by newsgroup: {name}. Above the line, manifold ranking is better."
+    return point_figure(caption, clouds, xlabel=f"ROC area, {PRODUCT}", ylabel=f"ROC area, {name}", diagonal=True)
 
 
 def _areas(scores: FloatArray, groups: NDArray[np.str_], queries: IntArray) -> FloatArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy.stats import spearmanr
 from sklearn.datasets import make_moons
 
 from greylag.experiments import (
+    Cloud,
     Context,
     Experiment,
     Figure,
@@ -26,17 +27,12 @@ from greylag.experiments import (
     Section,
     Seed,
     Study,
-    draw_figure,
     means_table,
+    point_figure,
 )
 from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag_papers.zhou_2003.by_example import roc_areas
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-COLUMNS = 3  # of panels in the figure
 
 
 class Settings(Experiment):
@@ -131,32 +127,14 @@ def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatA
 
 def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:
     """The points and the edges of the graph (the paper's Figure 2a)."""
-
-    def draw(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        for i, j in np.argwhere(np.triu(_joined(W))):
-            axes.plot(*X[[i, j]].T, color="0.6", linewidth=0.4)
-        axes.scatter(X[:, 0], X[:, 1], s=8, color="C0", linewidths=0, zorder=2)
-        axes.set_aspect("equal")
-        axes.set_axis_off()
-
-    return draw_figure("Pairs are joined in ascending order of distance until the graph is connected.", draw)
+    cloud = Cloud(X, edges=np.argwhere(np.triu(_joined(W))))
+    return point_figure("Pairs are joined in ascending order of distance until the graph is connected.", {"": cloud})
 
 
 def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:
     """A panel for each of `scores`, with one query; colours do not depend on the query's own score."""
-    others = np.arange(len(X)) != query
-
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(-(-len(scores) // COLUMNS), COLUMNS, squeeze=False).ravel()
-        for axes, (name, columns) in zip(grid, scores.items(), strict=False):
-            axes.scatter(*X[others].T, s=12, c=columns[others, query], cmap="viridis_r", linewidths=0)
-            axes.plot(*X[query], "x", color="C3", markersize=9, markeredgewidth=2)
-            axes.set(title=name, aspect="equal")
-        for axes in grid:
-            axes.set_axis_off()
-
-    return draw_figure("The cross is the query. The darker a point, the higher its score.", draw)
+    clouds = {name: Cloud(X, shades=columns[:, query], marked=query) for name, columns in scores.items()}
+    return point_figure("The cross is the query. The darker a point, the higher its score.", clouds)
 
 
 STUDY = Study(Settings, draw_points, run)

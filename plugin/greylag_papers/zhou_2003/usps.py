@@ -9,14 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
 from scipy.spatial.distance import cdist
 
 from greylag import FormatError
-from greylag.experiments import Context, Experiment, Figure, Outcome, Positive, Section, Seed, Study, Table, draw_figure
+from greylag.experiments import (
+    Context,
+    Experiment,
+    Figure,
+    InputFile,
+    Outcome,
+    Panel,
+    Positive,
+    Section,
+    Seed,
+    Study,
+    Table,
+    line_figure,
+    picture_figure,
+)
 from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
@@ -33,9 +47,6 @@ from greylag_papers.zhou_2003.by_example import (
     steps_figure,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
 MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
 PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
 SIDE = 16  # pixels
@@ -45,7 +56,7 @@ SHOWN = 10  # rows and columns of the figure of best-ranked images
 class Settings(Experiment):
     """The images, the queries and the ranking."""
 
-    images: str
+    images: InputFile
     """An .npz file with X, shape (n, 256), grey values in [0, 1], and y, shape (n,), the digits."""
     digits: Annotated[tuple[int, ...], Field(min_length=2)] = (1, 2, 3, 4, 5, 6)
     """The digits to keep."""
@@ -135,6 +146,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     for found in (with_one, top):
         one, other, walk = found
         tested |= compare_by_class(found, [(one, other), (walk, one)], settings.names)
+    tested |= contrasts(rows, [(name, "f*") for name in rows if name != "f*"], where=", 1 query")
     tested |= contrasts(choices, [(name, "fixed") for name in choices if name != "fixed"])
     rankings = class_means(with_one | top, settings.names) | {
         name: {"all": float(area.mean())} for name, area in (rows | choices).items()
@@ -308,39 +320,33 @@ def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tupl
 
 def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
     """ROC area over the number of queries, a panel for each digit (the paper's Figure 3)."""
-    numbers = np.arange(1, settings.queries + 1)
 
-    def draw(canvas: Canvas) -> None:
-        grid = canvas.subplots(-(-len(settings.digits) // 3), 3, sharex=True, sharey=True, squeeze=False).ravel()
-        for axes in grid[len(settings.digits) :]:
-            axes.set_axis_off()
-        for i, (axes, title) in enumerate(zip(grid, settings.names, strict=False)):
-            for (name, area), style in zip(areas.items(), ("-o", "--s"), strict=True):
-                mean, deviation = area[i].mean(axis=0), area[i].std(axis=0)
-                (line,) = axes.plot(numbers, mean, style, markersize=3, label=name)
-                axes.fill_between(numbers, mean - deviation, mean + deviation, alpha=0.15, color=line.get_color())
-            axes.set_title(title)
-        grid[0].legend()
-        canvas.supxlabel("queries")
-        canvas.supylabel("ROC area")
+    def by_number(values: FloatArray) -> dict[int, float]:
+        return dict(enumerate(values.tolist(), 1))
 
-    return draw_figure(f"Mean ROC area ± one standard deviation over {settings.trials} trials.", draw, height=4.5)
+    panels: dict[str, Panel] = {
+        title: ({name: by_number(area[i].mean(axis=0)) for name, area in areas.items()}, {})
+        for i, title in enumerate(settings.names)
+    }
+    deviations = {
+        title: {name: by_number(area[i].std(axis=0)) for name, area in areas.items()}
+        for i, title in enumerate(settings.names)
+    }
+    caption = f"Mean ROC area ± one standard deviation over {settings.trials} trials."
+    return line_figure(caption, "queries", "ROC area", panels, deviations=deviations)
 
 
 def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> Figure:
-    """The query and the highest-scoring images, a panel for each of `scores` (the paper's Figure 4)."""
-
-    def draw(canvas: Canvas) -> None:
-        for axes, (name, values) in zip(canvas.subplots(1, len(scores)), scores.items(), strict=True):
-            others = np.delete(np.arange(len(X)), query)
-            best = others[np.argsort(-values[others], kind="stable")[: SHOWN**2 - 1]]
-            rows = (len(best) + 1) // SHOWN
-            tiles = X[[query, *best][: rows * SHOWN]].reshape(rows, SHOWN, SIDE, SIDE)
-            axes.imshow(tiles.swapaxes(1, 2).reshape(rows * SIDE, -1), cmap="gray_r", interpolation="nearest")
-            axes.set_title(name)
-            axes.set_axis_off()
-
-    return draw_figure("The query, top left, and the highest-scoring images, row by row.", draw, height=3.7)
+    """The query and the highest-scoring images, for each of `scores` (the paper's Figure 4)."""
+    pictures = {}
+    for name, values in scores.items():
+        others = np.delete(np.arange(len(X)), query)
+        best = others[np.argsort(-values[others], kind="stable")[: SHOWN**2 - 1]]
+        rows = (len(best) + 1) // SHOWN
+        tiles = X[[query, *best][: rows * SHOWN]].reshape(rows, SHOWN, SIDE, SIDE)
+        joined = tiles.swapaxes(1, 2).reshape(rows * SIDE, -1)
+        pictures[name] = (joined.max() - joined) / (np.ptp(joined) or 1.0)  # ink is dark
+    return picture_figure("The query, top left, and the highest-scoring images, row by row.", pictures)
 
 
 _TEXTS = read_texts(__file__)

@@ -35,9 +35,9 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return run
 
 
-def settings(text: str) -> list[str]:
-    """The options that set parameters."""
-    return [word for setting in text.split() for word in ("--set", setting)]
+def spelt(model: str, options: str) -> list[str]:
+    """The option ``--model`` for a model with options."""
+    return ["--model", f"{model}({options.replace(' ', ',')})"]
 
 
 def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
@@ -112,7 +112,7 @@ def learn(command: Command, few: list[object]) -> Command:
 @pytest.fixture
 def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
     """An ensemble of three models."""
-    words = ["--model", "cssvm", *settings("M=3 alpha=2 seed=5 C=1 k=3")]
+    words = spelt("cssvm", "M=3 alpha=2 seed=5 C=1 k=3")
     code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)
     assert (code, err) == (0, "")
     assert re.fullmatch(

@@ -10,8 +10,10 @@ from tests.greylag.cli.conftest import Command, Refused
 def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
-    assert [line.split(":")[0].split() for line in out.splitlines()] == [
-        ["fails" if name == "import" and "first, starts" not in out else "ok", name]
+    *lines, last = out.splitlines()
+    assert last == "greylag is ready"
+    assert [line.split(":")[0].split() for line in lines] == [
+        ["note" if name == "import" and "first, starts" not in out else "ok", name]
         for name in ("versions", "Java", "Pyserini", "JVM", "import", "index", "positions", "integrity", "export")
     ]
     again = shutil.copytree(made / "index", tmp_path / "again")
@@ -22,3 +24,4 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
     assert re.search(r"missing +index: .* is not a Lucene index", out)
+    assert re.fullmatch(r"greylag is not ready: index missing .*", out.splitlines()[-1])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from greylag.cli.options import measures_at
-from greylag.evaluation import evaluate
-from greylag.trec import at_level, read_qrels, read_run
+from greylag.evaluation import correct_by_people, equivalence_test, evaluate
+from greylag.trec import at_level, read_qrels, read_run, write_qrels
 from tests.greylag.cli.conftest import Command, Refused, unremarked
 from tests.greylag.experiments.samples import Page
 
@@ -169,14 +169,137 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
         (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--all-pairs"], "give another run"),
-        (["RUN", "--baseline", "RUN", "--all-pairs"], "leave out --baseline"),
+        (["RUN", "--baseline", "RUN", "--all-pairs"], "--all-pairs excludes --baseline"),
+        (["RUN", "--unjudged", "--per-query"], "--unjudged excludes --per-query"),
+        (["RUN", "--unjudged", "-m", "Judged@5"], "Judged@5 cannot be scored"),
+        (["RUN", "--margin", "0.01"], "--margin needs --baseline or --all-pairs"),
+        (["RUN", "--baseline", "OTHER", "--margin", "0"], "margin must be a number above 0"),
         (["RUN", "-m", f"P@{'9' * 5000}"], "the cut-off must be between 1 and 10^9"),
         (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
     ],
 )
-def test_mistakes(refused: Refused, made: Path, words: list[str], reason: str) -> None:
-    words = [word if word != "RUN" else str(made / "bm25.run") for word in words]
+def test_mistakes(refused: Refused, made: Path, tmp_path: Path, words: list[str], reason: str) -> None:
+    files = {"RUN": str(made / "bm25.run"), "OTHER": str(tmp_path / "other.run")}
+    (tmp_path / "other.run").write_text((made / "bm25.run").read_text())
+    words = [files.get(word, word) for word in words]
     assert reason in refused("evaluate", "--qrels", made / "qrels.txt", *words)
+
+
+def test_a_margin_tells_whether_runs_are_the_same(command: Command, made: Path, runs: list[Path]) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "--baseline", runs[0], "-m", "AP"]
+    (found,) = json.loads(command(*words, "--margin", 0.05, "--format", "json")[1])["significance"]["comparisons"]
+    x = evaluate(read_run(runs[1]), read_qrels(made / "qrels.txt"), ["AP"]).values[:, 0]
+    x = x - evaluate(read_run(runs[0]), read_qrels(made / "qrels.txt"), ["AP"]).values[:, 0]
+    assert found["equivalence_p"] == pytest.approx(equivalence_test(x, 0.05))
+    shown = command(*words, "--margin", 0.05)[1]
+    assert f"{found['equivalence_p']:.4f}" in shown
+    assert "within 0.05" in shown
+    assert "same" not in command(*words)[1]
+
+
+def test_unjudged_documents_under_three_views(command: Command, made: Path, runs: list[Path], tmp_path: Path) -> None:
+    """Half of BM25's documents under new names: with them as relevant, the order is turned round."""
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    half = tmp_path / "half.run"
+    half.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
+    words = ["evaluate", "--qrels", made / "qrels.txt", half, "--baseline", runs[0], "--unjudged", "-m", "P@5"]
+    code, shown, _ = command(*words)
+    assert code == 0
+    assert "depends on documents without judgements" in shown
+    whole = json.loads(command(*words, "--format", "json")[1])
+    found = whole["holes"][str(half)]["P@5"]
+    qrels, run = read_qrels(made / "qrels.txt"), read_run(half)
+    tops = {qid: run[qid].docids[:5] for qid in qrels}
+    optimistic = np.mean([sum(qrels[q].get(d, 1) > 0 for d in top) / 5 for q, top in tops.items()])
+    assert found["relevant"] == pytest.approx(optimistic)
+    assert found["judged"] == pytest.approx(np.mean([sum(d in qrels[q] for d in top) / 5 for q, top in tops.items()]))
+    (comparison,) = whole["significance"]["comparisons"]
+    assert comparison["holes"]["not_relevant"] == comparison["difference"]
+    assert "depends on documents without judgements" in command(*words, "--format", "html")[1]
+
+
+@pytest.fixture
+def predicted(made: Path, tmp_path: Path) -> list[object]:
+    """The options of people's judgements of ten topics, and lenient ones of all."""
+    qrels = read_qrels(made / "qrels.txt")
+    lenient = {q: {d: min(2, g + (len(d) + n) % 2) for n, (d, g) in enumerate(j.items())} for q, j in qrels.items()}
+    write_qrels({qid: qrels[qid] for qid in [*qrels][:10]}, tmp_path / "people.txt")
+    write_qrels(lenient, tmp_path / "predicted.txt")
+    return ["--qrels", tmp_path / "people.txt", "--predicted", tmp_path / "predicted.txt"]
+
+
+def test_few_judgements_of_people_beside_predicted_ones(
+    command: Command, runs: list[Path], predicted: list[object]
+) -> None:
+    words = ["evaluate", *predicted, runs[1], "--baseline", runs[0], "-m", "AP", "-m", "P@5"]
+    code, out, _ = command(*words, "--format", "json")
+    assert code == 0
+    found = json.loads(out)
+    people, guesses = (read_qrels(Path(str(path))) for path in predicted[1::2])
+    change, guessed = (
+        evaluate(read_run(runs[1]), qrels, ["AP"]).values[:, 0]
+        - evaluate(read_run(runs[0]), qrels, ["AP"]).values[:, 0]
+        for qrels in (people, guesses)
+    )
+    assert (found["topics"], found["others"]) == (10, len(guesses) - 10)
+    expected = correct_by_people(change, guessed[:10], guessed[10:])
+    assert found["differences"][0]["estimate"]["corrected"] == pytest.approx(expected.corrected)
+    assert tuple(found["differences"][0]["estimate"]["interval"]) == pytest.approx(expected.interval)
+    assert [one["run"] for one in found["means"]] == [str(runs[0]), str(runs[1])] * 2
+    shown = command(*words)[1]
+    assert f"{expected.corrected:+.4f}" in shown
+    assert f"tell as much as {expected.worth:.0f}" in shown
+    assert "angelopoulos2023" in command(*words, "--format", "latex")[1]
+    assert f"{expected.corrected:+.4f}" in command(*words, "--format", "html")[1]
+    assert "against" not in command("evaluate", *predicted, runs[1])[1]
+
+
+def test_predicted_judgements_that_are_refused(refused: Refused, runs: list[Path], predicted: list[object]) -> None:
+    people, guesses = Path(str(predicted[1])), Path(str(predicted[3]))
+    words = ["evaluate", *predicted, runs[1]]
+    assert "--predicted excludes --unjudged" in refused(*words, "--unjudged")
+    assert "nothing to correct by" in refused(*words[:4], made_the_same(people, guesses), runs[1])
+    assert "lack 10 of the 10 topics" in refused(*words[:4], without(guesses, people), runs[1])
+    assert "nothing to correct by" in refused(*words[:4], people, runs[1])
+
+
+def made_the_same(people: Path, guesses: Path) -> Path:
+    """Predicted judgements in which the topics of people have theirs."""
+    path = guesses.with_name("same.txt")
+    write_qrels({**read_qrels(guesses), **read_qrels(people)}, path)
+    return path
+
+
+def without(guesses: Path, people: Path) -> Path:
+    """Predicted judgements without the topics of people."""
+    path, known = guesses.with_name("others.txt"), read_qrels(people)
+    write_qrels({qid: judged for qid, judged in read_qrels(guesses).items() if qid not in known}, path)
+    return path
+
+
+def test_a_submission_is_checked(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+    """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
+    words = ["evaluate", "--check", "--topics", made / "topics.tsv", "--docids", made / "index"]
+    code, shown, _ = command(*words, made / "bm25.run")
+    assert (code, shown.count("\n"), shown.count("ok ")) == (0, 11, 10)
+    wrong = tmp_path / "wrong.run"
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    first = lines[0].split()
+    kept = [line for line in lines if line.split()[0] != lines[-1].split()[0]]
+    wrong.write_text("".join([lines[0].replace(f" {first[2]} ", " nowhere "), *kept[1:]]))
+    code, shown, _ = command(*words, wrong, made / "bm25.run")
+    assert code == 2
+    assert f"{wrong}: refused for missing, documents" in shown
+    assert "'nowhere' is not in the index" in shown
+    assert f"{made / 'bm25.run'}: follows the rules" in shown
+    assert "--qrels is missing" in refused("evaluate", made / "bm25.run")
+    for option, reason in (
+        (["--check"], "--check needs --topics"),
+        (["--check", "--topics", made / "topics.tsv", "--qrels", made / "qrels.txt"], "--check excludes --qrels"),
+        (["--check", "--topics", made / "topics.tsv", "-m", "AP"], "--check excludes --measure"),
+        (["--qrels", made / "qrels.txt", "--docids", made / "index"], "--docids needs --check"),
+    ):
+        assert reason in refused("evaluate", made / "bm25.run", *option)
 
 
 def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, tmp_path: Path) -> None:
@@ -247,3 +370,22 @@ def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     assert f"better on {one['wins']} of " in parsed.texts["p"][0]
     assert f"{one['corrected_p']:.4f}" in page
     assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}
+
+
+def test_judgements_that_do_not_belong_to_the_run(
+    command: Command, refused: Refused, made: Path, tmp_path: Path
+) -> None:
+    rows = [line.split() for line in (made / "qrels.txt").read_text().splitlines()]
+
+    def words(rows: list[list[str]]) -> list[object]:
+        (tmp_path / "q").write_text("".join(f"{' '.join(row)}\n" for row in rows))
+        return ["evaluate", "--qrels", tmp_path / "q", made / "bm25.run"]
+
+    told = refused(*words([[docid, "0", qid, grade] for qid, _, docid, grade in rows]))
+    assert f"{tmp_path / 'q'}: the judgements' documents" in told
+    assert "no document of the run is judged" in refused(*words([[qid, "0", f"x{d}", g] for qid, _, d, g in rows]))
+    assert command(*words(rows))[::2] == (0, "")
+    assert "240 of 264 judged topics" in command(*words([*rows, *([f"t{n}", "0", "x", "1"] for n in range(240))]))[2]
+    code, _, err = command(*words(rows), "--relevance-level", "9")
+    assert (code, err.count("\n"), "no document has grade 9" in err) == (0, 1, True)
+    assert "no document has grade 9" in refused(*words(rows), "--relevance-level", "9", "-m", "AP")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from greylag import LinearModel
+from greylag import RankingModel
 from greylag.diversity import PRESETS, DiversityModel
 from greylag.experiments.explanation_tables import comparison_of_documents
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
-from greylag.ltr.explanation import explain_documents
+from greylag.models.explanation import explain_documents
 from greylag.ranking import Ranking
 from greylag.trec import read_run
 from tests.greylag.cli.conftest import Command, Refused
@@ -19,7 +19,7 @@ from tests.greylag.experiments.samples import Page
 
 
 def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
-    model = LinearModel(
+    model = RankingModel(
         parse_features("FI/term/BM25,SD/ordered/LM-O-4"),
         (1.0, -0.5),
         objective="AP",
@@ -34,7 +34,7 @@ def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
     assert out.startswith(f"{model.summary()}\n@inproceedings")
     lines = out.splitlines()
     assert lines[:4] == [
-        "LinearModel of 2 features, AP 0.5000 in training",
+        "RankingModel of 2 features, AP 0.5000 in training",
         "learned by GreedySelection from 2 queries",
         "collection of 634 documents, fingerprint 0123456789ab",
         "AP 0.3750 on held-out queries, in 5-fold cross-validation",
@@ -44,9 +44,9 @@ def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
         ["+1", "FI/term/BM25", "AP", "0.2500"],
         ["-0.5", "SD/ordered/LM-O-4", "AP", "0.5000"],
     ]
-    assert repr(model) == "<LinearModel of 2 features, AP 0.5000 in training>"
-    by_hand = LinearModel(model.features[:1], (1.0,))
-    assert repr(by_hand) == "<LinearModel of 1 feature>"
+    assert repr(model) == "<RankingModel of 2 features, AP 0.5000 in training>"
+    by_hand = RankingModel(model.features[:1], (1.0,))
+    assert repr(by_hand) == "<RankingModel of 1 feature>"
     assert by_hand.summary().splitlines()[-1].split() == ["+1", "FI/term/BM25"]
 
 
@@ -73,7 +73,7 @@ def test_not_a_model(refused: Refused, tmp_path: Path, content: object) -> None:
 
 
 def test_control_characters_of_a_model_are_escaped(command: Command, tmp_path: Path) -> None:
-    model = LinearModel(parse_features("score"), (1.0,), provenance={"learner": "\x1b[2J\u202ered", "queries": ["1"]})
+    model = RankingModel(parse_features("score"), (1.0,), provenance={"learner": "\x1b[2J\u202ered", "queries": ["1"]})
     model.save(tmp_path / "model.json")
     code, out, _ = command("explain", tmp_path / "model.json")
     assert (code, "\x1b" in out, "\u202e" in out) == (0, False, False)
@@ -83,14 +83,14 @@ def test_control_characters_of_a_model_are_escaped(command: Command, tmp_path: P
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A model of two features by hand."""
-    LinearModel(parse_features("FI/term/BM25,SD/ordered/LM-O-4"), (1.0, 0.5)).save(tmp_path / "model.json")
+    RankingModel(parse_features("FI/term/BM25,SD/ordered/LM-O-4"), (1.0, 0.5)).save(tmp_path / "model.json")
     return tmp_path / "model.json"
 
 
 @pytest.fixture
 def expanding(tmp_path: Path) -> Path:
     """A model with an expansion feature."""
-    LinearModel(parse_features("FI/expansion/LM"), (1.0,)).save(tmp_path / "expanding.json")
+    RankingModel(parse_features("FI/expansion/LM"), (1.0,)).save(tmp_path / "expanding.json")
     return tmp_path / "expanding.json"
 
 
@@ -123,7 +123,7 @@ def test_contributions_add_up(command: Command, collection: list[object], model:
 
 def test_few_features_by_default(command: Command, collection: list[object], tmp_path: Path) -> None:
     names = "FI/term/BM25,FI/term/LM,SD/ordered/BM25-O-1,SD/unordered/BM25-U-4,SD/ordered/LM-O-1,SD/unordered/LM-U-8"
-    LinearModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
+    RankingModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
     words = [tmp_path / "six.json", *collection, "--qid", "3", "--docid", "demo-501"]
     totals = {}
     for more, count in (([], 5), (["--top", "2"], 2), (["--all"], 6)):
@@ -208,7 +208,7 @@ def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: 
     options = ["--index", made / "index", "--topics", made / "topics.tsv"]
     index = PositionalIndex.from_lucene(made / "index")
     features = parse_features("score@z,FI/term/BM25")
-    LinearModel(features, (0.7, 0.2), fingerprint=index.fingerprint, provenance={"searched": True}).save(model)
+    RankingModel(features, (0.7, 0.2), fingerprint=index.fingerprint, provenance={"searched": True}).save(model)
     assert command("rerank", *options, "--model", model, "--out", out)[0] == 0
     ranking = read_run(out)["1"]
     words = ["explain", model, *options, "--qid", "1", "--docid", ranking.docids[3], "--json"]
@@ -222,7 +222,7 @@ def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: 
 
 def test_cliques_that_neither_document_has_are_folded() -> None:
     index = PositionalIndex.from_texts({"a": "york", "b": "york york apple", "c": "new city apple"})
-    model = LinearModel(parse_features("FI/term/LM"), (1.0,), fingerprint=index.fingerprint)
+    model = RankingModel(parse_features("FI/term/LM"), (1.0,), fingerprint=index.fingerprint)
     ranking = Ranking("1", "york new city", ("a", "b"), [1.0, 1.0])
     found = comparison_of_documents(*explain_documents(model, index, ranking, ["a", "b"]), 5)
     assert [row[0] for row in found.rows] == ["FI/term/LM", "  york", "  2 cliques without occurrences", "score"]

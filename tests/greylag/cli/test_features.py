@@ -38,7 +38,9 @@ def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[ob
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1"
     for pool, count in ((["--pool", "sd"], 28 + 2), ([], 2)):
-        assert command("features", *ranked, *pool, "--features", named, "--set", "fb_terms=5", "--out", out)[0] == 0
+        assert (
+            command("features", *ranked, *pool, "--features", named, "--parameters", "fb_terms=5", "--out", out)[0] == 0
+        )
         names = np.load(out)["names"].tolist()
         assert len(names) == count
         assert names[-2:] == named.split(",")
@@ -49,9 +51,13 @@ def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[ob
     [
         ([], "give --features, --pool or both"),
         (["--features", "SD/a"], "not of the form"),
-        (["--pool", "sd", "--set", "profile=zettair"], "profile is 'zettair': it must be indri, galago, inquery"),
+        (
+            ["--pool", "sd", "--parameters", "profile=zettair"],
+            "profile is 'zettair': it must be indri, galago, inquery",
+        ),
         (["--pool", "half"], "'half' is not one of 'sd', 'fd', 'full'"),
-        (["--pool", "sd", "--set", "mu=0"], "mu is 0.0"),
+        (["--pool", "sd", "--parameters", "mu=0"], "mu is 0.0"),
+        (["--pool", "sd", "--parameters", "nu=1"], "features has no option 'nu': did you mean mu?"),
     ],
 )
 def test_mistakes(refused: Refused, ranked: list[object], tmp_path: Path, words: list[str], reason: str) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
+from greylag.models.fusion_model import FusionModel
 from greylag.ranking import Ranking, Run
-from greylag.trec import read_run, write_run
-from tests.greylag.cli.conftest import Command, Refused
+from greylag.trec import read_qrels, read_run, write_qrels, write_run
+from tests.greylag.cli.conftest import Command, Refused, unremarked
+from tests.greylag.models.test_learned_fusion import runs_of
 
 
 def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> None:
@@ -38,3 +42,69 @@ def test_scores_come_back_as_a_run(tmp_path: Path, command: Command, ranked: lis
         assert (run.tag, run.rankings) == ("own", first.rankings)
         assert command("fuse", "--run", tmp_path / "own.scores", *words, "--hits", 3, "--tag", "two") == (0, "", "")
         assert read_run(out)["1"].docids == first["1"].docids[:3]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> list[object]:
+    """Two runs of eight topics and their judgements, as options."""
+    runs, qrels = runs_of(8)
+    for run in runs:
+        write_run(run, tmp_path / f"{run.tag}.run")
+    write_qrels(qrels, tmp_path / "qrels.txt")
+    return ["--run", tmp_path / "run0.run", "--run", tmp_path / "run1.run", "--qrels", tmp_path / "qrels.txt"]
+
+
+def test_a_fusion_is_learned_held_out_and_kept(tmp_path: Path, command: Command, judged: list[object]) -> None:
+    out, model = tmp_path / "out.run", tmp_path / "fusion.json"
+    code, told, errors = command("fuse", *judged, "--folds", 4, "--out", out, "--model-out", model)
+    assert (code, errors) == (0, "")
+    held_out = read_run(out)
+    assert held_out.tag == "fused-held-out"
+    (score,) = evaluate(held_out, read_qrels(tmp_path / "qrels.txt"), ["nDCG@10"]).by_measure.values()
+    assert FusionModel.load(model).provenance["held_out"]["nDCG@10"] == pytest.approx(score, abs=1e-9)
+    assert f"{score:.4f}" in told
+    assert all(name in told for name in ("run0", "run1", "rrf", "combsum"))
+    assert command("explain", model)[1].startswith(FusionModel.load(model).summary())
+
+
+def test_without_folds_the_run_says_that_it_saw_its_topics(
+    tmp_path: Path, command: Command, judged: list[object]
+) -> None:
+    out, again, model = tmp_path / "out.run", tmp_path / "again.run", tmp_path / "fusion.json"
+    assert command("fuse", *judged, "--out", out, "--model-out", model)[0] == 0
+    assert read_run(out).tag == "fused+training-topics"
+    # The other order of runs is no other fusion: they are known by their tags.
+    words = ["--model", model, "--run", judged[3], "--run", judged[1], "--out", again]
+    assert unremarked(command("rerank", *words)) == (0, "", "")
+    assert again.read_bytes() == out.read_bytes()
+    assert unremarked(command("rerank", *words, "--stage", "random(seed=1)")) == (0, "", "")
+    assert set(read_run(again)["t1"].docids) == set(read_run(out)["t1"].docids)
+
+
+def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command, judged: list[object]) -> None:
+    runs, _ = runs_of(9)
+    out, model = tmp_path / "out.run", tmp_path / "fusion.json"
+    assert command("fuse", *judged, "--out", out, "--model-out", model)[0] == 0
+    for run, name in zip(runs, ("a", "b"), strict=True):
+        write_run(Run(run.rankings, name), tmp_path / name)
+    words = ["--model", model, "--run", tmp_path / "a", "--run", tmp_path / "b", "--out", out]
+    code, _, errors = command("rerank", *words)
+    assert code == 0
+    assert f"{tmp_path / 'a'} as run0, {tmp_path / 'b'} as run1" in errors
+    expected = fuse_runs([read_run(tmp_path / name) for name in "ab"], FusionModel.load(model))
+    assert [each.docids for each in read_run(out).rankings] == [each.docids for each in expected.rankings]
+
+
+def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[object]) -> None:
+    out = ["--out", tmp_path / "out.run"]
+    assert "--folds needs --qrels" in refused("fuse", *judged[:4], *out, "--folds", 3)
+    assert "--method rrf and --qrels" in refused("fuse", *judged, *out, "--method", "rrf")
+    assert "two runs or more" in refused("fuse", *judged[2:], *out)
+    assert "are the same run" in refused("fuse", *judged, "--run", judged[1], *out)
+    assert "8 queries cannot be split into 9 folds" in refused("fuse", *judged, *out, "--folds", 9)
+    assert "would be written twice" in refused("fuse", *judged, *out, "--model-out", tmp_path / "out.run")
+    FusionModel(("x", "y"), "rrf").save(tmp_path / "fusion.json")
+    words = ["--model", tmp_path / "fusion.json", *out]
+    assert "fuses 2 runs, x, y" in refused("rerank", *words, *judged[:2])
+    assert "go with --model, of features" in refused("rerank", *words, *judged[:4], "--transfer")
+    assert "2 runs cannot be reranked" in refused("rerank", *judged[:4], *out, "--stage", "random")

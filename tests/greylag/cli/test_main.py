@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 import greylag
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
+from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
@@ -31,7 +32,7 @@ def test_the_commands_and_the_number_of_options() -> None:
         (name, parameter.opts[0])
         for name in ("", *COMMANDS)
         for parameter in (group.get_command(None, name) if name else group).params
-        if parameter.param_type_name == "option" and parameter.name != "help"
+        if parameter.param_type_name == "option" and parameter.name != "help" and not parameter.hidden
     ]
     assert len(options) <= MOST_OPTIONS
     assert {flag for name, flag in options if not name} >= set(SHARED)
@@ -55,6 +56,26 @@ def test_every_command_has_help(command: Command, name: str) -> None:
     assert " ".join(first.split()) in " ".join(out.split())
 
 
+GIVEN = ["--jobs=3", "--scheduler=tcp://x", "--field=desc", "--lenient", "--metadata=a.yml"]
+
+
+@pytest.mark.parametrize("place", range(len(GIVEN) + 1))
+def test_options_of_all_commands_before_and_after_the_command(
+    command: Command, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    """Those after the command override those before it."""
+    seen: list[Shared] = []
+
+    def spy(context: typer.Context) -> None:
+        seen.append(context.obj)
+
+    monkeypatch.setattr("greylag.cli.running.surrounded", lambda doctor: spy)
+    assert [word.partition("=")[0] for word in GIVEN] == list(SHARED)
+    overridden = ["--jobs=7", "--field=title"] if place == 0 else []
+    assert command(*overridden, *GIVEN[:place], "doctor", *GIVEN[place:]) == (0, "", "")
+    assert seen == [Shared(3, "tcp://x", "desc", True, Path("a.yml"))]
+
+
 def test_version(command: Command) -> None:
     assert command("--version") == (0, f"greylag {greylag.__version__}\n", "")
 
@@ -66,13 +87,12 @@ def test_version(command: Command) -> None:
         (["train", "--index", "no/x"], "Missing option '--qrels'"),
         (["--tea"], "No such option: --tea"),
         (["search", "--tea"], "No such option: --tea"),
-        (
-            ["rerank", "--jobs", "4"],
-            "--jobs is an option of greylag itself, before the command: greylag --jobs",
-        ),
         (["--jobs", "0", "doctor"], "0 is neither -1 nor from 1 to 1024"),
         ([f"--jobs={'9' * 5000}", "doctor"], "--jobs"),
         (["--jobs", "1.5", "doctor"], "--jobs"),
+        (["doctor", "--jobs", "0"], "0 is neither -1 nor from 1 to 1024"),
+        (["doctor", "--version"], "No such option: --version"),
+        (["fuse", "--metadata", "absent.yml", "--run", "x", "--run", "y", "--out", "z"], "absent.yml: cannot be read"),
     ],
 )
 def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:

@@ -1,62 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
-from greylag.cli.options import Shared, listed, parameters, read_settings
-from greylag.errors import FormatError, ParameterError
-
-
-@dataclass(frozen=True)
-class Fruit:
-    """A learner of fruit."""
-
-    index: object
-    stones: int = 1
-    weight: float = 0.5
-    kind: Literal["plum", "cherry"] = "plum"
-    peeled: bool = False
-    more: tuple[str, ...] = ()
-
-
-KNOWN = parameters(Fruit)
-
-
-def test_the_parameters_of_a_class() -> None:
-    assert list(KNOWN) == ["stones", "weight", "kind", "peeled"]
-    assert list(parameters(Fruit, "stones")) == ["weight", "kind", "peeled"]
-    assert listed(Fruit) == "stones=1, weight=0.5, kind=plum|cherry, peeled=false"
-
-
-def test_settings() -> None:
-    texts = ["stones=-2", "weight=1e-3", "kind=cherry", "peeled=true"]
-    expected = {"stones": -2, "weight": 0.001, "kind": "cherry", "peeled": True}
-    assert read_settings(texts, KNOWN, of="fruit") == expected
-    assert read_settings(["weight=1,.5"], KNOWN, of="fruit", many=True) == {"weight": (1.0, 0.5)}
-
-
-@pytest.mark.parametrize(
-    ("texts", "reason"),
-    [
-        (["pips=3"], "fruit has no 'pips', but stones, weight, kind, peeled"),
-        (["stones"], "not of the form NAME=VALUE"),
-        (["stones=1", "stones=1"], "stones is given twice"),
-        (["stones=1.5"], "stones is .*: it must be an integer"),
-        (["stones=1_0"], "stones is .*: it must be an integer"),
-        (["stones=٣"], "stones is .*: it must be an integer"),
-        ([f"stones={'9' * 5000}"], "stones is .*: it must be an integer"),
-        (["weight=nan"], "weight is .*: it must be a number"),
-        (["weight=1_0"], "weight is .*: it must be a number"),
-        (["kind=tea"], "kind is 'tea': it must be plum, cherry"),
-        (["peeled=yes"], "peeled is 'yes': it must be true or false"),
-    ],
-)
-def test_mistakes_in_settings(texts: list[str], reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        read_settings(texts, KNOWN, of="fruit")
+from greylag.cli.options import Shared
+from greylag.cli.search import KINDS as SEARCHES
+from greylag.cli.train import MODELS
+from greylag.errors import FormatError
+from greylag.models.spelling import LEARNERS
+from tests.greylag.cli.conftest import Command
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -71,3 +25,42 @@ def test_reading(tmp_path: Path) -> None:
     qrels.write_text("3 0 d2 1\n")
     with pytest.raises(FormatError, match=r"q\.txt: no query in common with the run, whose first query is '1'"):
         shared.qrels(qrels, shared.run(run))
+
+
+LISTS = [
+    ("train --model", MODELS),
+    ("train --learner", LEARNERS),
+    ("train --preselect", ["mmr"]),
+    ("search --model", SEARCHES),
+]
+
+
+@pytest.mark.parametrize(("option", "kinds"), LISTS)
+def test_what_may_be_spelt_is_listed(command: Command, option: str, kinds: dict[str, object]) -> None:
+    """Each model has a line, and each of its options one with default, type and meaning."""
+    code, told, err = command(*option.split(), "help")
+    assert (code, err) == (0, "")
+    assert re.findall(r"^  (\S+)  +\S", told, re.MULTILINE) == list(kinds)
+    for name in kinds:
+        asked = [command(*option.split(), f"{name}(help)"), command(*option.split(), name, "--help")]
+        assert asked[0] == asked[1]
+        assert asked[0][::2] == (0, "")
+        assert asked[0][1].startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_option_of_a_model_is_described(command: Command, name: str) -> None:
+    _, told, _ = command("train", "--model", f"{name}(help)")
+    options = re.findall(r"^  (\w+)=", told, re.MULTILINE)
+    assert options == list(MODELS[name].options)
+    for option in MODELS[name].options.values():
+        kind, meaning = option.documented
+        assert kind
+        assert meaning.endswith("."), (name, option.name)
+
+
+def test_defaults_are_shown(command: Command) -> None:
+    _, told, _ = command("train", "--model", "mrf(help)")
+    assert re.search(r"^  mu=1000 +float > 0\. Dirichlet prior of LM, in tokens\.$", told, re.MULTILINE)
+    _, told, _ = command("train", "--model", "ql(help)")
+    assert re.search(r"^  mu=\[50,100,250,500,1000,2000,4000\]", told, re.MULTILINE)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from greylag import (
-    LinearModel,
+    GeneralRanker,
+    LuceneIndex,
     ManifoldRanker,
     PositionalIndex,
     Ranking,
+    RankingModel,
     Run,
     read_qrels,
     read_run,
@@ -47,7 +49,7 @@ from greylag.ranking import SEEN, FloatArray
 from greylag.structured import Coulomb, CuttingPlane
 from greylag.trec import read_titles
 from greylag.vectors import ArrayVectors
-from tests.greylag.cli.conftest import DEMO, Command, Refused, settings, unremarked
+from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked
 
 
 def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_features_read_from_other_files(
     given = read_run(made / "bm25.run")
     turned = [Ranking(qid, "", own.docids[::-1], -np.arange(len(own))) for qid, own in given.items()]
     write_run(Run(tuple(turned)), new)
-    LinearModel((parse_feature(f"run:{old}"),), (1.0,)).save(model)
+    RankingModel((parse_feature(f"run:{old}"),), (1.0,)).save(model)
     words = ["rerank", *ranked, "--model", model, "--out", out]
     assert command(*words, "--file", f"old.run={new}") == (0, "", "")
     assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
@@ -100,7 +102,7 @@ def test_features_read_from_other_files(
 
 
 def test_what_needs_a_run(refused: Refused, collection: list[object], tmp_path: Path) -> None:
-    LinearModel((parse_feature("score"),), (1.0,)).save(tmp_path / "model.json")
+    RankingModel((parse_feature("score"),), (1.0,)).save(tmp_path / "model.json")
     for words in (["--stage", "manifold"], ["--model", tmp_path / "model.json"]):
         assert "give a --run" in refused("rerank", *collection, *words, "--out", tmp_path / "x")
 
@@ -116,7 +118,7 @@ def test_from_judgements_to_a_diverse_run(
     command: Command, learn: Command, refused: Refused, made: Path, few: list[object], tmp_path: Path
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "div.run", made / "qrels.subtopics.txt"
-    options = settings("preset=svmdiv2 C=1 k=3 depth=25")
+    options = spelt("svmdiv", "preset=svmdiv2 C=1 k=3 depth=25")
     more = ["--titles", DEMO / "docs.jsonl", "--features", "score,SD/ordered/LM-O-4"]
     code, told, _ = learn(qrels, model, *options, *more)
     assert (code, told.split(":")[0]) == (0, "svmdiv2 on 8 queries")
@@ -137,8 +139,8 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "held.run", made / "qrels.subtopics.txt"
-    options = settings("k=3 depth=20 C=1 candidates=relevant loss=unweighted thresholds=0.1,0.5")
-    options += ["--set", "criteria=count>=2,title>=1,start>=2"]
+    criteria = "thresholds=[0.1,0.5] criteria=[count>=2,title>=1,start>=2]"
+    options = spelt("svmdiv", f"k=3 depth=20 C=1 candidates=relevant loss=unweighted {criteria}")
     docs, titles = tmp_path / "fields.jsonl", {}
     for docid, title in read_titles(DEMO / "docs.jsonl").items():
         titles[docid] = {"id": docid, "title": title, "start": f"{title[:9]} {title[:9]}"}
@@ -165,7 +167,7 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     stage = f"svmdiv(model={model},titles={docs},k=3)"
     assert command("rerank", *few, "--stage", stage, "--out", again)[0] == 0
     assert read_run(again)[test[0]].docids == SVMDiv(learned, index, titles=titles, k=3)(run[test[0]]).docids
-    code, told, _ = learn(qrels, model, *settings("k=3 validate=true retrain=true"))
+    code, told, _ = learn(qrels, model, *spelt("svmdiv", "k=3 validate=true retrain=true"))
     learned = DiversityModel.load(model)
     assert len(learned.provenance["queries"]) == 8
     C = learned.provenance["C"]
@@ -173,12 +175,12 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     order = {qid: every[qid] for qid in learned.provenance["queries"]}
     assert train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).weights == learned.weights
     for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
-        assert learn(qrels, model, "--set", wrong)[0] == 2
+        assert learn(qrels, model, *spelt("svmdiv", wrong))[0] == 2
 
 
 def test_ensembles_in_cross_validation(learn: Command, made: Path, few: list[object], tmp_path: Path) -> None:
     out, qrels = tmp_path / "held.run", made / "qrels.subtopics.txt"
-    words = ["--model", "cssvm", *settings("k=3 depth=20 M=2 C=1 epochs=5"), "--folds", 2, "--out-run", out]
+    words = [*spelt("cssvm", "k=3 depth=20 M=2 C=1 epochs=5"), "--folds", 2, "--out-run", out]
     assert learn(qrels, tmp_path / "div.json", *words)[0] == 0
     make = CandidateMaker(PositionalIndex.from_lucene(made / "index"), PRESETS["svmdiv"], depth=20)
     held_out, run = read_run(out), read_run(few[-1], read_topics(made / "topics.tsv"))
@@ -306,7 +308,7 @@ def test_few_candidates_and_documents_without_words(
     unknown = [f"{line.split()[0]} Q0 elsewhere 4 -1 bm25" for line in kept if line.split()[3] == "3"]
     run.write_text("\n".join(sorted([*kept, *unknown], key=lambda line: int(line.split()[0]))) + "\n")
     words = [*few[:-1], run]
-    learned = [*words, "--qrels", made / "qrels.subtopics.txt", "--out", model, "--model", "svmdiv", "--set", "k=6"]
+    learned = [*words, "--qrels", made / "qrels.subtopics.txt", "--out", model, "--model", "svmdiv(k=6)"]
     assert command("train", *learned)[0] == 0
     told = unremarked(command("rerank", *words, "--model", model, "--out", out))
     assert told[:2] == (0, "")
@@ -321,7 +323,7 @@ def test_models_bring_their_preset(
 ) -> None:
     paths = [tmp_path / f"{preset}.json" for preset in ("svmdiv", "svmdiv2")]
     for path in paths:
-        assert learn(made / "qrels.subtopics.txt", path, "--set", f"preset={path.stem}")[0] == 0
+        assert learn(made / "qrels.subtopics.txt", path, *spelt("svmdiv", f"preset={path.stem}"))[0] == 0
     words = [*few, "--out", tmp_path / "out.run", "--model"]
     assert [command("rerank", *words, path)[0] for path in paths] == [0, 0]
     small, large = (json.loads(path.read_text()) for path in paths)
@@ -348,12 +350,12 @@ def test_methods_over_an_index_and_a_cap(command: Command, made: Path, few: list
     groups = {docid: f"site {place % 3}" for place, docid in enumerate(docids) if place % 4}
     lines = [json.dumps({"id": docid} | ({"group": groups[docid]} if docid in groups else {})) for docid in docids]
     (tmp_path / "groups.jsonl").write_text("\n".join(lines) + "\n")
-    for spelt, stage in (
+    for step, stage in (
         ("msd(k=5)", MSD(index, k=5)),
         ("dpp", DPP(index)),
         (f"group-limit(groups={tmp_path / 'groups.jsonl'},max_per_group=2)", GroupLimit(groups, 2)),
     ):
-        assert command("rerank", *few, "--stage", spelt, "--out", out) == (0, "", "")
+        assert command("rerank", *few, "--stage", step, "--out", out) == (0, "", "")
         assert {qid: r.docids for qid, r in read_run(out).items()} == {q: stage(r).docids for q, r in given.items()}
         assert any(stage(ranking).docids != ranking.docids for ranking in given.values())
 
@@ -393,7 +395,7 @@ def test_topics_that_a_model_was_trained_on(
         ({"queries": ["1"]}, "another", 0),
     ):
         caplog.clear()
-        LinearModel((), (), fingerprint=fingerprint, provenance=provenance).save(path)
+        RankingModel((), (), fingerprint=fingerprint, provenance=provenance).save(path)
         assert seen_topics([path], run, "abc") == (SEEN if seen else "")
         assert [message.split()[0] for message in caplog.messages] == ([str(seen)] if seen else [])
     assert seen_topics([few[-1], tmp_path, tmp_path / "none"], run, "abc") == ""
@@ -404,7 +406,7 @@ def test_the_mark_of_training_topics_is_not_lost(
 ) -> None:
     """By --tag, fuse, stages, features of runs and models, folds; evaluate tells it; another --file is another run."""
     model, seen, out = tmp_path / "m.json", tmp_path / "seen.run", tmp_path / "out.run"
-    learned = ["--qrels", made / "qrels.txt", "--model", "mrf", "--set", "max_features=1", "--out"]
+    learned = ["--qrels", made / "qrels.txt", "--model", "mrf(max_features=1)", "--out"]
     assert command("train", *few, *learned, model, "--features", "score")[0] == 0
     assert unremarked(command("rerank", *few, "--model", model, "--tag", "mine", "--out", seen))[0] == 0
     assert read_run(seen).tag == f"mine{SEEN}"
@@ -423,7 +425,7 @@ def test_the_mark_of_training_topics_is_not_lost(
     assert unremarked(command("features", *few, "--features", asked, "--out", tmp_path / "f.npz"))[0] == 0
     # A model of other topics; in place of its run, one that no model saw.
     for named, tag in (([], f"x{SEEN}"), (["--file", f"{seen}={few[-1]}"], "x")):
-        LinearModel((RunScore(str(seen)),), (1.0,)).save(tmp_path / "other.json")
+        RankingModel((RunScore(str(seen)),), (1.0,)).save(tmp_path / "other.json")
         assert command("rerank", *few, "--model", tmp_path / "other.json", "--tag", "x", "--out", out, *named)[0] == 0
         assert read_run(out).tag == tag
 
@@ -431,7 +433,7 @@ def test_the_mark_of_training_topics_is_not_lost(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "give a --model, or a --stage: "),
+        (["--transfer"], "--file and --transfer go with --model"),
         (["--model", "QRELS"], "not a model"),
         (["--stage", "mrf"], "model=FILE"),
         (["--stage", "mrf(model=QRELS)"], "not a model"),
@@ -464,6 +466,20 @@ def test_mistakes(
     for name, path in places.items():
         words = [word.replace(name, str(path)) for word in words]
     assert reason in refused("rerank", *ranked, "--out", tmp_path / "x", *words)
+
+
+def test_the_general_model_needs_neither_run_nor_judgements(
+    command: Command, refused: Refused, made: Path, tmp_path: Path
+) -> None:
+    """Without options it reranks BM25's top 1000, as in Python."""
+    out, given = tmp_path / "out.run", ["--index", made / "index", "--out", tmp_path / "out.run"]
+    assert command("rerank", *given, "--topics", made / "topics.tsv")[0] == 0
+    lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")
+    pipeline = lucene.bm25(1000) >> GeneralRanker(PositionalIndex.from_lucene(lucene))
+    write_run(pipeline.run(topics, tag="bm25-general"), tmp_path / "expected.run")
+    assert out.read_bytes() == (tmp_path / "expected.run").read_bytes()
+    assert "give --topics" in refused("rerank", *given)
+    assert "it needs an index" in refused("rerank", "--topics", made / "topics.tsv", "--out", out)
 
 
 def test_without_an_index(command: Command, refused: Refused, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 
 from greylag.cli import COMMANDS, main, running
 from greylag.cli.options import Shared
-from greylag.cli.running import check_outputs, dependencies
+from greylag.cli.running import check_outputs, dependencies, input_files
 from greylag.errors import ParameterError
 from greylag.runtime.cache import beside
 from tests.greylag.cli.conftest import COMPILING, Command, Refused
@@ -25,6 +27,12 @@ from tests.greylag.runtime.test_progress import bars, on_terminal
 
 CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
 IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
+# Keeps one result every 50 ms, so that a signal comes before the end on a fast machine, too.
+SLOWLY = """
+import time, greylag.runtime.cache as log
+save = log.WorkLog.save_result
+log.WorkLog.save_result = lambda self, key, result: (time.sleep(0.05), save(self, key, result))[1]
+"""
 
 
 OPTIONS = {
@@ -102,9 +110,9 @@ def test_other_outputs_are_accepted(tmp_path: Path) -> None:
         check_outputs([tmp_path / "new", tmp_path / "in"], [tmp_path / "in"])
 
 
-def start(*words: object) -> subprocess.Popen[str]:
+def start(*words: object, before: str = "") -> subprocess.Popen[str]:
     """Start a command that keeps its work from the first item on."""
-    code = f"import sys; sys.argv = {['greylag', *map(str, words)]!r}; {IMPATIENT}"
+    code = f"{before}\nimport sys; sys.argv = {['greylag', *map(str, words)]!r}; {IMPATIENT}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True)
@@ -153,7 +161,7 @@ def test_killed_again_and_again(name: str, ranked: list[object], made: Path, tmp
 def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
-    process = start(*words)
+    process = start(*words, before=SLOWLY)
     threading.Thread(target=stop_after, args=(process, log, 20_000, signal.SIGINT)).start()
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
@@ -164,17 +172,23 @@ def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) ->
     assert not (tmp_path / "out.run").exists()
 
 
+def depending(name: str, values: dict[str, Any], **options: Any) -> str:
+    """The digest of all that the results of a command with these values depend on."""
+    function = getattr(import_module(f"greylag.cli.{name}"), name)
+    shared = Shared(**options)
+    found: Any = dependencies(name, replace(shared, inputs=tuple(input_files(function, values, shared))), values)
+    return str(found())
+
+
 def test_what_results_depend_on(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("1 Q0 d 1 1 a\n")
     (tmp_path / "topics").write_text("1\tx\n")
-    values: dict[str, Any] = {"run": tmp_path / "a.run", "topics": tmp_path / "topics", "features": "score"}
+    values: dict[str, Any] = {"run": tmp_path / "a.run", "topics": tmp_path / "topics"}
 
     shared: dict[str, Any] = {}
 
     def digest(**more: object) -> str:
-        found = dependencies("rerank", Shared(**shared), {**values, **more})
-        assert found is not None
-        return found()
+        return depending("rerank" if {"model", "files"} & more.keys() else "features", {**values, **more}, **shared)
 
     first = digest()
     shared = {"jobs": 2, "scheduler": "tcp://x"}
@@ -198,7 +212,8 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
     before = digest(files=placed)
     (tmp_path / "c.run").write_text("1 Q0 d 1 1 a\n")
     assert digest(files=placed) != before
-    assert dependencies("rerank", Shared(), {**values, "run": tmp_path / "pipe"}) is None
+    with pytest.raises(TypeError):  # there is no digest
+        depending("rerank", {**values, "run": tmp_path / "pipe"})
 
 
 def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,9 +224,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
         for own in (docid, docid.upper()):
             Path("x.run").write_text(f"1 Q0 {own} 1 1 a\n")
             os.utime("x.run", (1, 1))
-            found = dependencies("rerank", Shared(), {"run": Path("x.run"), "out": tmp_path / "out.run"})
-            assert found is not None
-            digests.add(found())
+            digests.add(depending("rerank", {"run": Path("x.run"), "out": tmp_path / "out.run"}))
             time.sleep(0.02)  # more than a tick of the file system's clock
     assert len(digests) == 4
 
@@ -220,7 +233,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
 def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path) -> None:
     (tmp_path / "titles.json").write_bytes(content.encode("latin-1"))
     features = ",".join(f"SD/ordered/LM-O-{width}" for width in range(1, 400))
-    assert dependencies("features", Shared(), {"titles": tmp_path / "titles.json", "features": features}) is not None
+    assert depending("train", {"titles": tmp_path / "titles.json", "features": features})
 
 
 def greet(server: socket.socket, content: bytes) -> None:
@@ -255,7 +268,7 @@ def test_no_cluster_and_no_dask(
             assert f"no Dask scheduler at {address}" in told(address)
     assert time.monotonic() - started < 15  # a client that could not connect would take 20 seconds to close, each
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "pip install 'greylag[dask]'" in told("tcp://127.0.0.1:9")
+    assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in told("tcp://127.0.0.1:9")
 
 
 @pytest.fixture
@@ -288,9 +301,9 @@ def test_a_worker_of_a_cluster_dies(
     assert out.read_bytes() == (tmp_path / "threads.run").read_bytes()
 
 
-SMALL = ["--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25", "--set", "max_features=2"]
+SMALL = ["--model", "mrf(max_features=2)", "--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25"]
 BARS = {
-    "train": (["train", "--model", "mrf", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
+    "train": (["train", *SMALL, "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
         "1 features 24/24", "2 folds 2/3 features selected 1/2",
     ]),
     "rm3": (["train", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
-from greylag.index import BM25PRFSearch, RM3Search, RocchioSearch
-from tests.greylag.cli.conftest import DEMO, Command, Refused, settings
+from greylag.index import RM3Search, RocchioSearch
+from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt
 
 
 @pytest.mark.parametrize(
     ("options", "method", "parameters"),
-    [([], "bm25", {}), (settings("k1=2 b=0"), "bm25", {"k1": 2.0, "b": 0.0}),
-     (["--model", "ql"], "ql", {}), (["--model", "ql", *settings("mu=50")], "ql", {"mu": 50.0})],
+    [([], "bm25", {}), (spelt("bm25", "k1=2 b=0"), "bm25", {"k1": 2.0, "b": 0.0}),
+     (["--model", "ql"], "ql", {}), (spelt("ql", "mu=50"), "ql", {"mu": 50.0})],
 )  # fmt: skip
 def test_models_and_their_parameters(
     command: Command, made: Path, tmp_path: Path, options: list[str], method: str, parameters: dict[str, float]
@@ -30,30 +31,29 @@ def test_models_and_their_parameters(
 
 
 @pytest.mark.parametrize(
-    ("options", "first", "kind", "feedback"),
-    [(["bm25+rm3", *settings("k1=2")], {"k1": 2.0}, RM3Search, {}),
-     (["ql+rm3", *settings("mu=50")], {"mu": 50.0}, RM3Search, {}),
-     (["bm25+rm3", *settings("fb_terms=3 fb_docs=2 original_query_weight=0.2")], {}, RM3Search,
+    ("model", "first", "kind", "feedback"),
+    [("bm25(k1=2)+rm3", {"k1": 2.0}, RM3Search, {}),
+     ("ql( mu=50 ) + rm3", {"mu": 50.0}, RM3Search, {}),
+     ("bm25+rm3(fb_terms=3,fb_docs=2,original_query_weight=0.2)", {}, RM3Search,
       {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2}),
-     (["ql+rocchio", *settings("mu=50 bottom_fb_docs=3 gamma=0.3")], {"mu": 50.0}, RocchioSearch,
-      {"bottom_fb_docs": 3, "gamma": 0.3}),
-     (["bm25+bm25prf", *settings("k1=2 new_term_weight=0.5")], {"k1": 2.0}, BM25PRFSearch, {"new_term_weight": 0.5})],
+     ("ql(mu=50)+rocchio(bottom_fb_docs=3,gamma=0.3)", {"mu": 50.0}, RocchioSearch,
+      {"bottom_fb_docs": 3, "gamma": 0.3})],
 )  # fmt: skip
 def test_expanded_searches(
     command: Command,
     made: Path,
     tmp_path: Path,
-    options: list[str],
+    model: str,
     first: dict[str, float],
     kind: type[RM3Search],
     feedback: dict[str, Any],
 ) -> None:
     topics, out = made / "topics.tsv", tmp_path / "out.run"
     words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
-    assert command("search", *words, "--model", *options)[0] == 0
-    source = kind(getattr(LuceneIndex(made / "index"), options[0].partition("+")[0])(7, **first), **feedback)
+    assert command("search", *words, "--model", model)[0] == 0
+    source = kind(getattr(LuceneIndex(made / "index"), re.split(r"\W", model)[0])(7, **first), **feedback)
     run = read_run(out)
-    assert run.tag == options[0]
+    assert run.tag == re.sub(r"\(.*?\)| ", "", model)
     assert [ranking.docids for ranking in run.rankings] == [
         ranking.docids for ranking in source.run(read_topics(topics)).rankings
     ]
@@ -70,15 +70,18 @@ def test_query_likelihood_and_cut(command: Command, collection: list[object], tm
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (settings("b=2"), "b is 2.0"),
-        (["--model", "ql", *settings("k1=5")], "--set 'k1=5': ql has no 'k1', but mu"),
-        (settings("fb_docs=5"), "bm25 has no 'fb_docs', but k1, b"),
-        (["--model", "bm25+rm3", *settings("original_query_weight=2")], "original_query_weight is 2.0"),
-        (["--model", "bm25+rm3", "--set", f"fb_terms={'9' * 20}"], ": it must be an integer below 2^31"),
-        (["--model", "ql+rocchio", *settings("k1=2")], "ql+rocchio has no 'k1', but mu, fb_terms, fb_docs, bottom_fb"),
+        (spelt("bm25", "b=2"), "b is 2.0"),
+        (spelt("ql", "k1=5"), "ql has no option 'k1': use mu"),
+        (spelt("bm25", "fb_docs=5"), "bm25 has no option 'fb_docs': use k1, b"),
+        (spelt("bm25+rm3", "original_query_weight=2"), "original_query_weight is 2.0"),
+        (spelt("bm25+rm3", f"fb_terms={'9' * 20}"), ": it must be an integer below 2^31"),
+        (spelt("ql+rocchio", "k1=2"), "rocchio has no option 'k1': use fb_terms, fb_docs, bottom_fb"),
+        (["--model", "bm25+rm5"], "unknown expansion 'rm5': did you mean rm3?"),
+        (["--model", "bm25+rm3+rocchio"], "expands the query twice"),
+        (["--model", "bm25(k=5)"], "bm25 has no option 'k'"),
         (["--tag", ""], "tag"),
         (["--hits", "0"], "k must be an integer of at least 1, not 0"),
-        (["--model", "tfidf"], "'tfidf' is not one of 'bm25', 'ql', 'bm25+rm3', 'ql+rm3', 'bm25+rocchio'"),
+        (["--model", "tfidf"], "unknown search 'tfidf': use bm25, ql"),
     ],
 )
 def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, words: list[str], reason: str) -> None:

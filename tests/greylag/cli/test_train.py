@@ -9,29 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from greylag import MMR, LuceneIndex, PositionalIndex, Run, Union
-from greylag.cli.options import parameters
+from greylag import MMR, LuceneIndex, PooledSources, PositionalIndex, Run
 from greylag.cli.search import search_first
 from greylag.diversity import DiversityModel, SVMDiv
 from greylag.evaluation import evaluate, evaluate_by_subtopic
 from greylag.evaluation.subtopics import relevant_documents
 from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
-from greylag.ltr import LinearModel, MRFRanker
+from greylag.models import ModelRanker, RankingModel
 from greylag.pipeline import run_step
+from greylag.spelling import parameters
 from greylag.structured import Coulomb, CuttingPlane
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
-from tests.greylag.cli.conftest import Command, Refused, settings, unremarked
+from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked
 
 SD = ["--model", "mrf", "--pool", "sd"]
-ONE = [*SD, "--set", "max_features=1"]
+ONE = [*spelt("mrf", "max_features=1"), "--pool", "sd"]
 ASCENT = ["--model", "mrf", "--learner", "coordinate-ascent"]
 
 
 def test_models_have_the_same_bytes_on_any_number_of_threads(
     command: Command, made: Path, collection: list[object], tmp_path: Path
 ) -> None:
-    words = [*collection, "--qrels", made / "qrels.txt", "--model", "mrf", *settings("max_features=3 retrain=true")]
+    words = [*collection, "--qrels", made / "qrels.txt", *spelt("mrf", "max_features=3 retrain=true")]
     paths = [tmp_path / f"{jobs}.json" for jobs in (1, 2)]
     for path in paths:
         assert command("--jobs", path.stem, "train", *words, "--out", path)[0] == 0
@@ -53,7 +53,7 @@ def test_coordinate_ascent_over_named_features(
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1,FI/term/BM25"
     words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--model", "mrf", "--out", model]
-    code, told, _ = command("train", *words, "--learner", "coordinate-ascent", *settings("restarts=2 seed=7"))
+    code, told, _ = command("train", *words, "--learner", "coordinate-ascent(restarts=2,seed=7)")
     assert code == 0
     whole, *weighted = told.splitlines()
     assert re.fullmatch(r"AP 0\.\d{4} on training topics with", whole)
@@ -65,9 +65,13 @@ def test_coordinate_ascent_over_named_features(
 def test_preselection_is_recorded(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out = tmp_path / "model.json"
     words = [*ranked, "--qrels", made / "qrels.txt", *ONE, "--out", out]
-    assert command("train", *words, "--preselect", "mmr:4:0.7")[0] == 0
+    assert command("train", *words, "--preselect", "mmr(n_features=4,relevance_weight=0.7)")[0] == 0
     provenance = json.loads(out.read_text())["provenance"]
-    assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (28, "mmr:4:0.7", 4)
+    assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (
+        28,
+        "mmr(n_features=4,relevance_weight=0.7)",
+        4,
+    )
 
 
 def test_shortened_queries(
@@ -80,18 +84,19 @@ def test_shortened_queries(
     stop.write_text("what\nis\n")
     asked = [topics if word == made / "topics.tsv" else word for word in ranked]
     learned, runs = [], []
-    for words, more in ((ranked, []), (asked, settings(f"first_sentence=true stop_words={stop}"))):
+    for words, more in ((ranked, ""), (asked, f" first_sentence=true stop_words={stop}")):
         model, run = tmp_path / f"{len(runs)}.json", tmp_path / f"{len(runs)}.run"
-        options = ["--qrels", made / "qrels.txt", *ONE, *more, "--folds", 3, "--out-run", tmp_path / f"{run.name}.held"]
-        assert command("train", *words, *options, "--out", model)[0] == 0
+        options = ["--qrels", made / "qrels.txt", "--folds", 3, "--out-run", tmp_path / f"{run.name}.held"]
+        one = [*spelt("mrf", f"max_features=1{more}"), "--pool", "sd", "--out", model]
+        assert command("train", *words, *options, *one)[0] == 0
         assert command("rerank", *words, "--model", model, "--out", run)[0] == 0
-        learned.append(LinearModel.load(model))
+        learned.append(RankingModel.load(model))
         runs.append([read_run(path).rankings for path in (run, tmp_path / f"{run.name}.held")])
     assert learned[1].query_form == QueryForm(True, frozenset(["what", "is"]))
     assert replace(learned[1], query_form=QueryForm()) == learned[0]
     assert runs[0] == runs[1]
-    words = [*asked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", "--set", "first_sentence=true"]
-    assert "stack has no 'first_sentence'" in refused("train", *words, "--model", "stack")
+    words = [*asked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *spelt("stack", "first_sentence=true")]
+    assert "stack has no option 'first_sentence'" in refused("train", *words)
 
 
 def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
@@ -103,28 +108,36 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--model", "mrf", *settings("restarts=2")], "mrf, learned by greedy, has no 'restarts', but max_features"),
-        ([*ASCENT, *settings("retrain=true")], "coordinate-ascent, has no 'retrain'"),
-        ([*ASCENT, *settings("seed=-1")], "seed is -1"),
-        (["--learner", "forest"], "'forest' is not one of"),
-        (["--model", "mrf", *settings("max_features=0")], "max_features"),
-        (["--model", "mrf", *settings("tune=true b=0.2")], "b and tune=true cannot be combined"),
+        (spelt("mrf", "restarts=2"), "mrf has no option 'restarts': did you mean retrain?"),
+        (spelt("mrf", "max_feature=2"), "mrf has no option 'max_feature': did you mean max_features"),
+        ([*ASCENT, "--model", "mrf(retrain=true)"], "retrain is an option of greedy selection: give it to the learner"),
+        (["--model", "mrf", "--learner", "coordinate-ascent(retrain=true)"], "has no option 'retrain': did you mean"),
+        (["--model", "mrf", "--learner", "coordinate-ascent(seed=-1)"], "seed is -1"),
+        (["--model", "mrf", "--learner", "forest"], "unknown learner 'forest': use greedy, coordinate-ascent"),
+        (spelt("mrf", "max_features=0"), "max_features"),
+        (spelt("mrf", "tune=true b=0.2"), "b and tune=true cannot be combined"),
+        (spelt("mrf", "mu=1 mu=2"), "mrf has the option mu twice"),
+        (["--model", "mrf(mu=1"], "is not of the form NAME(OPTION=VALUE,...)"),
         (["--measure", "mapp"], "mapp"),
-        (["--model", "mrf", "--preselect", "16"], "is not of the form mmr:16"),
+        (["--model", "mrf", "--preselect", "mmr"], "mmr needs the option n_features"),
         (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for automatic"),
         (["--folds", "3"], "--folds and --out-run go together"),
         (["--out-run", "y"], "--folds and --out-run go together"),
-        (["--model", "bm25", *settings("mu=3")], "bm25 has no 'mu', but k1, b"),
-        (["--model", "bm25", *settings("k1=3,x")], ": it must be a number"),
-        (["--model", "bm25", *settings("k1=1_0")], ": it must be a number"),
-        (["--model", "bm25", *settings("b=3")], "b is 3.0: it must be a number in [0, 1]"),
-        (["--model", "rm3", *settings("fb_docs=0")], "fb_docs is 0"),
-        (["--model", "bm25", "--pool", "sd"], "--pool is for --model mrf or automatic or stack"),
-        (["--model", "tfidf"], "'tfidf' is not one of"),
+        (spelt("bm25", "mu=3"), "bm25 has no option 'mu': use k1, b"),
+        (spelt("bm25", "k1=[3,x]"), ": it must be a number"),
+        (spelt("bm25", "k1=1_0"), ": it must be a number"),
+        (spelt("bm25", "b=3"), "b is 3.0: it must be a number in [0, 1]"),
+        (spelt("rm3", "fb_docs=0"), "fb_docs is 0"),
+        (
+            ["--model", "bm25", "--pool", "sd"],
+            "--pool is for --model automatic or mrf or stack or lambdamart, not for bm25",
+        ),
+        (["--model", "tfidf"], "unknown model 'tfidf': use automatic, mrf"),
+        (["--model", "lamdamart"], "unknown model 'lamdamart': did you mean lambdamart?"),
         (["--learner", "greedy"], "--learner is for --model mrf, not for automatic"),
         (["--time", "10"], "--time '10' is not a time above 0 such as 90s, 10m or 2h"),
         (["--model", "mrf", "--time", "1h"], "--time is for --model automatic, not for mrf"),
-        (settings("folds=1"), "folds is 1; it must be at least 2"),
+        (spelt("automatic", "folds=1"), "folds is 1; it must be at least 2"),
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
         (["--model", "svmdiv", "--measure", "map"], "--measure is for --model automatic or mrf"),
@@ -149,14 +162,14 @@ def test_the_stack(
         "fb_terms": (10,),
         "original_weight": (0.3, 0.6),
     }
-    monkeypatch.setattr("greylag.ltr.stack.GRID", grid)
+    monkeypatch.setattr("greylag.models.stack.GRID", grid)
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
-    words = [*few, "--qrels", made / "qrels.txt", "--out", model, "--model", "stack"]
+    words = [*few, "--qrels", made / "qrels.txt", "--out", model, *spelt("stack", "max_features=2")]
     folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]
-    options = ["--set", "max_features=2", "--features", "score@z"]
+    options = ["--features", "score@z"]
     code, told, err = command("train", *words, *options, *folds)
     assert (code, err) == (0, "")
-    learned = LinearModel.load(model)
+    learned = RankingModel.load(model)
     assert learned.provenance["preset"] == "stack"
     assert learned.provenance["held_out"]["folds"] == 4
     assert len(read_run(tmp_path / "held-out.run")) == 8
@@ -165,15 +178,15 @@ def test_the_stack(
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
     assert command("train", *few[:4], *words[6:], *options)[0] == 0
-    learned = LinearModel.load(model)
+    learned = RankingModel.load(model)
     assert command("rerank", *few[:4], "--model", model, "--out", out, "--tag", "x")[0] == 0
     lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")
-    candidates = Union((lucene.bm25(), RM3Search(lucene.bm25())), k=1000).run(topics)
-    expected = MRFRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
+    candidates = PooledSources((lucene.bm25(), RM3Search(lucene.bm25())), k=1000).run(topics)
+    expected = ModelRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
-        (["--preselect", "mmr:4"], "--preselect is for --model mrf, not for stack"),
-        (["--set", "mu=20"], "stack has no 'mu', but depth, max_features"),
+        (["--preselect", "mmr(n_features=4)"], "--preselect is for --model mrf, not for stack"),
+        (spelt("stack", "mu=20"), "stack has no option 'mu': use depth, max_features"),
     ):
         assert reason in refused("train", *words, *more)
 
@@ -228,19 +241,19 @@ def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: lis
     assert (code, err) == (0, "")
     found = {line.split()[0]: float(line.split()[1]) for line in shown.splitlines()[1:3]}
     assert found == {str(run): means["held out"], str(made / "bm25.run"): means["first stage"]}
-    held_out = LinearModel.load(out).provenance["held_out"]
+    held_out = RankingModel.load(out).provenance["held_out"]
     assert held_out == {"folds": 6, "AP": pytest.approx(means["held out"], abs=5e-5)}
 
 
-SMALL = settings("k1=0.3,0.9,1.5 b=0.2,0.4")
+SMALL = "k1=[0.3,0.9,1.5] b=[0.2,0.4]"
 
 
 def test_a_tuned_baseline_and_its_held_out_rankings(
     command: Command, made: Path, ranked: list[object], tmp_path: Path
 ) -> None:
     model, held_out, qrels = tmp_path / "bm25.json", tmp_path / "held-out.run", made / "qrels.txt"
-    words = [*ranked, "--qrels", qrels, *SMALL, "--folds", "4", "--out-run", held_out]
-    code, told, err = command("train", "--model", "bm25", *words, "--out", model)
+    words = [*ranked, "--qrels", qrels, *spelt("bm25", SMALL), "--folds", "4", "--out-run", held_out]
+    code, told, err = command("train", *words, "--out", model)
     assert (code, err) == (0, "")
     assert (
         len(re.findall(r"^fold \d: AP 0\.\d{4} on 18 training queries with k1 \S+, b 0\.\d$", told, re.MULTILINE)) == 4
@@ -249,12 +262,12 @@ def test_a_tuned_baseline_and_its_held_out_rankings(
     score = evaluate(run, read_qrels(qrels), ["AP"]).by_measure["AP"]
     assert re.search(rf"^held out \(\w\) +{score:.4f}", told, re.MULTILINE)
     assert run.tag == "bm25-tuned-bm25"
-    tuned = LinearModel.load(model)
+    tuned = RankingModel.load(model)
     assert tuned.provenance["held_out"] == {"folds": 4, "AP": score}
     code, shown, _ = command("explain", model)
     assert "BM25 with k1, b tuned on 24 queries, AP 0." in shown
     again = tmp_path / "again.json"
-    assert command("--jobs", "1", "train", "--model", "bm25", *words, "--out", again)[0] == 0
+    assert command("train", "--jobs", "1", *words, "--out", again)[0] == 0
     assert again.read_bytes() == model.read_bytes()
 
 
@@ -263,7 +276,7 @@ def test_a_tuned_baseline_reranks_to_its_training_score(
 ) -> None:
     model, out, qrels = tmp_path / "bm25.json", tmp_path / "bm25.run", made / "qrels.txt"
     code, told, _ = command(
-        "train", "--model", "bm25", *ranked, "--qrels", qrels, *SMALL, "--measure", "nDCG@10", "--out", model
+        "train", *spelt("bm25", SMALL), *ranked, "--qrels", qrels, "--measure", "nDCG@10", "--out", model
     )
     assert code == 0
     assert unremarked(command("rerank", *ranked, "--model", model, "--out", out))[0] == 0
@@ -273,12 +286,11 @@ def test_a_tuned_baseline_reranks_to_its_training_score(
 
 
 def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: list[object], tmp_path: Path) -> None:
-    words = [*collection, "--qrels", made / "qrels.txt", *SMALL, "--model", "rm3"]
-    more = settings("fb_docs=5,10 fb_terms=5")
-    code, told, err = command("train", *words, *more, "--out", tmp_path / "rm3.json")
+    words = [*collection, "--qrels", made / "qrels.txt", *spelt("rm3", f"{SMALL} fb_docs=[5,10] fb_terms=5")]
+    code, told, err = command("train", *words, "--out", tmp_path / "rm3.json")
     assert (code, err) == (0, "")
     assert re.search(r"with k1 \S+, b 0\.\d, fb_docs (5|10), fb_terms 5\n", told)
-    assert "fb_docs is at an end of its values, 5 to 10: try more with --set\n" in told
+    assert "fb_docs is at an end of its values, 5 to 10: try more" in told
     assert "fb_terms is at" not in told
 
 
@@ -286,9 +298,9 @@ def test_validation_holds_every_fourth_query_out(
     learn: Command, made: Path, few: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
-    monkeypatch.setattr("greylag.cli.train.ORDERS", 400)
+    monkeypatch.setattr("greylag.diversity.recipe.ORDERS", 400)
     qrels = made / "qrels.subtopics.txt"
-    code, told, _ = learn(qrels, tmp_path / "div.json", "--set", "validate=true")
+    code, told, _ = learn(qrels, tmp_path / "div.json", *spelt("svmdiv", "validate=true"))
     assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")
     model = DiversityModel.load(tmp_path / "div.json")
     assert (model.provenance["queries"], model.provenance["validation"]) == (["1", "2", "3", "5", "6", "7"], ["4", "8"])
@@ -313,27 +325,27 @@ def test_validation_holds_every_fourth_query_out(
 
 
 def test_warnings_name_what_can_be_set(learn: Command, made: Path, tmp_path: Path) -> None:
-    for words in (["--model", "cssvm", *settings("M=2 epochs=1 C=10 alpha=50")], settings("max_iterations=1 C=100")):
+    for words in (spelt("cssvm", "M=2 epochs=1 C=10 alpha=50"), spelt("svmdiv", "max_iterations=1 C=100")):
         _, _, err = learn(made / "qrels.subtopics.txt", tmp_path / "x.json", *words)
         (named,) = re.findall(r": raise (\w+)(?: or (\w+),)? or lower (\w+)$", err, re.MULTILINE)
-        known = parameters(Coulomb if "cssvm" in words else CuttingPlane)
+        known = parameters(Coulomb if "cssvm" in words[1] else CuttingPlane)
         assert set(filter(None, named)) <= set(known)
 
 
 def test_the_seed_decides_the_bytes(learn: Command, made: Path, tmp_path: Path, ensemble: Path) -> None:
-    words = ["--model", "cssvm", *settings("M=3 alpha=2 C=1 k=3")]
     for seed in ("5", "6"):
-        assert learn(made / "qrels.subtopics.txt", tmp_path / f"{seed}.json", *words, "--set", f"seed={seed}")[0] == 0
+        words = spelt("cssvm", f"M=3 alpha=2 C=1 k=3 seed={seed}")
+        assert learn(made / "qrels.subtopics.txt", tmp_path / f"{seed}.json", *words)[0] == 0
     assert (tmp_path / "5.json").read_bytes() == ensemble.read_bytes()
     assert DiversityModel.load(tmp_path / "6.json").weights != DiversityModel.load(ensemble).weights
 
 
 def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_path: Path) -> None:
-    words = ["--model", "cssvm", *settings("M=3 alpha=2 C=0.1 k=2")]
     found = set()
     for form, s in (("displacement", ()), ("gradient", (1,)), ("gradient", (2,))):
-        more = settings(f"repulsion={form}" + "".join(f" s={exponent}" for exponent in s))
-        code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "a", *words, *more)
+        more = f"repulsion={form}" + "".join(f" s={exponent}" for exponent in s)
+        words = spelt("cssvm", f"M=3 alpha=2 C=0.1 k=2 {more}")
+        code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "a", *words)
         assert code == 0
         assert f"{form} with alpha 2, mean angle" in told
         provenance = DiversityModel.load(tmp_path / "a").provenance
@@ -354,7 +366,7 @@ def test_assignments_and_validation_of_an_ensemble(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("greylag.diversity.training.C_GRID", (0.1, 10.0))
-    words = ["--model", "cssvm", *settings(f"M=2 assignment={assignment} validate=true")]
+    words = spelt("cssvm", f"M=2 assignment={assignment} validate=true")
     code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "div.json", *words)
     assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")
     model = DiversityModel.load(tmp_path / "div.json")
@@ -388,7 +400,7 @@ def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) ->
     qrels = tmp_path / "qrels.txt"
     lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
     qrels.write_text("".join(line for line in lines if line.split()[0] in ("1", "2", "3")))
-    code, _, err = learn(qrels, tmp_path / "x", "--set", "validate=true")
+    code, _, err = learn(qrels, tmp_path / "x", *spelt("svmdiv", "validate=true"))
     assert code == 2
     assert "validate needs at least 4 queries with subtopics, not 3" in err
 
@@ -400,7 +412,7 @@ def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) ->
         ("svmdiv", "C=0", "C must be a number above 0"),
         ("svmdiv", "C=1e308", "C must be a number above 0 and at most 1e"),
         ("svmdiv", "k=0", "k must be an integer of at least 1"),
-        ("svmdiv", "M=3", "svmdiv has no 'M', but C, epsilon"),
+        ("svmdiv", "M=3", "svmdiv has no option 'M': use C, epsilon"),
         ("svmdiv", "preset=tea", "preset is 'tea': it must be svmdiv, svmdiv2"),
         ("cssvm", "M=0", "M must be an integer of at least 1"),
         ("cssvm", "alpha=-1", "alpha must be"),
@@ -414,7 +426,7 @@ def test_mistakes_in_settings_of_diversity(
     refused: Refused, made: Path, few: list[object], tmp_path: Path, model: str, texts: str, reason: str
 ) -> None:
     judged = ["--qrels", made / "qrels.subtopics.txt", "--out", tmp_path / "x"]
-    assert reason in refused("train", *few, *judged, "--model", model, *settings(texts))
+    assert reason in refused("train", *few, *judged, *spelt(model, texts))
 
 
 def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[object], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
 from greylag.diversity.choice import CHOSEN, NONE, WEIGHTS
 from greylag.errors import ParameterError
-from greylag.evaluation import evaluate_by_subtopic, split_folds
+from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Run
 from greylag.trec import SubtopicQrels
@@ -140,3 +140,20 @@ def test_a_query_that_the_run_lacks_counts() -> None:
     fewer = replace(FIRST, rankings=FIRST.rankings[:-1])
     found = choose_diversifier(fewer, QRELS, index=INDEX, measure=MEASURE, folds=3, methods=["mmr", "svmdiv"])
     assert all(scores.values[-1].tolist() == [0.0, 0.0] for scores in found.scores.values())
+
+
+def test_the_recommendation_is_corrected_for_the_choice() -> None:
+    """`best_of_many` over none and the methods, as evaluated."""
+    found = choose(aspects=truth(QRELS), methods=["mmr", "xquad", "pm2"])
+    scores = {
+        name: replace(found.scores[name], measures=(found.measure,), values=found.scores[name].values[:, :1])
+        for name in (NONE, "mmr", "xquad", "pm2")
+    }
+    expected = best_of_many(scores, NONE)
+    assert found.winner == expected
+    assert expected.all is not None
+    assert found.gains.comparisons[:-1] == expected.all.comparisons
+    assert found.gains.comparisons[-1].run == CHOSEN
+    assert expected.comparison is not None
+    assert expected.comparison.verdict in str(found)
+    assert found.recommended == (found.best if expected.comparison.significant else NONE)

@@ -38,8 +38,10 @@ FOUND = Significance(
     "randomization",
     "two-sided",
     (
-        Comparison("mrf", "bm25.run", AP, -0.3133, (-0.5, -0.1), -0.8, 0.2, -4.0, 0.0002, 0.00004, -1, 0, 0, 2),
-        Comparison("mrf", "bm25.run", P5, 0.0, (0.0, 0.0), None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1),
+        Comparison(
+            "mrf", "bm25.run", AP, 0.06, -0.3133, (-0.5, -0.1), -0.8, 0.2, 0.1, -4.0, 0.0002, 0.00004, -1, 0, 0, 2
+        ),
+        Comparison("mrf", "bm25.run", P5, 0.5, 0.0, (0.0, 0.0), None, None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1),
     ),
 )
 
@@ -169,10 +171,12 @@ def test_to_dict_survives_json():
         "run": "mrf",
         "baseline": "bm25.run",
         "measure": "P@5",
+        "mean": 0.5,
         "difference": 0.0,
         "interval": [0.0, 0.0],
         "effect_size": None,
         "detectable": None,
+        "even_odds": None,
         "statistic": None,
         "p": 0.0305,
         "corrected_p": 0.0491,
@@ -180,6 +184,9 @@ def test_to_dict_survives_json():
         "wins": 1,
         "ties": 0,
         "losses": 1,
+        "margin": None,
+        "equivalence_p": None,
+        "holes": None,
     }
     assert set(to_dict(RUNS)) == {"runs"}
 

@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure
+from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, parse_measure
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
@@ -35,6 +35,11 @@ from tests.greylag.evaluation import samples
         ("set_P SetP", "SetP", "set_P"),
         ("set_recall SetR", "SetR", "set_recall"),
         ("set_F SetF", "SetF", "set_F"),
+        ("set_map SetAP", "SetAP", "set_map"),
+        ("IPrec@0.1 iprec_at_recall_0.10", "IPrec@0.1", "iprec_at_recall_0.10"),
+        ("gm_map", "gm_map", "gm_map"),
+        ("num_rel_ret NUM_REL_RET", "num_rel_ret", "num_rel_ret"),
+        ("RBP@10 rbp_10", "RBP@10", "RBP@10"),
         ("ERR err", "ERR", "ERR"),
         ("ERR@20 err@20 err_20", "ERR@20", "ERR@20"),
         ("alpha-nDCG@20 alpha_nDCG@20 alpha-ndcg_20", "alpha-nDCG@20", "alpha-nDCG@20"),
@@ -78,6 +83,10 @@ def test_every_family_parses_from_its_own_spellings():
         ("nDCG@99999999999", r"cut-off must be between 1 and 10\^9, as in nDCG@10, not 99999999999$"),
         ("nDCG@-3", r"unknown measure 'nDCG@-3'; did you mean nDCG"),
         ("nDCG@1.5", r"unknown measure 'nDCG@1.5'"),
+        ("RBP(p=1e400)", r"RBP"),
+        ("alpha_nDCG(alpha=1e400)@5", r"alpha_nDCG"),
+        ("AP(rel=0x2)", r"unknown measure 'AP\(rel=0x2\)'"),
+        ("AP(rel=1_0)", r"unknown measure 'AP\(rel=1_0\)'"),
     ],
 )
 def test_invalid_names(name, reason):
@@ -152,6 +161,8 @@ def test_what_is_no_measure(value: object) -> None:
         ("Bpref(rel=2)", "bpref(rel=2)"),
         ("alpha_nDCG(rel=2)@10", "alpha-nDCG(rel=2)@10"),
         ("judged@10", "Judged@10"),
+        ("rbp(p=0.95,rel=2)@10", "RBP(rel=2,p=0.95)@10"),
+        ("iprec(rel=2)@0.5", "IPrec(rel=2)@0.5"),
     ],
 )
 def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name: str, spelt: str) -> None:
@@ -182,6 +193,8 @@ def test_a_level_for_names_that_give_none() -> None:
         ("P(rel=2)", "'P\\(rel=2\\)' needs a cut-off"),
         ("Judged(judged_only=True)@5", "cannot be computed over judged documents only"),
         ("NRBP(judged_only=True)", "cannot be computed over judged documents only"),
+        ("RBP(p=1)", "p must be between 0 and 1, not 1"),
+        ("AP(p=0.5)", "AP has no persistence"),
     ],
 )
 def test_invalid_parameters(name: str, reason: str) -> None:
@@ -230,6 +243,7 @@ def test_a_level_is_that_of_the_judgements_at_that_level() -> None:
 
 
 TREC_MEASURES = ["map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_P", "set_recall", "set_F", "map_cut_3"]
+TREC_MEASURES += ["set_map"]
 TREC_MEASURES += [f"{base}_{cutoff}" for base in ("P", "recall", "success", "ndcg_cut") for cutoff in (1, 7, 10, 50)]
 
 
@@ -415,5 +429,62 @@ def test_agrees_with_ir_measures(name: str) -> None:
 def test_what_ir_measures_cannot_compute_here() -> None:
     pytest.importorskip("ir_measures", reason="needs ir_measures")
     run = Run((Ranking("q", "", ("d",), np.zeros(1)),))
-    with pytest.raises(ParameterError, match=r"ir_measures cannot compute RBP@10"):
-        evaluate(run, {"q": {"d": 1}}, ["RBP@10"])
+    with pytest.raises(ParameterError, match=r"ir_measures cannot compute INST"):
+        evaluate(run, {"q": {"d": 1}}, ["INST(max_rel=2)"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_totals_and_the_geometric_mean_equal_trec_evals(seed: int) -> None:
+    """Its summary over queries: sums of counts, and exp of the mean log of AP, with at least 1e-5."""
+    run, qrels = samples.random_case(np.random.default_rng(seed))
+    order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels and len(r)}
+    names = ["num_ret", "num_rel", "num_rel_ret", "gm_map"]
+    theirs = pytrec_eval.RelevanceEvaluator({q: qrels[q] for q in order}, {*names, "map"}).evaluate(order)
+    ours = evaluate(run, {q: qrels[q] for q in order}, names)
+    expected = [pytrec_eval.compute_aggregated_measure(n, [theirs[q][n] for q in order]) for n in names]
+    assert ours.means == pytest.approx(expected)
+    whole = evaluate(run, qrels, names)
+    relevant = sum(grade > 0 for grades in qrels.values() for grade in grades.values())
+    assert whole.by_measure["num_rel"] == relevant  # also of queries that the run lacks
+    with pytest.raises(ParameterError, match="num_rel is a sum over queries"):
+        compare({"a": evaluate(run, qrels, ["num_rel"]), "b": evaluate(run, qrels, ["num_rel"])}, "a")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["RBP", "RBP@3", "RBP(rel=2,p=0.5)@4"])
+def test_rbp_and_its_residual_are_the_ends_of_all_judgements(seed: int, name: str) -> None:
+    """RBP if nobody judged the others relevant; RBP and its residual if all, and all below a long ranking, were."""
+    rng = np.random.default_rng(seed)
+    docids = tuple(f"d{i}" for i in range(6))
+    qrels = {"q": {d: int(rng.integers(-1, 4)) for d in rng.choice(docids, 3, replace=False)}}
+    run, measure = Run((Ranking("q", "", docids, np.zeros(6)),)), parse_measure(name)
+    residual = parse_measure(name.replace("RBP", "RBP-residual").replace("rel=2,", ""))
+    below = tuple(f"below{i}" for i in range(500))
+    longer = Run((Ranking("q", "", docids[: measure.cutoff] + below, np.zeros(len(docids[: measure.cutoff]) + 500)),))
+    [[rbp, left]] = evaluate(run, qrels, [measure, residual]).values
+    filled = {"q": {**dict.fromkeys(docids + below, 3), **qrels["q"]}}
+    whole = evaluate(longer, filled, [Measure(measure.family, None, measure.rel, p=measure.p)]).values[0, 0]
+    assert rbp + left == pytest.approx(whole, abs=1e-9)
+    grades = [qrels["q"].get(docid, 0) >= measure.rel for docid in docids[: measure.cutoff]]
+    assert rbp == pytest.approx(sum((1 - measure.p) * measure.p**rank for rank, yes in enumerate(grades) if yes))
+    empty = evaluate(Run((*run.rankings, Ranking("r", "", (), []))), {**qrels, "r": {"x": 1}}, [measure, residual])
+    assert empty.values[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("level", [1, 2])
+def test_interpolated_precision_equals_trec_eval_where_that_is_defined(seed: int, level: int) -> None:
+    """It reads memory that it has not written for a query without relevant documents: there, the value is 0."""
+    run, qrels = samples.random_case(np.random.default_rng(seed))
+    names = [f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)]
+    order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, names, relevance_level=level).evaluate(order)
+    scores = evaluate(run, qrels, [parse_measure(name, rel=level) for name in names])
+    defined = 0
+    for qid, row in zip(scores.qids, scores.values.tolist(), strict=True):
+        if max(qrels[qid].values(), default=0) >= level and order.get(qid):
+            assert row == pytest.approx([theirs[qid][name] for name in names], abs=1e-15)
+            defined += 1
+        elif not any(grade >= level for grade in qrels[qid].values()):
+            assert row == [0.0] * 11
+    assert defined

@@ -10,7 +10,8 @@ from scipy import stats
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, holm, parse_measure
-from greylag.evaluation.significance import noncentrality, paired_test
+from greylag.evaluation.power import critical_t, detectable_difference
+from greylag.evaluation.significance import equivalence_test, paired_test
 
 AP, LOSS, P5 = (parse_measure(name) for name in ("AP", "subtopic-loss@5", "P@5"))
 
@@ -92,11 +93,55 @@ def test_the_power_at_the_detectable_difference_is_80_percent(n):
         assert found.detectable == pytest.approx(approximate, rel=1.1 / n)
 
 
-def test_four_of_five_simulated_comparisons_show_the_detectable_difference():
-    n, trials = 25, 20_000
-    samples = np.random.default_rng(0).normal(noncentrality(n) / math.sqrt(n), 1, (trials, n))
-    shown = (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
-    assert shown == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / trials))
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("power", [0.5, 0.8])
+@pytest.mark.parametrize("n", [8, 25])
+def test_simulated_tests_show_the_detectable_difference_as_often_as_said(n, power, sides):
+    trials = 20_000
+    shift = detectable_difference(1 / math.sqrt(n), n, power=power, critical=critical_t(n, sides=sides))
+    samples = np.random.default_rng(0).normal(shift, 1, (trials, n))
+    alternative = "greater" if sides == 1 else "two-sided"
+    shown = (stats.ttest_1samp(samples, 0, axis=1, alternative=alternative).pvalue < 0.05).mean()
+    assert shown == pytest.approx(power, abs=4 * math.sqrt(power * (1 - power) / trials))
+
+
+@pytest.mark.parametrize("correct", [holm, stats.false_discovery_control])
+@pytest.mark.parametrize("others", [0.0, 3.0])
+def test_corrected_tests_show_it_at_least_as_often(correct, others):
+    """As often by Holm's correction if nothing else is different, and more often if all else is."""
+    n, m, trials = 25, 6, 3000
+    shift = detectable_difference(1 / math.sqrt(n), n, critical=critical_t(n, comparisons=m))
+    means = np.array([shift, *[others] * (m - 1)])[:, None]
+    samples = np.random.default_rng(0).normal(means, 1, (trials, m, n))
+    ps = stats.ttest_1samp(samples, 0, axis=2).pvalue
+    shown = np.mean([correct(p)[0] < 0.05 for p in ps])
+    assert shown > 0.8 - 4 * math.sqrt(0.16 / trials)
+    if correct is holm and not others:
+        assert shown < 0.84  # it is no bound that is far off
+
+
+def test_the_corrected_resampled_t_test_shows_it_as_often():
+    """Splits that share a common error with variance ratio s^2, as Nadeau & Bengio assume."""
+    n, ratio, trials = 10, 0.25, 20_000
+    rng = np.random.default_rng(1)
+    error = math.sqrt(1 / n + ratio)
+    samples = rng.normal(0, 1, (trials, n)) + rng.normal(0, math.sqrt(ratio), (trials, 1))
+    samples += detectable_difference(error, n)
+    t = samples.mean(axis=1) / (error * samples.std(axis=1, ddof=1))
+    shown = (t > stats.t.isf(0.025, n - 1)).mean()
+    assert shown == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / trials))
+
+
+def test_comparisons_have_the_differences_that_the_corrected_test_shows():
+    rng = np.random.default_rng(4)
+    runs = {name: scores(rng.random((20, 2)), (AP, P5)) for name in "abc"}
+    for family, size in (("all", 4), ("measure", 2)):
+        for c in compare(runs, "a", family=family).comparisons:
+            error = c.difference / c.effect_size / math.sqrt(20)
+            critical = critical_t(20, comparisons=size)
+            assert c.detectable == pytest.approx(detectable_difference(error, 20, critical=critical))
+            assert c.even_odds == pytest.approx(detectable_difference(error, 20, critical=critical, power=0.5))
+            assert c.even_odds < c.detectable
 
 
 def test_wilcoxons_ranks_may_contradict_the_means():
@@ -112,7 +157,8 @@ def test_all_pairs_are_the_comparisons_with_each_baseline():
     assert [(c.baseline, c.run) for c in found[::2]] == [("a", "b"), ("a", "c"), ("b", "c")]
     for c in found:
         [other] = [o for o in compare(runs, c.baseline).comparisons if (o.run, o.measure) == (c.run, c.measure)]
-        assert replace(c, corrected_p=0) == replace(other, corrected_p=0)
+        same = {"corrected_p": 0, "detectable": 0, "even_odds": 0}  # by the size of the family
+        assert replace(c, **same) == replace(other, **same)
     assert [c.corrected_p for c in found] == holm([c.p for c in found]).tolist()
 
 
@@ -221,3 +267,62 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
 def test_invalid_comparisons(runs, options, reason):
     with pytest.raises(ParameterError, match=reason):
         compare({name: scores(values) for name, values in runs.items()}, **{"baseline": "b", **options})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equivalence_is_the_90_percent_interval_within_the_margin(seed):
+    """The confidence interval is SciPy's, and so are the two one-sided tests whose larger p it is."""
+    rng = np.random.default_rng(seed)
+    x, margin = rng.normal(rng.normal(0, 0.01), 0.03, rng.integers(5, 120)), 0.012
+    interval = stats.ttest_1samp(x, 0).confidence_interval(0.9)
+    p = equivalence_test(x, margin)
+    assert (p < 0.05) == (-margin < interval.low and interval.high < margin)
+    above = stats.ttest_1samp(x, -margin, alternative="greater").pvalue
+    below = stats.ttest_1samp(x, margin, alternative="less").pvalue
+    assert p == pytest.approx(max(above, below))
+    assert equivalence_test(x, margin, "greater") == pytest.approx(above)
+
+
+@pytest.mark.parametrize("n", [10, 25, 50, 200])
+def test_one_of_twenty_differences_at_the_margin_is_called_the_same(n):
+    """The size at the edge of equivalence is .05 where the margin is large beside the noise; with 0 it is likely."""
+    trials, margin = 4000, 2.0
+    noise = np.random.default_rng(n).normal(0, 1, (trials, n))
+    for shift in (margin, -margin):
+        share = np.mean([equivalence_test(x + shift, margin) < 0.05 for x in noise])
+        assert share == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / trials))
+    assert np.mean([equivalence_test(x, margin) < 0.05 for x in noise]) > 0.99
+
+
+def test_equivalence_is_never_claimed_too_often_where_it_can_hardly_be_shown():
+    """A margin of the size of the noise: with 10 queries nothing is shown, right or wrong."""
+    noise = np.random.default_rng(1).normal(0.1, 1, (2000, 10))
+    assert np.mean([equivalence_test(x, 0.1) < 0.05 for x in noise]) < 0.05
+
+
+def test_equivalence_of_differences_without_spread():
+    assert [equivalence_test(np.full(5, d), 0.01) for d in (0.0, 0.005, 0.01, -0.02)] == [0, 0, 1, 1]
+    assert equivalence_test(np.full(5, 0.5), 0.01, "greater") == 0
+    for margin in (0, -1, math.nan, math.inf):
+        with pytest.raises(ParameterError, match="margin"):
+            equivalence_test(np.zeros(5), margin)
+
+
+def test_a_margin_adds_corrected_equivalence_to_every_comparison():
+    """A small difference of many queries can be significant and within the margin; both are said."""
+    rng = np.random.default_rng(2)
+    base = rng.random((300, 1))
+    runs = {
+        "base": scores(base),
+        "near": scores(base + rng.normal(0.004, 0.01, (300, 1))),
+        "far": scores(base + rng.normal(0.004, 0.9, (300, 1))),
+    }
+    near, far = compare(runs, "base", margin=0.01).comparisons
+    raw = [equivalence_test((runs[name].values - base)[:, 0], 0.01) for name in ("near", "far")]
+    assert [near.equivalence_p, far.equivalence_p] == pytest.approx(holm(raw).tolist())
+    assert near.corrected_p < 0.05
+    assert near.equivalence_p < 0.05 < far.equivalence_p
+    assert "is better than base" in near.verdict
+    assert "the same within 0.01" in near.verdict
+    assert "is not shown" in far.verdict
+    assert [c.margin for c in compare(runs, "base").comparisons] == [None, None]

@@ -4,12 +4,13 @@ import json
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import greylag
 from greylag import ParameterError, Ranking, Run
-from greylag.experiments import Context, Experiment, Outcome, Section, Study, load
+from greylag.experiments import Context, Experiment, InputFile, Outcome, Section, Study, load
 from greylag.experiments.runner import Finished, run_study
+from greylag.features.named_files import FEATURE_FILES
 from greylag.tables import Table
 
 DEMO = Path(greylag.__file__).parent / "demo"
@@ -19,10 +20,11 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 class Settings(Experiment):
     """A file of numbers, and what is done with them."""
 
-    numbers: str
+    numbers: InputFile
     factor: float = 1.0
     models: int = 1
-    other: str = ""
+    other: InputFile | None = None
+    features: Annotated[str, FEATURE_FILES] | None = None
     fails: bool = False
 
 

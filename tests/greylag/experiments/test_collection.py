@@ -11,7 +11,7 @@ from greylag import FormatError, ParameterError, Query, Source
 from greylag.errors import CollectionError
 from greylag.experiments import CollectionSettings, Context, open_collection, open_index
 from greylag.experiments.collection import FirstStage, Queries
-from greylag.index import BM25PRFSearch, RM3Search, RocchioSearch
+from greylag.index import RM3Search, RocchioSearch
 from greylag.index.analysis import QueryForm
 from greylag.lucene import LuceneIndex, build_index
 from greylag.lucene.lucene_index import SearchModel
@@ -62,10 +62,6 @@ def test_first_stages_by_name(docs: Path, tmp_path: Path, model: SearchModel) ->
         bottom = {"bottom_fb_terms": 10, "bottom_fb_docs": 10}
         feedback = {"fb_terms": 3, "fb_docs": 1, "alpha": 1.0, "beta": 0.75, "gamma": 0.1, **bottom}
         expected, named = RocchioSearch(search, **feedback), named | feedback
-    if "prf" in model:
-        feedback = {"fb_terms": 3, "fb_docs": 1, "new_term_weight": 0.2}
-        expected, named = BM25PRFSearch(search, **feedback), named | feedback
-        assert FirstStage(model=model).parameters["fb_terms"] == 20
     assert (
         stage.source(lucene) == FirstStage(**(stage.model_dump() | {"model": "ql"})).source(lucene, model) == expected
     )

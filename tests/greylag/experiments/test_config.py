@@ -10,6 +10,7 @@ import greylag
 from greylag import FormatError, ParameterError
 from greylag.experiments import Experiment, config
 from greylag.experiments.config import check_fields, read_yaml
+from greylag.features.named_files import FeatureText
 
 
 class Part(config.Settings):
@@ -25,7 +26,8 @@ def parse_even(text: str) -> int:
 
 
 class Sample(Experiment):
-    docs: str = "docs"
+    docs: config.InputFile = "docs"
+    features: tuple[FeatureText, ...] = ()
     part: Part = Part()
     measures: tuple[config.MeasureName, ...] = ("AP",)
     objective: config.ObjectiveName = "AP"
@@ -40,7 +42,7 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
     assert found.measures == ("nDCG@10",)
     assert found.expected == {"bm25": {"AP": 0.5}}
     assert set(found.model_dump()) == {
-        "name", "study", "data", "expected", "docs", "part", "measures", "objective", "even"
+        "name", "study", "data", "expected", "docs", "features", "part", "measures", "objective", "even"
     }  # fmt: skip
     with pytest.raises(ValidationError, match="frozen"):
         found.part.size = 7  # type: ignore[misc]
@@ -50,7 +52,7 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ("{}", r"name: field required"),
-        ("{name: x, colour: red}", r"colour: unknown field \(fields are name, study, data, expected, docs, part,"),
+        ("{name: x, colour: red}", r"colour: unknown field \(fields are name, study, data, expected, docs, features,"),
         ("{name: x, data_folder: /tmp}", r"data_folder: unknown field"),
         ("{name: x, mesures: [AP]}", r"mesures: unknown field; did you mean 'measures'\? \(fields are"),
         ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field; did you mean 'size'\? \(fields are"),
@@ -95,27 +97,18 @@ def test_fields_out_of_their_domain(tmp_path: Path, content: str, reason: str) -
         (b"name: a\x00b", r"not YAML: .*special characters"),
         (b"a: &a [x]\nb: *a", r"x.yaml:2: not YAML: aliases are not supported"),
         (b"a: &a [*a]", r"x.yaml:1: not YAML: aliases"),
-        (b"a: 010", r"x.yaml:1: not YAML: number '010' is not decimal; write it so, or put it in quotes"),
-        (b"a: 1\nb: [1:30]", r"x.yaml:2: not YAML: number '1:30' is not decimal"),
-        (b"a: 1_000", r"x.yaml:1: not YAML: number '1_000' is not decimal"),
-        (b"a: 0x1F", r"x.yaml:1: not YAML: number '0x1F' is not decimal"),
-        (b"a: 1_0.5", r"x.yaml:1: not YAML: number '1_0.5' is not decimal"),
-        (b"a: 0b11", r"x.yaml:1: not YAML: number '0b11' is not decimal"),
         (b"name: x\nname: y", r"x.yaml:2: not YAML: duplicate key 'name'"),
         (b"name: x\npart: {size: 1, size: 2}", r"x.yaml:2: not YAML: duplicate key 'size'"),
         (b"name: x\n1: y", r"x.yaml:2: not YAML: key '1' is not text"),
-        (b"yes: y", r"not YAML: key 'yes' is not text"),
         (b"? [a]\n: y", r"not YAML: key .* is not text"),
-        (b"<<: {a: 1}", r"not YAML: key '<<' is not text"),
         (b"a: " + b"9" * 5000, r"a value is not valid: .*digits"),
         (b"a: !!timestamp 2020-13-45", r"a value is not valid"),
         (b"a: !!binary x", r"not YAML|a value is not valid"),
         (b"a: !!set {x}", r"a value is not valid|not text"),
-        (b"a: !!int ''", r"number '' is not decimal"),
         (b"a: !!bool x", r"a value is not valid"),
         (b"a: !!python/object/apply:os.system [ls]", r"not YAML: could not determine a constructor"),
         (b"a: " + b"[" * 100_000, r"nested too deeply"),
-        (b"a: x\n" + b"#" * (1 << 20), r"at most 1048576 bytes"),
+        (b"a: x\n" + b"#" * (1 << 20), r"more than 1048576"),
     ],
 )
 def test_files_that_are_not_experiments(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -147,9 +140,9 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.path("/absolute") == Path("/absolute")
     assert tmp_path / "data" / "d" / "docs.jsonl" in found.paths()
     assert tmp_path / "data" / "x" not in found.paths()
-    features = {"measures": [], "docs": "run:a.run@minmax", "objective": "AP"}
+    features = {"features": ["run:a.run@minmax"]}
     with_feature = check_fields(tmp_path / "configs" / "x.yaml", fields | features, Sample)
-    assert tmp_path / "data" / "a.run" in with_feature.paths()
+    assert [*with_feature.paths()] == [tmp_path / "data" / "d" / "docs.jsonl", tmp_path / "data" / "a.run"]
     monkeypatch.setenv("GREYLAG_DATA", str(tmp_path / "elsewhere"))
     found = check_fields(tmp_path / "configs" / "x.yaml", fields, Sample)
     assert found.path("d") == tmp_path / "elsewhere" / "d"

@@ -16,7 +16,8 @@ from greylag.experiments.pipeline import Settings
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import Context, deviations, load
 from greylag.index import RM3Search
-from greylag.ltr import BaselineRecipe, GreedySelection, LinearModel, MRFRanker, baselines, cross_validate
+from greylag.learning import GreedySelection
+from greylag.models import BaselineRecipe, ModelRanker, RankingModel, baselines, cross_validate
 from greylag.ranking import SEEN
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
@@ -75,11 +76,11 @@ def test_every_query_is_reranked_by_a_model_of_other_queries(
 ) -> None:
     run = read_run(folder / "mrf.run")
     assert list(run) == list(opened.first)
-    models = [LinearModel.load(folder / "models" / f"fold-{number}.json") for number in range(1, 7)]
+    models = [RankingModel.load(folder / "models" / f"fold-{number}.json") for number in range(1, 7)]
     assert sum(len(model.provenance["queries"]) for model in models) == 5 * 24
     for qid, ranking in opened.first.items():
         (model,) = (model for model in models if qid not in model.provenance["queries"])
-        assert MRFRanker(model, opened.index)(ranking).docids == run[qid].docids
+        assert ModelRanker(model, opened.index)(ranking).docids == run[qid].docids
 
 
 def test_results(done: Finished, folder: Path, opened: OpenCollection) -> None:
@@ -124,12 +125,12 @@ def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
     finished = run_file(split, out)
     assert list(finished.scores) == [f"{name}{SEEN}" for name in ("own", "tuned-bm25", "tuned-sdm", "mrf", "mmr")]
     train, test = list(opened.topics)[:16], list(opened.topics)[16:]
-    model = LinearModel.load(out / "models" / "mrf.json")
+    model = RankingModel.load(out / "models" / "mrf.json")
     assert model.provenance["queries"] == train
     recipe = pipeline.Features(pool="sd").recipe(GreedySelection("AP"))
     of_train = [ranking for ranking in opened.first.rankings if ranking.qid in train]
     assert recipe.fit(of_train, opened.qrels, opened.index).weights == model.weights
-    expected = MRFRanker(model, opened.index).run([opened.first[qid] for qid in test])
+    expected = ModelRanker(model, opened.index).run([opened.first[qid] for qid in test])
     ranked = read_run(out / f"mrf{SEEN}.run")
     assert ranked.tag == f"mrf{SEEN}"
     assert {qid: ranked[qid].docids for qid in ranked} == {qid: expected[qid].docids for qid in test}

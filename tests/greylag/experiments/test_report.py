@@ -2,85 +2,38 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 
 from greylag import Ranking, Run
-from greylag.errors import DependencyError
 from greylag.evaluation import Scores, compare, parse_measure
 from greylag.experiments import (
+    Cloud,
     Figure,
-    Panel,
     QueryChanges,
     Section,
     comparison_table,
-    draw_figure,
     line_figure,
     means,
     means_table,
     models_table,
-    plain_text,
+    point_figure,
     query_changes,
 )
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
-from greylag.experiments.figures import check_dependencies
 from greylag.experiments.queries import Place, QueryChange
 from greylag.experiments.report import write_report
 from greylag.experiments.tables import merge_scores
 from greylag.features.spelling import parse_feature
-from greylag.ltr import LinearModel
-from greylag.ltr.data import RankingData
-from greylag.ltr.explanation import CliqueShare, Explanation, FeatureShare
-from greylag.ltr.training import _spreads
+from greylag.linesearch.data import RankingData
+from greylag.models import RankingModel
+from greylag.models.explanation import CliqueShare, Explanation, FeatureShare
+from greylag.models.recipes import _spreads
 from greylag.tables import Table, as_html, as_text, cell_text, html_text
 from tests.greylag.experiments.samples import Page
-
-
-def draw(canvas: Any) -> None:
-    left, right = canvas.subplots(1, 2)
-    left.plot([1, 2, 3], [3, 1, 2], marker="o", label="first & <second>")
-    left.legend()
-    right.scatter([1, 2], [3, 4])
-
-
-def test_the_same_drawing_gives_the_same_bytes_in_any_style() -> None:
-    figure = draw_figure("one", draw)
-    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9}):
-        assert draw_figure("one", draw) == figure
-    assert draw_figure("another", draw).svg != figure.svg
-
-
-def test_drawing_leaves_matplotlib_as_it_was() -> None:
-    before = dict(matplotlib.rcParams)
-    draw_figure("a figure", draw)
-    assert dict(matplotlib.rcParams) == before
-
-
-def test_sizes() -> None:
-    parsed = Page(draw_figure("a figure", draw, width=5.0, height=2.0).svg)
-    assert {("svg", "width", "360pt"), ("svg", "height", "144pt")} <= set(parsed.attributes)
-
-
-def test_curves_and_levels_of_every_panel() -> None:
-    panels = {"left": ({"up": {1: 0.1, 2: 0.2, 3: 0.4}}, {"chance": 0.25}), "right": ({"down": {1: 0.4, 3: 0.1}}, {})}
-    parsed = Page(line_figure("caption", "rounds", "AP", panels).svg)
-    texts = [text.strip() for text in parsed.texts["text"]]
-    assert {"left", "right", "up", "down", "chance", "rounds", "AP", "1", "2", "3"} <= set(texts)
-    assert texts.count("rounds") == 2
-    assert "1.5" not in texts  # whole numbers only, as all x are
-    assert sum(tag == "use" for tag, name, _ in parsed.attributes if name == "x") >= 5  # markers
-    continuous = Page(line_figure("caption", "x", "y", {"": ({"a": {0.5: 1.0, 2.0: 2.0}}, {})}).svg)
-    assert "1.0" in [text.strip() for text in continuous.texts["text"]]
-    wide: dict[str, Panel] = {"": ({"a": {1: 1.0, 1000: 2.0}}, {})}
-    assert "400" in Page(line_figure("caption", "x", "y", wide).svg).texts["text"]
-    assert "400" not in Page(line_figure("caption", "x", "y", wide, log=True).svg).texts["text"]
 
 
 def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
@@ -88,29 +41,11 @@ def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
     assert """<svg role="img" aria-label="c"><path d='M 0 0'/></svg>""" in (tmp_path / "r.html").read_text()
 
 
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for attempt in (check_dependencies, lambda: draw_figure("c", draw)):
-        with pytest.raises(DependencyError, match=r"matplotlib.*pip install 'greylag\[report\]'"):
-            attempt()
-
-
-def test_the_module_alone_loads_neither_package() -> None:
-    code = "import sys, greylag.experiments.report; sys.exit(bool({'matplotlib', 'jinja2'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_dollar_signs_in_names_are_text() -> None:
-    panels: dict[str, Panel] = {"$a^": ({"q$1": {1: 0.5}, "$x$": {1: 0.2}}, {"$_{": 0.1})}
-    text = Page(line_figure("dollars", "x", "y", panels).svg).text
-    assert all(name in text for name in ("$a^", "q$1", "$x$", "$_{"))
-    assert plain_text("a$b$") == r"a\$b\$"
-
-
 def sections() -> list[Section]:
     rows = [("a <b>", 0.25, 7, None), ("c", 1.0, 12, "x & y")]
     table = Table("Means <over> queries", ("system", "AP", "n", "note"), rows, decimals=3)
-    figures = [draw_figure("One figure", draw), draw_figure("The same drawing", draw)]
+    cloud = Cloud(np.array([[1.0, 3.0], [2.0, 4.0]]))
+    figures = [point_figure(caption, {"": cloud}) for caption in ("One figure", "The same drawing")]
     empty = Table("No rows", ("a", "b"), [])
     return [
         Section("Scores & more", "First paragraph.\n\nSecond <one>.", [table, empty, *figures]),
@@ -150,7 +85,6 @@ def test_all_content_is_in_well_formed_html(page: str) -> None:
     assert parsed.texts["td"][:6] == ["0.250", "7", "", "1.000", "12", "x & y"]
     assert parsed.texts["pre"] == ["3", '{\n "name": "x"\n}']
     assert len(parsed.texts["svg"]) == 2
-    assert "first & <second>" in parsed.texts["text"]
     assert [pair for pair in parsed.attributes if pair[:2] == ("td", "class")] == [("td", "class", "number")] * 4
 
 
@@ -338,13 +272,13 @@ def test_shares_of_features_do_not_depend_on_their_scale() -> None:
         spreads, parts = _spreads(data, [1, 0]), [values[:3], values[3:]]
         pooled = np.sqrt(sum(len(part) * part.var(axis=0) for part in parts) / 9) * [1.0, scale]
         assert spreads == pytest.approx(pooled[::-1])
-        model = LinearModel(features, (3.0 / scale, -1.0), provenance={"spreads": spreads})
+        model = RankingModel(features, (3.0 / scale, -1.0), provenance={"spreads": spreads})
         tables.append(models_table("m", [model]))
     assert tables[0] == tables[1]
     shares = [float(str(row[1])[2:-1]) for row in tables[0].rows]
     assert shares[0] > 0 > shares[1]
     assert sum(map(abs, shares)) == pytest.approx(100, abs=0.11)
-    assert models_table("m", [LinearModel(features, (0.03, 1.0))]).rows[0][1] == "1:\N{NO-BREAK SPACE}+0.03"
+    assert models_table("m", [RankingModel(features, (0.03, 1.0))]).rows[0][1] == "1:\N{NO-BREAK SPACE}+0.03"
 
 
 def clique(name: str, tf: int, contribution: float, times: float = 1.0) -> CliqueShare:

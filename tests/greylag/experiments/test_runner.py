@@ -15,14 +15,13 @@ import pytest
 import yaml
 
 from greylag import FormatError, ParameterError
-from greylag.errors import DependencyError
 from greylag.experiments import Context, Experiment, Study, deviations, load, runner
 from greylag.experiments.config import shipped_files
 from greylag.experiments.provenance import read_given, run_metadata
 from greylag.experiments.runner import Finished, run_study
 from greylag.experiments.study import registered_studies
 from greylag.features.spelling import parse_feature
-from greylag.ltr import LinearModel
+from greylag.models import RankingModel
 from greylag.ranking import SEEN, Ranking, Run
 from greylag.runtime.software import code, versions
 from greylag.trec import read_run, write_run
@@ -79,7 +78,7 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
 def test_training_topics_of_input_runs_are_told(settings: Settings, tmp_path: Path) -> None:
     for tag in ("own", f"own{SEEN}"):
         write_run(Run((Ranking("1", "", ("a",), [1.0]),), tag), tmp_path / "own.run")
-        finished = run_study(STUDY, settings.model_copy(update={"other": "run:own.run@z"}), tmp_path / "out")
+        finished = run_study(STUDY, settings.model_copy(update={"features": "run:own.run@z"}), tmp_path / "out")
         page = (tmp_path / "out" / "report.html").read_text()
         assert read_run(tmp_path / "out" / "sum.run").tag == tag.replace("own", "sum")
         assert [f"{tmp_path / 'own.run'}." in told for told in (finished.summary, page)] == [SEEN in tag] * 2
@@ -143,9 +142,9 @@ def test_folders_and_experiment_files_are_inputs(settings: Settings, tmp_path: P
 
 def test_files_of_the_features_of_models_are_inputs(settings: Settings, tmp_path: Path) -> None:
     prior = tmp_path / "prior.tsv"
-    LinearModel((parse_feature(f"prior:{prior}"),), (1.0,)).save(tmp_path / "inner.json")
-    LinearModel((parse_feature(f"stage:mrf(model={tmp_path / 'inner.json'})"),), (1.0,)).save(tmp_path / "model.json")
-    settings = settings.model_copy(update={"other": f"score,stage:mrf(model={tmp_path / 'model.json'})@z"})
+    RankingModel((parse_feature(f"prior:{prior}"),), (1.0,)).save(tmp_path / "inner.json")
+    RankingModel((parse_feature(f"stage:mrf(model={tmp_path / 'inner.json'})"),), (1.0,)).save(tmp_path / "model.json")
+    settings = settings.model_copy(update={"features": f"score,stage:mrf(model={tmp_path / 'model.json'})@z"})
     prior.write_text("a 1\n")
     assert steps(settings, tmp_path / "out") == RUN
     assert steps(settings, tmp_path / "out") == REUSED
@@ -240,20 +239,11 @@ def test_an_outcome_that_is_half_written_is_not_finished(
     assert steps(settings, tmp_path / "out") == RUN
 
 
-def test_a_missing_package_for_figures_is_an_error_before_any_work(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    lines: list[str] = []
-    with pytest.raises(DependencyError, match=r"matplotlib.*pip install 'greylag\[report\]'"):
-        run_study(STUDY, settings, tmp_path / "out", progress=lines.append)
-    assert lines == []
-    assert not (tmp_path / "out").exists()
-
+def test_a_study_without_a_report(settings: Settings, tmp_path: Path) -> None:
     def without_report(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
         return replace(samples.run(settings, numbers, context), sections=())
 
-    finished = run_study(replace(STUDY, run=without_report, figures=False), settings, tmp_path / "out")
+    finished = run_study(replace(STUDY, run=without_report), settings, tmp_path / "out")
     assert finished == Finished({"all": {"sum": 6.0}}, TABLES)
     assert set(files(tmp_path / "out")) == FILES - {"report.html"}
 
@@ -300,13 +290,14 @@ def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
     assert all(line.startswith("waiting: ") and line.endswith(" s") for line in lines)
 
 
-def test_deviations_are_at_four_decimals() -> None:
+def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
     scores = {"a": {"AP": 0.12344, "P@10": 0.5}, "b": {"AP": 0.3}}
     assert deviations(scores, {"a": {"AP": 0.1234}, "b": {"AP": 0.30004}}) == []
     assert deviations(scores, {"a": {"AP": 0.1235, "P@10": 0.5}, "b": {"AP": 0.4}}) == [
         "a AP: expected 0.1235, got 0.1234",
         "b AP: expected 0.4000, got 0.3000",
     ]
+    assert deviations(scores, {"a": {"AP": 0.1234}}) == ["b: measured, but not among the expected scores"]
     for expected in ({"a": {"RR": 1.0}}, {"c": {"RR": 1.0}}):
         with pytest.raises(ParameterError, match=r"the study does not compute RR of '[ac]', which its file expects"):
             deviations(scores, expected)

@@ -15,7 +15,7 @@ from greylag.features.evidence import Prior, RunScore, VectorCosine
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import LinearModel, MRFRanker
+from greylag.models import ModelRanker, RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_run
 
@@ -111,9 +111,9 @@ def test_scores_of_another_run(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 def test_one_warning_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "dense.run"
     write_run(Run((Ranking("q1", "", ("a",), [0.75]), Ranking("q2", "", ("b",), [0.75]))), path)
-    model = LinearModel((RunScore(str(path)),), (1.0,))
+    model = RankingModel((RunScore(str(path)),), (1.0,))
     rankings = [Ranking(f"q{n}", "cat", ("a", "b"), np.zeros(2)) for n in range(4)]
-    MRFRanker(model, INDEX).run(rankings, n_jobs=2)
+    ModelRanker(model, INDEX).run(rankings, n_jobs=2)
     assert len(caplog.messages) == 2, "one for documents, one for queries"
     assert "2 of 4 documents of 2 queries are not in" in caplog.text
     assert "4 of 4 documents of 2 queries are of queries not in" in caplog.text
@@ -170,11 +170,11 @@ def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> N
     assert str(feature) == spelt
     assert feature.files() == [feature.documents, feature.queries]
     assert str(feature.place_files(lambda file: "x.npz")) == "vectors:(documents=x.npz,queries=x.npz)"
-    model = LinearModel((feature, parse_feature(f"{spelt}@minmax")), (1.0, 0.5))
+    model = RankingModel((feature, parse_feature(f"{spelt}@minmax")), (1.0, 0.5))
     model.save(tmp_path / "model.json")
-    loaded = LinearModel.load(tmp_path / "model.json")
+    loaded = RankingModel.load(tmp_path / "model.json")
     assert loaded == model
-    ranked = MRFRanker(loaded, INDEX)(Ranking("q", "cat", ("b", "a"), [2.0, 1.0]))
+    ranked = ModelRanker(loaded, INDEX)(Ranking("q", "cat", ("b", "a"), [2.0, 1.0]))
     assert ranked.docids == ("a", "b")
 
 

@@ -17,11 +17,15 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel
-from greylag.ltr.rankers import MRFRanker
+from greylag.models.model import RankingModel
+from greylag.models.rankers import ModelRanker
 from greylag.ranking import FloatArray, Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
+BY_POSITION = parse_features(
+    "FI/term/early,SD/ordered/early-O-1,SD/ordered/early-O-8,FD/unordered/early-U-2,FD/unordered/early-U-unlimited,"
+    "FI/term/BM25-F-3,FI/term/LM-F-3,FI/term/LM-F-10,FI/term/early-F-4"
+)
 QUERIES = ["cat dog", "cat dog pig cow", "dog cat dog", "cat unicorn dog", "unicorn", "pig", "", "the of"]
 
 
@@ -30,19 +34,25 @@ def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p:
     terms = [word for word in query.split() if word not in ("the", "of")]
     lengths = [sum(word is not None for word in document) for document in documents]
     tokens, n = sum(lengths), len(documents)
-    average = tokens / sum(length > 0 for length in lengths)
+    looked_at = [document[: spec.lead] for document in documents]
+    own = [length if spec.lead is None else min(length, spec.lead) for length in lengths]
+    average = sum(own) / sum(length > 0 for length in lengths)
     values = np.zeros(n)
     for places in cliques(len(terms), spec.dependence, spec.cliques, p.max_clique):
         clique = tuple(terms[place] for place in places)
-        matches = ordered_matches if spec.window.order == "O" else partial(unordered_matches, profile=p.profile)
-        tf = [count(matches(document, clique, spec.window.width), p.profile) for document in documents]
-        cf, df = sum(tf), sum(f > 0 for f in tf)
-        for d, length in enumerate(lengths):
+        matches = ordered_matches if spec.window.order != "U" else partial(unordered_matches, profile=p.profile)
+        in_all = [count(matches(document, clique, spec.window.width), p.profile) for document in documents]
+        found = [matches(document, clique, spec.window.width) for document in looked_at]
+        tf = [count(here, p.profile) for here in found]
+        cf, df = sum(in_all), sum(f > 0 for f in in_all)
+        odds = (n - df + 0.5) / (df + 0.5)
+        idf = log(1 + odds) if p.idf == "lucene" else log(odds)
+        for d, length in enumerate(own):
             if spec.function == "LM":
                 values[d] += log((tf[d] + p.mu * (cf or 0.5) / tokens) / (length + p.mu))
+            elif spec.function == "early":
+                values[d] += idf / (1 + min(found[d])[0] / 10) if found[d] else 0
             else:
-                odds = (n - df + 0.5) / (df + 0.5)
-                idf = log(1 + odds) if p.idf == "lucene" else log(odds)
                 values[d] += (
                     (p.k1 + 1) * tf[d] / (p.k1 * (1 - p.b + p.b * length / average) + tf[d]) * idf if tf[d] else 0
                 )
@@ -62,7 +72,8 @@ def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p:
 def test_values_are_the_formulas(query: str, parameters: FeatureParameters) -> None:
     documents = random_documents(np.random.default_rng(5), 12)
     index = PositionalIndex.from_texts({f"{i}": as_text(document) for i, document in enumerate(documents)})
-    specs = (*candidate_pool(), FeatureSpec("FD", "unordered", "LM-O-4"), FeatureSpec("SD", "ordered", "BM25-U-3"))
+    mixed = parse_features("FD/unordered/LM-O-4,SD/ordered/BM25-U-3")
+    specs = tuple(spec for spec in (*candidate_pool(), *mixed, *BY_POSITION) if isinstance(spec, FeatureSpec))
     order = np.random.default_rng(6).permutation(len(documents))
     ranking = Ranking("q", query, tuple(str(i) for i in order), np.zeros(len(order)))
     values = FeatureExtractor(index, specs, parameters)(ranking)
@@ -216,7 +227,7 @@ def test_two_weights_are_rm3() -> None:
     mixed = Counter({word: (1 - share) / len(query) for word in query})
     for word, probability in model_by_hand(ranking.query, order, p).items():
         mixed[word] += share * probability
-    model = LinearModel(parse_features("FI/term/LM,FI/expansion/LM"), ((1 - share) / len(query), share), p)
+    model = RankingModel(parse_features("FI/term/LM,FI/expansion/LM"), ((1 - share) / len(query), share), p)
     expected = [
         sum(
             q * log((DOCUMENTS[d].count(w) + p.mu * CF[w] / TOKENS) / (len(DOCUMENTS[d]) + p.mu))
@@ -224,7 +235,7 @@ def test_two_weights_are_rm3() -> None:
         )
         for d in order
     ]
-    result = MRFRanker(model, INDEX)(ranking)
+    result = ModelRanker(model, INDEX)(ranking)
     assert dict(zip(result.docids, result.scores, strict=True)) == pytest.approx(
         dict(zip(ranking.docids, expected, strict=True)), rel=1e-11
     )

@@ -1,6 +1,5 @@
 """Features: spelling, the pool, the files they name, Python functions, the operator ``**``, and normalisation."""
 
-import json
 import os
 from itertools import product
 from pathlib import Path
@@ -17,12 +16,13 @@ from greylag.errors import ParameterError
 from greylag.features.evidence import Prior, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import NORMALISATIONS, FeatureUnion, Normalised, PythonFeature, derive, supply
-from greylag.features.named_files import followed, named_files
+from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.ltr.linear import LinearModel
+from greylag.models.model import RankingModel
 from greylag.ranking import Ranking
+from greylag.runtime.inputs import named_files
 
 
 @pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
@@ -258,37 +258,18 @@ def test_bad_normalisations() -> None:
         parse_feature("score@z@rank")
 
 
-NAMES = st.text("abc.:/*", max_size=8)
-SETTINGS = st.recursive(
-    st.none() | st.integers() | NAMES, lambda parts: st.lists(parts) | st.dictionaries(NAMES, parts), max_leaves=9
-)
-
-
 def test_files_of_features_are_named() -> None:
     settings = {"index": "folder", "features": ["run:a.run@z", "prior:b.tsv:log@z", "FI/term/BM25"], "k": 3}
-    assert {"folder", "a.run", "b.tsv"} <= set(named_files(settings))
-    assert "k" not in named_files(settings)
-
-
-@given(SETTINGS)
-def test_every_text_is_named(value: object) -> None:
-    """A text that is no feature is named itself, wherever it is; keys are not."""
-
-    def texts(part: object) -> list[str]:
-        if isinstance(part, dict | list):
-            return [text for inner in (part.values() if isinstance(part, dict) else part) for text in texts(inner)]
-        return [part] if isinstance(part, str) else []
-
-    value = json.loads(json.dumps(value))
-    found = list(named_files(value))
-    assert set(texts(value)) <= set(found)
+    assert list(named_files(list[FeatureText], settings["features"])) == ["a.run", "b.tsv"]
+    assert list(named_files(dict[str, str], settings)) == []
+    assert list(named_files(FeatureText | None, None)) == []
 
 
 def test_models_are_followed_and_circles_end(tmp_path: Path) -> None:
     one, two, prior = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "prior.tsv"
     prior.write_text("a 1\n")
-    LinearModel((parse_feature(f"stage:mrf(model={two})"),), (1.0,)).save(one)
-    LinearModel(tuple(map(parse_feature, (f"stage:mrf(model={one})", f"prior:{prior}"))), (1.0, 1.0)).save(two)
+    RankingModel((parse_feature(f"stage:mrf(model={two})"),), (1.0,)).save(one)
+    RankingModel(tuple(map(parse_feature, (f"stage:mrf(model={one})", f"prior:{prior}"))), (1.0, 1.0)).save(two)
     (tmp_path / "damaged.json").write_text('{"kind": ')
     os.mkfifo(tmp_path / "pipe")
     given = [one, tmp_path / "absent", tmp_path / "damaged.json", tmp_path / "pipe", tmp_path, Path("x" * 5000)]

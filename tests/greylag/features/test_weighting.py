@@ -82,6 +82,7 @@ def test_types_and_bounds_of_parameters(name: str, value: object, domain: str) -
 def test_gains_are_the_formulas(tf: int) -> None:
     assert gain(0, tf, 0.3, 5.0) == pytest.approx(math.log(1 + tf / 0.3), rel=1e-15)
     assert gain(1, tf, 0.3, 5.0) == pytest.approx(0.3 * tf / (5.0 + tf), rel=1e-15)
+    assert gain(2, tf, 0.3, 5.0) == pytest.approx(3 / (9 + tf), rel=1e-15)
 
 
 def test_gains_are_added_to_the_features_of_their_sets() -> None:
@@ -155,7 +156,7 @@ class _ClearedAfterTheFirstLook(dict[bytes, Any]):
 
 def test_other_threads_may_clear_what_is_in_memory() -> None:
     index = PositionalIndex.from_texts({"1": "new york"})
-    statistics, table = WindowStatistics(index), CliqueTable(True, np.array([[0]]), (SINGLE_TERM,), "indri")
+    statistics, table = WindowStatistics(index), CliqueTable(True, np.array([[0, 1]]), (SINGLE_TERM,), "indri")
     (counts,) = statistics.counts(table)
     statistics._known = _ClearedAfterTheFirstLook(statistics._known)
     assert statistics.counts(table)[0].tolist() == counts.tolist() == [[[1]], [[1]]]
@@ -163,7 +164,9 @@ def test_other_threads_may_clear_what_is_in_memory() -> None:
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     index = PositionalIndex.from_texts({str(number): f"w{number} goose" for number in range(50)})
-    tables = [CliqueTable(True, np.array([[term]]), (SINGLE_TERM,), "indri") for term in range(index.n_terms)]
+    goose = index.term_numbers(["goos"])[0]
+    pairs = [np.array([[term, goose]]) for term in range(index.n_terms) if term != goose]
+    tables = [CliqueTable(True, pair, (SINGLE_TERM,), "indri") for pair in pairs]
     size = 16  # bytes of a table's counts
     monkeypatch.setattr("greylag.features.statistics._MEMORY_LIMIT", 10 * size)
     statistics = WindowStatistics(index)

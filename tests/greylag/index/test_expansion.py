@@ -1,4 +1,4 @@
-"""The expansion of queries compared with Anserini's RM3, Rocchio and BM25PRF, and with the formulas."""
+"""The expansion of queries compared with Anserini's RM3 and Rocchio, and with the formulas."""
 
 import html
 import re
@@ -14,15 +14,13 @@ import pytest
 
 import greylag
 from greylag.errors import ParameterError
-from greylag.fusion import Union
+from greylag.fusion import PooledSources
 from greylag.index import PositionalIndex
 from greylag.index.expansion import (
     EXPANSIONS,
-    BM25PRFSearch,
     RM3Search,
     RocchioSearch,
     frequent_terms,
-    hash_order,
     interpolate,
     relevance_model,
 )
@@ -39,11 +37,12 @@ from tests.greylag.lucene.samples import random_documents, write_json
 def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
     """An index of `documents` that `build_index` makes by an indexer that stores their vectors, too."""
 
-    def indexer(docs: Path, index: Path, collection: str, threads: int, language: str) -> Any:
+    def indexer(docs: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool) -> Any:
         arguments = java_class("io.anserini.index.IndexCollection$Args")()
         arguments.input, arguments.index = str(docs), str(index)
         arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
         arguments.threads, arguments.memoryBuffer, arguments.language = threads, 64, language
+        arguments.storeContents = texts
         arguments.storePositions = arguments.storeDocvectors = arguments.optimize = arguments.quiet = True
         return java_class("io.anserini.index.IndexCollection")(arguments)
 
@@ -104,8 +103,6 @@ def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
         ("bm25+rm3", (50, 30, 0.0)), ("bm25+rm3", (1, 1, 1.0)),
         ("bm25+rocchio", (10, 10, 10, 10, 1.0, 0.75, 0.0)), ("ql+rocchio", (1, 1, 1, 1, 0.0, 1.0, 1.0)),
         ("bm25+rocchio", (20, 5, 7, 30, 0.5, 0.9, 0.3)),
-        ("bm25+bm25prf", (20, 10, 0.2, 0.9, 0.4)), ("ql+bm25prf", (6, 30, 1.0, 1.2, 0.75)),
-        ("bm25+bm25prf", (1, 1, 0.0, 0.5, 0.1)),
     ],
 )  # fmt: skip
 def test_rankings_equal_anserinis(
@@ -125,35 +122,10 @@ def test_rankings_equal_anserinis(
     source = kind(first, **dict(zip(names, parameters, strict=True)))
     for qid, text in islice(topics.items(), 40):
         ours = source(Query(qid, text))
-        if expansion == "bm25prf":
-            docids, scores = bm25prf(first, text, *parameters)
-        else:
-            hits = searcher.search(text, 200)
-            docids, scores = [hit.docid for hit in hits], [hit.score for hit in hits]
-        assert ours.docids == tuple(docids)
+        hits = searcher.search(text, 200)
+        assert ours.docids == tuple(hit.docid for hit in hits)
         # Anserini's searcher rounds scores to 1e-4 and lowers tied ones by 1e-6 per rank.
-        np.testing.assert_allclose(ours.scores, scores, atol=2e-4)
-
-
-def bm25prf(
-    first: BM25 | QueryLikelihood, text: str, fb_terms: int, fb_docs: int, weight: float, k1: float, b: float
-) -> tuple[list[str], list[float]]:
-    """The top documents by the reranker, called as ``SearchCollection`` does; Anserini's searcher does not offer it."""
-    analyzer, searcher = first.index._java_analyzer(), first._searcher
-    arguments = java_class("io.anserini.search.SearchCollection$Args")()
-    arguments.hits = first.k
-    tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text)
-    query = first._bag_of_words(text)
-    by_docid = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
-    found = java_class("io.anserini.search.ScoredDocs").fromTopDocs(
-        searcher.search(query, 50, by_docid, True), searcher
-    )
-    context = java_class("io.anserini.rerank.RerankerContext")(
-        searcher, None, query, None, text, tokens, None, arguments
-    )
-    reranker = java_class("io.anserini.rerank.lib.BM25PrfReranker")
-    ranked = reranker(analyzer, None, "contents", fb_terms, fb_docs, k1, b, weight, False).rerank(found, context)
-    return [document.get("id") for document in ranked.lucene_documents], list(ranked.scores)
+        np.testing.assert_allclose(ours.scores, [hit.score for hit in hits], atol=2e-4)
 
 
 def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[str, str]) -> None:
@@ -181,7 +153,7 @@ def test_other_documents_are_found_and_unions_take_them(
     index, topics = collections["demo"]
     first, expanded = (run_step(source, topics) for source in (index.bm25(10), RM3Search(index.bm25(10))))
     assert any(set(expanded[qid].docids) - set(first[qid].docids) for qid in topics)
-    union = run_step(Union((index.bm25(10), RM3Search(index.bm25(10)))), topics)
+    union = run_step(PooledSources((index.bm25(10), RM3Search(index.bm25(10)))), topics)
     for qid in topics:
         assert set(union[qid].docids) == {*first[qid].docids, *expanded[qid].docids}
 
@@ -228,10 +200,6 @@ def test_bad_parameters(small: LuceneIndex) -> None:
         RocchioSearch(small.bm25(), bottom_fb_docs=0)
     with pytest.raises(ParameterError, match=r"gamma must be a finite number of at least 0, not -0\.1"):
         RocchioSearch(small.bm25(), gamma=-0.1)
-    with pytest.raises(ParameterError, match="new_term_weight must be a finite number of at least 0, not inf"):
-        BM25PRFSearch(small.bm25(), new_term_weight=float("inf"))
-    with pytest.raises(ParameterError, match="b is 2: it must be between 0 and 1"):
-        BM25PRFSearch(small.bm25(), b=2)
 
 
 def test_ties_are_broken_by_term() -> None:
@@ -242,19 +210,3 @@ def test_ties_are_broken_by_term() -> None:
     assert terms == {"aa": 2.0, "bb": 1.0}
     assert [*relevance_model([{"dd": 1.0, "cc": 1.0, "bb": 1.0}], [1.0], 2)] == ["bb", "cc"]
     assert interpolate(["aa", "aa", "bb"], {"cc": 1.0}, 0.5) == pytest.approx({"aa": 1 / 3, "bb": 1 / 6, "cc": 0.5})
-
-
-def test_the_order_of_a_hash_set() -> None:
-    rng = np.random.default_rng(5)
-    for size in (0, 1, 11, 12, 13, 24, 25, 200):
-        words = ["".join(rng.choice([*"abcd", "é", "\U0001d49c"], rng.integers(1, 9))) for _ in range(size)]
-        java = java_class("java.util.HashSet")()
-        for word in words:
-            java.add(word)
-        assert hash_order(words) == list(java.toArray())
-
-
-def test_bm25prf_searches_with_the_first_searchs_parameters(small: LuceneIndex) -> None:
-    first, query = small.bm25(k1=2.0, b=0.9), Query("1", "w1 w2")
-    assert BM25PRFSearch(first)(query) == BM25PRFSearch(first, k1=2.0, b=0.9)(query)
-    assert BM25PRFSearch(first)(query) != BM25PRFSearch(first, k1=2.0, b=0.1)(query)

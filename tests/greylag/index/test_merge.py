@@ -15,7 +15,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
-from greylag.index.expansion import BM25PRFSearch, RM3Search, RocchioSearch
+from greylag.index.expansion import RM3Search, RocchioSearch
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import offsets
@@ -25,10 +25,11 @@ from greylag.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
+from tests.greylag.features.test_extract import BY_POSITION
 from tests.greylag.index.samples import from_shards, split
 
 DEMO = Path(__import__("greylag").__file__).parent / "demo"
-FEATURES: tuple[Feature, ...] = (*candidate_pool(), *EXPANSION)
+FEATURES: tuple[Feature, ...] = (*candidate_pool(), *EXPANSION, *BY_POSITION)
 TEXTS = st.lists(st.lists(st.sampled_from(["new", "york", "city", "apple", "tower"]), max_size=6), max_size=9)
 
 
@@ -117,7 +118,6 @@ def sources(index: LuceneIndex) -> dict[str, Source]:
         "ql": index.ql(300),
         "rm3": RM3Search(index.bm25(300)),
         "rocchio": RocchioSearch(index.bm25(300), gamma=0.15),
-        "bm25prf": BM25PRFSearch(index.bm25(300)),
         "ql and rm3": RM3Search(index.ql(300), fb_docs=3, fb_terms=30, original_query_weight=0.1),
     }
 

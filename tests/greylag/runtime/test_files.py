@@ -207,6 +207,15 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
+def test_a_pipe_without_a_name_of_its_own_is_written_to():
+    reader, writer = os.pipe()
+    for name in (f"/dev/fd/{writer}", f"/proc/self/fd/{writer}"):
+        write_text(name, "through\n")
+        assert os.read(reader, 99) == b"through\n"
+    os.close(writer)
+    os.close(reader)
+
+
 def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):
     for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
         monkeypatch.setattr(time, "time", lambda now=now: now)

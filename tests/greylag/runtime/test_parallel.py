@@ -25,8 +25,8 @@ from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
-from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene import LuceneIndex
+from greylag.models import ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
 from greylag.runtime.parallel import keeping, parallel_map, thread_count
@@ -254,8 +254,8 @@ def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
 def test_a_pipeline_over_a_folder_pickles_by_reference(lucene: LuceneIndex) -> None:
     index = PositionalIndex.from_lucene(lucene)
     features = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-4", "FD/unordered/LM-U-8")))
-    model = LinearModel(features, weights=(0.5, 0.3, 0.2))
-    pipeline = lucene.bm25(50) >> MRFRanker(model, index)
+    model = RankingModel(features, weights=(0.5, 0.3, 0.2))
+    pipeline = lucene.bm25(50) >> ModelRanker(model, index)
     topics = {str(n): text for n, text in enumerate(["wind power", "solar cells for houses", "river flood", "coral"])}
     expected = pipeline.run(topics)
     content = pickle.dumps(pipeline)

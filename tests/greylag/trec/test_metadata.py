@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation import evaluate, table
+from greylag.experiments.provenance import steps_before
 from greylag.ranking import Ranking, Run
 from greylag.trec import open_run, read_qrels, read_run, read_subtopic_qrels, write_run
 from greylag.trec.metadata import metadata_header, read_metadata
@@ -72,9 +74,64 @@ def test_a_header_that_is_no_yaml_is_ignored(tmp_path: Path, caplog: pytest.LogC
     (tmp_path / "a.run").write_text("# ir_metadata.start\n# a: [\n# ir_metadata.end\n" + LINES)
     with caplog.at_level(logging.WARNING):
         assert read_metadata(tmp_path / "a.run") == {}
-    assert "its ir_metadata is not YAML and is ignored" in caplog.text
+    assert "its ir_metadata is ignored (not YAML" in caplog.text
     (tmp_path / "a.run").write_text("# ir_metadata.start\n# - 1\n# ir_metadata.end\n" + LINES)
     assert read_metadata(tmp_path / "a.run") == {}
+
+
+BOMB = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}' if i else 'x'] * 9)}]\n" for i in range(8))
+ODD = {
+    "actor: {team: 2020}": {"actor": {"team": "2020"}},
+    "actor: {name: [Ann, Bo]}": {"actor": {"name": "Ann, Bo"}},
+    "actor: {name: 2020-01-01}": {"actor": {"name": "2020-01-01"}},
+    "actor: {team: {a: b}}": {},
+    "actor: {name: [[a]]}": {},
+    "actor: [a]": {},
+    "actor:": {},
+    "actor: {team: !!binary aGk=}": {},
+    "2020-01-01: x": {"2020-01-01": "x"},
+    "? [a, b]\n: x": {},
+    "a: &a [*a]": {},
+    BOMB: {},
+    "method: {retrieval: [{name: 7}, {name: b, more: 1}]}": {
+        "method": {"retrieval": [{"name": "7"}, {"name": "b", "more": 1}]}
+    },
+    "method: {retrieval: text}": {},
+    "method: {retrieval: [text]}": {},
+    "method: {retrieval: [null]}\ntag: x": {"tag": "x"},
+    "method: {retrieval: [{name: null}]}": {},
+    "method: {automatic: true}": {"method": {"automatic": True}},
+    "method: 7": {},
+}
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_the_layout_of_metadata_is_checked_once(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lines = "".join(f"# {line}\n" for line in ("ir_metadata.start", *text.strip().split("\n"), "ir_metadata.end"))
+    (tmp_path / "a.run").write_text(lines + LINES)
+    with caplog.at_level(logging.WARNING):
+        found = read_metadata(tmp_path / "a.run")
+    assert found == ODD[text]
+    assert len(caplog.records) == (ODD[text] in ({}, {"tag": "x"}))
+    scores = {"a": evaluate(RUN, {"1": {"b": 1}}, ["AP"])}
+    for form in ("text", "tsv", "markdown", "latex", "json"):
+        assert "1.0" in table(scores, form=form, metadata={"a": found})
+    assert steps_before([("mine", found)])[0]["name"] in ("mine", "7")
+
+
+def test_a_query_whose_identifier_begins_with_a_hash_is_no_comment(tmp_path: Path) -> None:
+    """pytrec_eval scores both."""
+    for name, content, read in (
+        ("q", "#1 0 d1 1\n2 0 d2 1\n", read_qrels),
+        ("r", "#1 Q0 d1 1 2 t\n2 Q0 d2 1 2 t\n", read_run),
+        ("m", "#1 d1 1\n2 d2 1\n", read_run),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(FormatError, match=f"{name}:1: begins with # as a comment"):
+            read(tmp_path / name)
+        assert list(read(tmp_path / name, lenient=True)) == ["2"]
+        (tmp_path / name).write_text(content.replace("#1", "#run of six words x").replace("d1", "t"))
+        assert list(read(tmp_path / name)) == ["2"]
 
 
 def test_headers_of_others_are_read(tmp_path: Path) -> None:

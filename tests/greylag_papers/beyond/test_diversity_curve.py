@@ -8,7 +8,8 @@ import pytest
 from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic, split_folds
 from greylag.experiments.study import Context
-from greylag_papers.beyond.diversity_curve import Settings, run, synthetic, training_order
+from greylag_papers.beyond.diversity_curve import Settings, run, synthetic
+from greylag_papers.beyond.learning_curve import training_order
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 
 SMALL = SyntheticSubtopics(6, n_documents=6, n_subtopics=4, n_words=8, n_vocabulary=40)
@@ -16,7 +17,7 @@ SETTINGS = Settings(name="small", training_sizes=(3, 9), folds=2)
 
 
 def test_the_whole_of_the_other_folds_is_the_choice_of_a_diversifier(tmp_path: Path) -> None:
-    """Sizes beyond the queries there are, are left out; the results do not depend on the number of workers."""
+    """A size beyond the queries that there are is all of them; the results do not depend on the number of workers."""
     opened = synthetic(SMALL)
     one, two = (run(SETTINGS, opened, Context(tmp_path, n_jobs=n_jobs)) for n_jobs in (1, 2))
     assert one.scores == two.scores

@@ -25,7 +25,9 @@ def write_config(folder: Path, **options: object) -> Path:
 
 @pytest.mark.usefixtures("own_data")
 def test_the_whole_pool_is_that_of_the_main_study_and_results_do_not_depend_on_threads(tmp_path: Path) -> None:
-    path = write_config(tmp_path, preselect=["mmr:4", "mmr:4:1"], measures=["AP", "nDCG@10"])
+    path = write_config(
+        tmp_path, preselect=["mmr(n_features=4)", "mmr(n_features=4,relevance_weight=1)"], measures=["AP", "nDCG@10"]
+    )
     one, two = samples.run_file(path, tmp_path / "out"), samples.run_file(path, tmp_path / "out2", n_jobs=2)
     assert one.scores == two.scores
     assert (tmp_path / "out" / "results.json").read_bytes() == (tmp_path / "out2" / "results.json").read_bytes()
@@ -35,24 +37,31 @@ def test_the_whole_pool_is_that_of_the_main_study_and_results_do_not_depend_on_t
         assert one.scores[WHOLE][measure] == pytest.approx(demo.expected["mrf"][measure], abs=5e-5)
     results = samples.results(tmp_path / "out")
     assert {len(models) for models in results["features"].values()} == {6}
-    assert all(len(features) <= 4 for features in results["features"]["mmr:4"])
-    assert results["features"]["mmr:4"] != results["features"]["mmr:4:1"]
+    assert all(len(features) <= 4 for features in results["features"]["mmr(n_features=4)"])
+    assert results["features"]["mmr(n_features=4)"] != results["features"]["mmr(n_features=4,relevance_weight=1)"]
     times = json.loads((tmp_path / "out" / "times.json").read_text())
-    assert times["mmr:4"] < times[WHOLE]
+    assert times["mmr(n_features=4)"] < times[WHOLE]
     page = (tmp_path / "out" / "report.html").read_text()
-    for text in (f"{one.scores['mmr:4']['AP']:.4f}", "speedup", results["features"]["mmr:4"][0][0]):
+    for text in (
+        f"{one.scores['mmr(n_features=4)']['AP']:.4f}",
+        "speedup",
+        results["features"]["mmr(n_features=4)"][0][0],
+    ):
         assert text in page
 
 
 def test_times() -> None:
-    assert time_table({WHOLE: 8.0, "mmr:4": 4.0}).rows == [(WHOLE, 8.0, 1.0), ("mmr:4", 4.0, 2.0)]
+    assert time_table({WHOLE: 8.0, "mmr(n_features=4)": 4.0}).rows == [
+        (WHOLE, 8.0, 1.0),
+        ("mmr(n_features=4)", 4.0, 2.0),
+    ]
 
 
 @pytest.mark.usefixtures("own_data")
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"preselect": ["mmr"]}, "preselect.0: preselection 'mmr' is not of the form"),
+        ({"preselect": ["mmr"]}, "preselect.0: mmr needs the option n_features"),
         ({"preselect": []}, "preselect: "),
     ],
 )

@@ -7,32 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import LuceneIndex, MRFRanker, PositionalIndex, Union, read_qrels, read_topics
+from greylag import LuceneIndex, ModelRanker, PooledSources, PositionalIndex, read_qrels, read_topics
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
 from greylag.experiments.study import Context
 from greylag.index import RM3Search
-from greylag.ltr import (
-    BaselineRecipe,
-    CoordinateAscent,
-    GreedySelection,
-    ListwiseRegression,
-    Objective,
-    baselines,
-    read_features,
-)
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
+from greylag.linesearch import Objective
+from greylag.models import BaselineRecipe, baselines
+from greylag_papers.beyond.learning_curve import Split, splits
 from greylag_papers.beyond.ranker_curve import (
     AUTOMATIC,
     BEST,
     BM25,
     FEATURES,
     SELECTED,
+    Curve,
     FeatureSettings,
+    Opened,
     Settings,
     open_curve,
     open_features,
     run,
-    splits,
 )
 from tests.greylag.experiments.samples import DEMO
 
@@ -50,6 +46,10 @@ def letor(path: Path, first: int, topics: int) -> None:
             cells = " ".join(f"{number}:{value:.4f}" for number, value in enumerate(row, 1))
             lines.append(f"{int(grade)} qid:{topic} {cells}\n")
     path.write_text("".join(lines))
+
+
+def parts(settings: Curve, opened: Opened) -> list[Split]:
+    return splits(opened.training, opened.test, settings.folds, settings.seed)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_points_are_what_each_learner_learns_from_the_first_topics(files: Featur
     assert [name for name in one.scores if name.endswith("topics")] == ["8 topics", "16 topics"]
     train, test = (read_features(files.path(name)) for name in ("train.txt", "test.txt"))
     test = test.select_queries([qid for qid in test.qids if int(qid) % 5])
-    ((_, order),) = splits(files, open_features(files, Context(files.path(""))))
+    ((_, order),) = parts(files, open_features(files, Context(files.path(""))))
     assert set(order) == {qid for qid in train.qids if int(qid) % 5}
     for size in (8, 16):
         rows = train.select_queries(order[:size])
@@ -103,9 +103,9 @@ def test_differences_are_those_of_the_means(files: FeatureSettings) -> None:
 def test_without_a_test_part_each_topic_is_held_out_once(files: FeatureSettings) -> None:
     alone = files.model_copy(update={"test": None})
     opened = open_features(alone, Context(files.path("")))
-    for part, order in splits(alone, opened):
+    for part, order in parts(alone, opened):
         assert sorted([*part, *order]) == sorted(opened.training)
-    qids = [qid for part, _ in splits(alone, opened) for qid in part]
+    qids = [qid for part, _ in parts(alone, opened) for qid in part]
     assert sorted(qids) == sorted(opened.training)
     outcome = run(alone.model_copy(update={"sizes": (5,)}), opened, Context(files.path("")))
     assert len(outcome.results["chosen"]) == 2
@@ -134,12 +134,12 @@ def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path:
     assert set(outcome.scores["6 topics"]) == {AUTOMATIC, BM25, "RM3", SELECTED, "stack"}
     lucene = LuceneIndex(tmp_path / "out" / "index")
     index, first, topics = PositionalIndex.from_lucene(lucene), lucene.bm25(20), read_topics(DEMO / "topics.tsv")
-    candidates = Union((first, RM3Search(first)), k=20).run(topics)
-    ((_, order),) = splits(settings, opened)
+    candidates = PooledSources((first, RM3Search(first)), k=20).run(topics)
+    ((_, order),) = parts(settings, opened)
     qrels = read_qrels(DEMO / "qrels.txt")
     recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")
     model = recipe.fit([candidates[qid] for qid in order[:6]], qrels, index)
-    ranked = MRFRanker(model, index).run([candidates[qid] for qid in opened.test])
+    ranked = ModelRanker(model, index).run([candidates[qid] for qid in opened.test])
     expected = evaluate(ranked, {qid: qrels[qid] for qid in opened.test}, ["nDCG@10"]).means[0]
     assert outcome.scores["6 topics"][BM25] == pytest.approx(expected)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,8 +73,6 @@ def test_means_by_name():
         "MMR@10",
         f"{BEST}@5",
         f"{BEST}@10",
-        "best lambda@5",
-        "best lambda@10",
         "range@5",
         "range@10",
     }
@@ -88,10 +87,27 @@ def test_means_by_name():
 def test_claims_are_the_differences_with_their_means():
     a = accuracies()
     row = a.claims()[f"MMR / {KS}, two@10"]
-    test = differences(a)["two", KS, 10]
+    found = differences(a, a.systems[MMR])
+    test = found["two", KS, 10]
     assert row["mean"] - row["against"] == pytest.approx(test.mean)
     assert row["against"] == pytest.approx(a.koller_sahami[:, 1, 1].mean())
-    assert test.p <= row["p"] <= len(differences(a)) * test.p
+    assert test.p <= row["p"] <= len(found) * test.p
+
+
+def test_a_lambda_of_a_half_is_compared_with_the_best_and_with_information_gain():
+    """Of two equally good values of lambda, either is best."""
+    a = accuracies()
+    tied = replace(a, mmr=np.broadcast_to(a.mmr[:, 1:2], a.mmr.shape))
+    rows = tied.claims()
+    for learner in a.learners:
+        row = rows[f"MMR, lambda 0.5 / {BEST}, {learner}@5"]
+        assert row["mean"] == row["against"]
+        assert row["p"] == 1
+    fixed = a.mmr[:, 1, 1, 0]  # by "one", of ten words
+    row, test = a.claims()["MMR, lambda 0.5 / IG, one@10"], corrected_t_test(fixed - a.information_gain[:, 1, 0], 0.25)
+    assert row["mean"] == pytest.approx(fixed.mean())
+    assert test.p <= row["p"] <= len(a.learners) * len(a.sizes) * test.p
+    assert not any("lambda" in name for name in replace(a, relevance_weights=(0.0, 0.4, 1.0)).claims())
 
 
 def test_json_has_all_fields():
@@ -131,7 +147,7 @@ def test_equal_differences(value, t, p):
 def test_differences_are_those_of_the_means():
     a = accuracies()
     means = a.means()
-    found = differences(a)
+    found = differences(a, a.systems[MMR])
     assert set(found) == {
         (learner, other, n) for learner in a.learners for other in (IG, KS, ALL, SVM) for n in a.sizes
     }

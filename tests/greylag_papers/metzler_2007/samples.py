@@ -10,7 +10,7 @@ import yaml
 
 from greylag.experiments import OpenCollection
 from greylag.experiments.runner import Finished
-from greylag.ltr import LinearModel
+from greylag.models import RankingModel
 from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.experiments.samples import DEMO
 
@@ -42,5 +42,5 @@ class Done:
     out: Path
     results: dict[str, Any]
 
-    def models(self, tag: str) -> list[LinearModel]:
-        return [LinearModel.load(self.out / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]
+    def models(self, tag: str) -> list[RankingModel]:
+        return [RankingModel.load(self.out / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]

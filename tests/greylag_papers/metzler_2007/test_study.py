@@ -16,8 +16,8 @@ from greylag.evaluation import evaluate
 from greylag.experiments import load
 from greylag.experiments.collection import FirstStage
 from greylag.experiments.runner import run_study
-from greylag.ltr import LinearModel, MRFRanker
 from greylag.lucene.lucene_index import SearchModel
+from greylag.models import ModelRanker, RankingModel
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
 from greylag_papers.metzler_2007.learning import Split
@@ -41,7 +41,7 @@ def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
         for model, fold in zip(done.models(tag), done.results["folds"], strict=True):
             assert set(model.provenance["queries"]).isdisjoint(fold["test"])
             for qid in fold["test"][:2]:
-                assert MRFRanker(model, done.opened.index)(first[qid]).docids == run[qid].docids
+                assert ModelRanker(model, done.opened.index)(first[qid]).docids == run[qid].docids
 
 
 def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
              "expansion": "greylag.index.RM3Search"},
         ),
         (
-            "ql+bm25prf",
+            "ql+rocchio",
             "LMDirichletSimilarity",
-            {"mu": 1000.0, "fb_terms": 20, "fb_docs": 10, "new_term_weight": 0.2,
-             "expansion": "greylag.index.BM25PRFSearch"},
+            {"mu": 1000.0, "fb_terms": 10, "fb_docs": 10, "bottom_fb_terms": 10, "bottom_fb_docs": 10, "alpha": 1.0,
+             "beta": 0.75, "gamma": 0.0, "expansion": "greylag.index.RocchioSearch"},
         ),
     ],
 )  # fmt: skip
@@ -150,7 +150,7 @@ def test_a_fixed_split_cut_offs_and_a_prior(tmp_path: Path) -> None:
     assert list(results["runs"]["MRF-FS"]["per_query"]) == fold["test"] == ["15", "16", "17", "18", "21"]
     assert list(read_run(out / "mrf-fs.run")) == fold["test"]
     assert [len(curves) for curves in fold["held_out"]["MRF-FS inner CV"]] == [2, 2]
-    model = LinearModel.load(out / "models" / "coordinate-ascent" / "fold-1.json")
+    model = RankingModel.load(out / "models" / "coordinate-ascent" / "fold-1.json")
     assert f"prior:{tmp_path}/prior.tsv:log" in map(str, model.features)
 
 

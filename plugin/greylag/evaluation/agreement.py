@@ -1,0 +1,92 @@
+"""Whether a run and judgements belong together: what would give scores near 0 for no fault of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from greylag.errors import ParameterError
+from greylag.evaluation.measures import Measure
+from greylag.ranking import Run
+
+ALL_BUT = 0.9
+"""The share of topics or documents from which on nearly all are meant."""
+
+
+def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Check that judgements are of a run's queries and documents.
+
+    Parameters
+    ----------
+    run : Run
+    judgements : mapping
+        By qid, of documents or of subtopics.
+
+    Returns
+    -------
+    list of str
+        Warnings, such as that nearly all judged topics have no ranking.
+
+    Raises
+    ------
+    ParameterError
+        If nothing can be scored: identifiers of queries and documents are exchanged, or no ranked document is judged.
+    """
+    common = [qid for qid in run if qid in judgements]
+    judged = {qid: set(_grades(of_query)) for qid, of_query in judgements.items()}
+    documents = set[str]().union(*judged.values())
+    # Documents that are named like queries: the columns are exchanged, or queries are documents themselves. Of these,
+    # the judged ones are queries of the run.
+    named_like_queries = sum(docid in run for docid in documents)
+    if documents and named_like_queries >= ALL_BUT * len(documents) and 2 * len(common) < len(judgements):
+        raise ParameterError(
+            f"the judgements' documents, such as {min(documents)!r}, are queries of the run, and their queries, as "
+            f"{next(qid for qid in judgements if qid not in run)!r}, are not: query and document look exchanged"
+        )
+    ranked = [(docid, qid) for qid in common for docid in run[qid].docids]
+    if ranked and not any(docid in judged[qid] for docid, qid in ranked):
+        raise ParameterError(
+            f"no document of the run is judged ({ranked[0][0]!r} against {min(documents, default='none')!r}): check "
+            "that run and judgements have the same identifiers of documents"
+        )
+    without = len(judgements) - len(common)
+    if common and without >= ALL_BUT * len(judgements):
+        return [
+            f"{without} of {len(judgements)} judged topics have no ranking and count as 0; if the run is of a part of "
+            "the topics, --topics scores this part"
+        ]
+    return []
+
+
+def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Warnings for measures whose relevance level no document has; `ParameterError` if that is true of all measures."""
+    top = max((max(_grades(of_query).values(), default=0) for of_query in judgements.values()), default=0)
+    empty = [measure for measure in measures if not _is_graded(measure) and measure.rel > top]
+    if not empty:
+        return []
+    level = min(measure.rel for measure in empty)
+    reason = f"no document has grade {level} or a higher one (the highest is {top}), as {empty[0]} needs"
+    if len(empty) == len(measures):
+        raise ParameterError(f"{reason}: give a lower --relevance-level, or other judgements")
+    return [f"{reason}: the scores by {', '.join(map(str, empty))} are 0"]
+
+
+def _is_graded(measure: Measure) -> bool:
+    """Whether a measure has no relevance level that is known here."""
+    return measure.family.by_grade or measure.family.from_ir_measures
+
+
+def _grades(of_query: Mapping[str, Any]) -> Mapping[str, int]:
+    """The grades by docid; of judgements by subtopic, the highest of each document."""
+    grades: dict[str, int] = {}
+    for docid, grade in _pairs(of_query):
+        grades[docid] = max(grade, grades.get(docid, grade))
+    return grades
+
+
+def _pairs(of_query: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, value in of_query.items():
+        if isinstance(value, Mapping):
+            yield from value.items()
+        else:
+            yield name, value

@@ -1,0 +1,193 @@
+"""Scores and comparisons with documents without judgements as not relevant, as relevant, and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, RBP_RESIDUAL, Measure, parse_measures
+from greylag.evaluation.scores import Scores, evaluate
+from greylag.evaluation.significance import DifferenceWithHoles, Significance
+from greylag.ranking import FloatArray, Run
+from greylag.tables import Marked, Printed, Row, Table
+from greylag.trec import Qrels
+
+NOTE = (
+    "judged: the share of the documents to the measure's cut-off that are judged. relevant: all others that any of the "
+    "runs has to the cut-off count as relevant, with the highest grade of the judgements. left out: they are removed "
+    "from the rankings, with documents of negative grade."
+)
+NOTE_ON_DIFFERENCES = (
+    "least: the difference if, of the documents without judgements, those alone were relevant that the other run ranks "
+    "higher; greatest: those that the run itself ranks higher."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Holes(Printed):
+    """The scores of runs, by name, under three views of documents without judgements."""
+
+    judged: Mapping[str, FloatArray]  # the share judged to the cut-off, over queries with documents, shape (measures,)
+    not_relevant: Mapping[str, Scores]
+    relevant: Mapping[str, Scores]
+    left_out: Mapping[str, Scores]
+
+    @property
+    def table(self) -> Table:
+        """A row for each run and measure."""
+        views = (self.not_relevant, self.relevant, self.left_out)
+        rows = [
+            (name, str(measure), Marked(100 * share, ".1f", " %"), *means)
+            for name, shares in self.judged.items()
+            for measure, share, *means in zip(
+                self.not_relevant[name].measures,
+                shares.tolist(),
+                *(view[name].means.tolist() for view in views),
+                strict=True,
+            )
+        ]
+        return Table(NOTE, ("run", "measure", "judged", "not relevant", "relevant", "left out"), rows)
+
+    def _table(self) -> Table:
+        return self.table
+
+    def to_dict(self) -> dict[str, Any]:
+        """By run and measure, the share judged and the three means."""
+        header, rows = ("judged", "not_relevant", "relevant", "left_out"), self.table.rows
+        found: dict[str, Any] = {name: {} for name in self.judged}
+        for name, measure, share, *means in rows:
+            judged = share.value / 100 if isinstance(share, Marked) else None
+            found[str(name)][str(measure)] = dict(zip(header, (judged, *means), strict=True))
+        return found
+
+
+def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Holes:
+    """Score runs with documents without judgements as not relevant, as relevant, and left out.
+
+    For P, Success, RR, ERR and RBP the first two are the least and the greatest score that full judgements could give.
+    They are not bounds for measures that divide by the relevant documents, such as AP, R and nDCG: more of these lower
+    the score of a run that lacks them. The documents that count as relevant are the same for all runs, and so differ
+    with the runs that are given.
+
+    Parameters
+    ----------
+    runs : mapping
+        Runs by name.
+    qrels : mapping
+        Grades by qid and docid.
+    measures : sequence of Measure, str or measure of ir_measures
+        Measures or their names (see `parse_measure`).
+    """
+    parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
+    for measure in parsed:
+        if measure.family in (JUDGED, RBP_RESIDUAL) or measure.family.from_ir_measures:
+            raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
+    without = [replace(measure, judged_only=True) for measure in parsed]
+    plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}
+    return Holes(
+        {name: _judged(run, qrels, parsed) for name, run in runs.items()},
+        plain,
+        {name: replace(plain[name], values=values) for name, values in _as_relevant(runs, qrels, parsed).items()},
+        {name: replace(evaluate(run, qrels, without), measures=parsed) for name, run in runs.items()},
+    )
+
+
+def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrels: Qrels, holes: Holes) -> Significance:
+    """Add to each comparison its difference under several views of documents without judgements.
+
+    Beside the three of `Holes` are two extremes: that of these documents only those are relevant that one of the two
+    ranks higher than the other, to the cut-off. No relevance of them gives a greater difference in P and RBP.
+    """
+    measures = tuple(dict.fromkeys(comparison.measure for comparison in significance.comparisons))
+    extremes: dict[tuple[str, str], FloatArray] = {}  # by run that has them and other: the change of the difference
+    for comparison in significance.comparisons:
+        for pair in ((comparison.run, comparison.baseline), (comparison.baseline, comparison.run)):
+            if pair not in extremes:
+                extremes[pair] = _lead(runs[pair[0]], runs[pair[1]], qrels, measures)
+    comparisons = []
+    for comparison in significance.comparisons:
+        run, baseline, column = comparison.run, comparison.baseline, measures.index(comparison.measure)
+        plain, relevant, left_out = (
+            float(view[run].means[column] - view[baseline].means[column])
+            for view in (holes.not_relevant, holes.relevant, holes.left_out)
+        )
+        found = DifferenceWithHoles(
+            plain,
+            relevant,
+            left_out,
+            least=-float(extremes[baseline, run][column]),
+            greatest=float(extremes[run, baseline][column]),
+        )
+        comparisons.append(replace(comparison, holes=found))
+    return replace(significance, comparisons=tuple(comparisons))
+
+
+def holes_table(significance: Significance) -> Table:
+    """The differences of `compare_with_holes`, with a sentence for each by the first measure."""
+    rows: list[Row] = []
+    sentences = []
+    for c in significance.comparisons:
+        if c.holes is not None:
+            views = (c.holes.not_relevant, c.holes.relevant, c.holes.left_out, c.holes.least, c.holes.greatest)
+            rows.append((c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in views)))
+            if c.measure == significance.comparisons[0].measure:
+                sentences.append(c.holes.sentence(c.run, c.baseline, str(c.measure)))
+    header = ("run", "against", "measure", "not relevant", "relevant", "left out", "least", "greatest")
+    return Table("\n".join([NOTE_ON_DIFFERENCES, *filter(None, sentences)]), header, rows)
+
+
+def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
+    """The run's means less the other's if those unjudged documents alone are relevant that it ranks higher."""
+    found = np.zeros(len(measures))
+    for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
+        columns = [column for column, measure in enumerate(measures) if measure.cutoff == cutoff]
+        some = [measures[column] for column in columns]
+        higher = {
+            qid: _ranked_higher(_top(run, qid, cutoff), _top(other, qid, cutoff), judged)
+            for qid, judged in qrels.items()
+        }
+        filled = _with_grade(qrels, higher, some)
+        found[columns] = evaluate(run, filled, some).means - evaluate(other, filled, some).means
+    return found
+
+
+def _ranked_higher(docids: Sequence[str], others: Sequence[str], judged: Mapping[str, int]) -> list[str]:
+    """The documents without a judgement that come earlier in the first list than in the second, or not in that."""
+    place = {docid: rank for rank, docid in enumerate(others)}
+    return [d for rank, d in enumerate(docids) if d not in judged and rank < place.get(d, len(docids))]
+
+
+def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]) -> dict[str, FloatArray]:
+    """Scores in which, for each cut-off, the runs' documents to it without a judgement have the highest grade."""
+    parts: dict[str, dict[Measure, FloatArray]] = {name: {} for name in runs}
+    for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
+        some = [measure for measure in measures if measure.cutoff == cutoff]
+        docids = {qid: [docid for run in runs.values() for docid in _top(run, qid, cutoff)] for qid in qrels}
+        filled = _with_grade(qrels, docids, some)
+        for name, run in runs.items():
+            parts[name] |= dict(zip(some, evaluate(run, filled, some).values.T, strict=True))
+    return {name: np.column_stack([part[measure] for measure in measures]) for name, part in parts.items()}
+
+
+def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
+    """The share of the documents to each measure's cut-off that are judged, over the queries with documents."""
+    cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in measures]
+    scores = evaluate(run, qrels, cutoffs)
+    present = [qid not in scores.missing for qid in scores.qids]
+    means = dict(zip(scores.measures, scores.values[present].mean(axis=0), strict=True))
+    return np.array([means[cutoff] for cutoff in cutoffs])
+
+
+def _with_grade(qrels: Qrels, docids: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Qrels:
+    """The judgements, in which those of these documents by qid that have none have the highest grade of all."""
+    grades = (grade for judged in qrels.values() for grade in judged.values())
+    highest = max(*(measure.rel for measure in measures), 1, *grades)
+    return {qid: {**dict.fromkeys(docids[qid], highest), **judged} for qid, judged in qrels.items()}
+
+
+def _top(run: Run, qid: str, cutoff: int | None) -> tuple[str, ...]:
+    return run[qid].docids[:cutoff] if qid in run else ()

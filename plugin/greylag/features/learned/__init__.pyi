@@ -1,0 +1,3 @@
+from .base import LearnedFeature as LearnedFeature
+from .translation import Translation as Translation
+from .trees import Trees as Trees

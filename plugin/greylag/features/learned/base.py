@@ -1,0 +1,87 @@
+"""Learned features: what is learned from judged queries and is no sum over cliques, and is kept in models' files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from greylag.errors import ModelError
+from greylag.features.feature import Evidence, Feature, Normalised, split_method
+from greylag.features.spelling import parse_feature
+
+
+class LearnedFeature(Evidence):
+    """Evidence with parameters that were learned; two are equal if their parameters are.
+
+    It is spelt ``KIND:DIGEST``, and is read from the file of a model, which has the parameters under this name.
+    """
+
+    form: ClassVar[str] = "{kind}:{digest}"
+    kind: ClassVar[str]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.digest}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LearnedFeature) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @cached_property
+    def digest(self) -> str:
+        """The beginning of the SHA-256 of the parameters."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:12]
+
+    @abstractmethod
+    def as_dict(self) -> dict[str, Any]:
+        """The parameters as JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, content: Any, parse: Callable[[str], Feature]) -> Self:
+        """The feature with these parameters; `parse` reads the features that it is made of."""
+
+    @abstractmethod
+    def outline(self) -> list[str]:
+        """What was learned, in a few lines."""
+
+    def parts(self) -> tuple[Feature, ...]:
+        """The features that it is made of."""
+        return ()
+
+
+def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
+    """The learned features among these and what they are made of, by name; what another is made of comes first."""
+    found: dict[str, LearnedFeature] = {}
+    for feature in features:
+        base = feature.base
+        if isinstance(base, LearnedFeature):
+            found |= {**learned_features(base.parts()), str(base): base}
+    return found
+
+
+def read_learned(content: Mapping[str, Any], kinds: Iterable[type[LearnedFeature]]) -> Callable[[str], Feature]:
+    """A function that parses features, of which some are the learned ones of a model's file."""
+    known: dict[str, Feature] = {}
+
+    def parse(text: str) -> Feature:
+        base, method = split_method(text)
+        if base not in known:
+            return parse_feature(text)
+        return known[base] if method is None else Normalised(known[base], method)  # type: ignore[arg-type]
+
+    by_kind = {kind.kind: kind for kind in kinds}
+    for name, of_one in content.items():
+        kind = name.partition(":")[0]
+        if kind not in by_kind:
+            raise ModelError(f"unknown learned feature {name!r:.60}: use {' or '.join(by_kind)}")
+        try:
+            known[name] = by_kind[kind].from_dict(of_one, parse)
+        except LookupError as error:  # it has the entries of another kind
+            raise ModelError(f"learned feature {name!r:.60} lacks {error}") from None
+    return parse

@@ -1,0 +1,225 @@
+"""Lexical translation: evidence from words of a document that the query lacks, learned from relevant documents.
+
+IBM Model 1 between queries and their relevant documents (Berger & Lafferty 1999). A document's words are translated
+into words of queries, by a table of probabilities that expectation maximisation learns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from greylag.errors import ModelError, ParameterError
+from greylag.features.feature import Feature, Values
+from greylag.features.learned.base import LearnedFeature
+from greylag.features.weighting import CollectionStatistics, Dirichlet, FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray, IntArray, Ranking
+
+OWN = 0.5  # the share of a word's probability that stays with it
+ROUNDS = 5  # of expectation maximisation
+LEAST = 0.05  # probability that is kept
+DOCUMENTS = 20  # of a query
+QUERIES = 2  # with a relevant document that has the word, for it to be translated
+
+
+class TranslationLayout(TypedDict):
+    """The entries of a file."""
+
+    mu: float
+    own: float
+    table: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Translation(LearnedFeature):
+    """The log-likelihood of the query by the document's language model after translation.
+
+    sum over t in Q of log[(tf'(t) + mu cf(t)/|C|) / (|D| + mu)], with the translated frequency
+
+        tf'(t) = own tf(t) + (1 - own) sum over w in D of T(t|w) tf(w)
+
+    As documents of the index, words without a translation are translated into themselves, so that an empty table gives
+    FI/term/LM. So does own = 1.
+    """
+
+    kind: ClassVar[str] = "translation"
+    uses_ranking: ClassVar[bool] = False
+
+    mu: float
+    own: float
+    table: Mapping[str, Mapping[str, float]]  # T(t|w), by t and w
+
+    def __post_init__(self) -> None:
+        shares = [share for of_one in self.table.values() for share in of_one.values()]
+        if not (0 < self.mu < np.inf and 0 <= self.own <= 1 and all(0 <= share <= 1 for share in shares)):
+            raise ModelError("the table of translations is damaged: train the model again")
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The function of a ranking's documents."""
+        translate = self.translator(index)
+        weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=self.mu))
+
+        def values(ranking: Ranking) -> FloatArray:
+            documents = index.documents(ranking.docids)
+            terms, times, tf = translate(ranking.query, documents)
+            background = weighting.clique(*_collection_counts(index, terms))[:, None]
+            of_terms: FloatArray = np.einsum("u,un->n", times, np.log(tf + background))
+            of_documents: FloatArray = times.sum() * weighting.document(index.document_lengths[documents])
+            return of_terms - of_documents
+
+        return values
+
+    def translator(self, index: PositionalIndex) -> Callable[[str, IntArray], tuple[IntArray, FloatArray, FloatArray]]:
+        """A function from a query and documents: its terms (u,), how often it has each, and tf' of shape (u, n)."""
+        from scipy.sparse import csr_array
+
+        targets = index.term_numbers(list(self.table)).tolist()
+        rows = {
+            target: (index.term_numbers(list(of_one)), np.array(list(of_one.values())))
+            for target, of_one in zip(targets, self.table.values(), strict=True)
+        }
+        translated = np.zeros(index.n_terms, dtype=np.bool_)
+        for words, _ in rows.values():
+            translated[words[words >= 0]] = True
+
+        def translate(query: str, documents: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+            terms, times = np.unique(index.query_terms(query), return_counts=True)
+            found = [(row, *rows[term]) for row, term in enumerate(terms.tolist()) if term in rows and term >= 0]
+            known = np.flatnonzero(terms >= 0)
+            at = np.concatenate([known, *(np.full(len(words), row) for row, words, _ in found)])
+            words = np.concatenate([terms[known], *(words for _, words, _ in found)])
+            itself = np.where(translated[terms[known]], self.own, 1.0)
+            shares = np.concatenate([itself, *((1 - self.own) * share for *_, share in found)])
+            at, words, shares = at[words >= 0], words[words >= 0], shares[words >= 0]
+            vocabulary, columns = np.unique(words, return_inverse=True)
+            order = np.argsort(documents)
+            tf = np.empty((len(terms), len(documents)))
+            matrix = csr_array((shares, (at, columns)), shape=(len(terms), len(vocabulary)))
+            tf[:, order] = matrix @ index.frequencies(vocabulary, documents[order])
+            return terms, times.astype(np.float64), tf
+
+        return translate
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of a file."""
+        return {"mu": self.mu, "own": self.own, "table": {term: dict(words) for term, words in self.table.items()}}
+
+    @classmethod
+    def from_dict(cls, content: TranslationLayout, parse: Callable[[str], Feature]) -> Translation:
+        """The feature of a file's entries."""
+        return cls(content["mu"], content["own"], content["table"])
+
+    def outline(self) -> list[str]:
+        """The size of the table, and what is most probable in it, but for words that are kept."""
+        pairs = [(share, term, word) for term, words in self.table.items() for word, share in words.items()]
+        others = sorted(((-share, term, word) for share, term, word in pairs if term != word))[:10]
+        lines = [f"  {-share:11.1%}  {word} as {term}" for share, term, word in others]
+        return [f"{len(pairs)} translations into {len(self.table)} words of queries, such as", *lines]
+
+
+class Estimate(NamedTuple):
+    """What expectation maximisation found."""
+
+    terms: IntArray  # (c,): the term of each cell, by number
+    words: IntArray  # (c,): the document's word
+    shares: FloatArray  # (c,): T(t|w); those of a word add up to 1
+    likelihoods: tuple[float, ...]  # before each round
+
+
+class _Query(NamedTuple):
+    """A query of u terms and its n relevant documents, of v words that are translated."""
+
+    times: FloatArray  # (u,): how often it has each term, divided by n
+    tf: Any  # (n, v): sparse
+    fixed: FloatArray  # (n, u): own tf(t) + mu cf(t)/|C|, or tf(t) in place of own tf(t) if t is not translated
+    cells: IntArray  # (u, v): keys of cells
+
+
+def learn_translation(
+    index: PositionalIndex,
+    rankings: Iterable[Ranking],
+    qrels: Mapping[str, Mapping[str, int]],
+    *,
+    mu: float = 1000.0,
+    own: float = OWN,
+    least: float = LEAST,
+) -> Translation:
+    """Learn a table from the queries of `rankings` and their relevant documents; shares below `least` are dropped."""
+    pairs = [(one.query, _most_relevant(qrels[one.qid])) for one in rankings]
+    found = estimate(index, pairs, mu=mu, own=own)
+    table: dict[str, dict[str, float]] = {}
+    kept = found.shares >= least
+    for term, word, share in zip(*(column[kept].tolist() for column in found[:3]), strict=True):
+        table.setdefault(index.term(term), {})[index.term(word)] = share
+    return Translation(mu, own, table)
+
+
+def _most_relevant(grades: Mapping[str, int]) -> list[str]:
+    """The relevant documents of a query, at most `DOCUMENTS`, of the highest grades; the lowest docids win ties."""
+    relevant = [docid for docid, grade in grades.items() if grade > 0]
+    return sorted(relevant, key=lambda docid: (-grades[docid], docid))[:DOCUMENTS]
+
+
+def estimate(
+    index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], *, mu: float, own: float, rounds: int = ROUNDS
+) -> Estimate:
+    """The table T that maximises the mean of `Translation` over queries and their relevant documents.
+
+    Of a query, all relevant documents together count as one. Expectation maximisation begins with equal shares. Words
+    that the relevant documents of a single query have are not translated.
+    """
+    if not 0 <= own <= 1:
+        raise ParameterError(f"own is {own}; it must be in [0, 1]")
+    queries = _queries(index, pairs, mu, own)
+    ends = np.cumsum([0, *(query.cells.size for query in queries)])
+    of_queries = [np.empty(0, np.int64), *(query.cells.ravel() for query in queries)]
+    keys, cells = np.unique(np.concatenate(of_queries), return_inverse=True)
+    terms, words = np.divmod(keys, max(1, index.n_terms))
+    _, by_word = np.unique(words, return_inverse=True)
+    shares = 1.0 / np.bincount(by_word)[by_word]
+    likelihoods = []
+    for _ in range(rounds):
+        expected, likelihood = [np.empty(0)], 0.0
+        for query, first, end in zip(queries, ends[:-1], ends[1:], strict=True):
+            current = shares[cells[first:end]].reshape(query.cells.shape)
+            frequencies = query.fixed + (1 - own) * (query.tf @ current.T)
+            likelihood += float(np.einsum("nu,u->", np.log(frequencies), query.times))
+            expected.append((current * (query.tf.T @ (query.times / frequencies)).T).ravel())
+        sums = np.bincount(cells, weights=np.concatenate(expected), minlength=len(keys))
+        totals = np.bincount(by_word, weights=sums)[by_word]
+        shares = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), shares)
+        likelihoods.append(likelihood)
+    return Estimate(terms, words, shares, tuple(likelihoods))
+
+
+def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], mu: float, own: float) -> list[_Query]:
+    """The queries that have a term and a relevant document in the index."""
+    weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=mu))
+    found, occurs = [], np.zeros(index.n_terms, dtype=np.int64)
+    for text, docids in pairs:
+        terms, times = np.unique(index.query_terms(text), return_counts=True)
+        terms, times = terms[terms >= 0], times[terms >= 0]
+        documents = index.documents(list(docids))
+        tf = index.term_frequencies(documents[documents >= 0])
+        if len(terms) and tf.shape[0]:
+            words = np.unique(tf.indices).astype(np.int64)
+            occurs[words] += 1
+            found.append((terms, times / tf.shape[0], words, tf))
+    queries = []
+    for terms, times, all_words, tf in found:
+        words = all_words[occurs[all_words] >= QUERIES]
+        background = weighting.clique(*_collection_counts(index, terms))
+        fixed = np.where(occurs[terms] >= QUERIES, own, 1.0) * tf[:, terms].toarray() + background
+        queries.append(_Query(times, tf[:, words], fixed, terms[:, None] * index.n_terms + words))
+    return queries
+
+
+def _collection_counts(index: PositionalIndex, terms: IntArray) -> tuple[IntArray, IntArray]:
+    """Cf and df of terms; 0 for one that the collection lacks."""
+    known = terms >= 0
+    return known * index.collection_frequencies[terms], known * index.document_frequencies[terms]

@@ -1,0 +1,53 @@
+"""Words as they are written: how much of the query a document covers by unstemmed words, or by parts of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.features.feature import Evidence, Values
+from greylag.index.analysis import Unit
+from greylag.ranking import FloatArray, Ranking
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+
+@dataclass(frozen=True)
+class WrittenForm(Evidence):
+    """The share of the query's idf that the document covers by words as they are written, spelt ``written:UNIT``.
+
+    sum of idf(u) over the units u of the query that the document has / sum of idf(u) over all units of the query, with
+    idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)); 0 if the query has no word. Words are in lower case, not stemmed, and
+    stop words are among them.
+
+    Parameters
+    ----------
+    unit : "words" or "characters"
+        The different words, or the different n-grams of 3 to 5 characters of words with "_" at both ends: those of
+        "heat" are _he, hea, eat, at_, _hea, heat, eat_, _heat and heat_.
+    """
+
+    form: ClassVar[str] = "written:{unit}"
+    uses_ranking: ClassVar[bool] = False
+
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            raise ParameterError(f"feature {self}: use written: with {' or '.join(get_args(Unit))}")
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The shares of a ranking's documents, shape (n,)."""
+        words = index.words
+        if words is None:
+            raise CollectionError(
+                f"feature {self}: the index does not store its texts: build it again by greylag index, without "
+                "--no-texts, or leave the feature out"
+            )
+
+        def values(ranking: Ranking) -> FloatArray:
+            return words.coverage(ranking.query, self.unit, index.documents(ranking.docids))
+
+        return values

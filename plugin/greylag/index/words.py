@@ -1,0 +1,249 @@
+"""Words as they are written: which documents have which unstemmed words, and which parts of words.
+
+A stem joins forms of a word. A table of stems has lost what else words have in common, such as "hydroxy", and how the
+query wrote them. The tables here have the different words of each document, in lower case and otherwise as they are in
+the text, and their character n-grams of 3 to 5 characters, with "_" at both ends of a word. An n-gram is known by a
+64-bit hash (FNV-1a) of its UTF-8; two of ten million agree with a probability of 3 in a million.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.errors import CollectionError
+from greylag.index.analysis import Unit, written_words
+from greylag.index.tables import DAMAGED, Bytes, Int32Array, find, join
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.compilation import compiled
+
+SHORTEST, LONGEST = 3, 5
+WORD_DTYPES = {
+    "terms": "uint8",
+    "term_offsets": "int64",
+    "term_order": "int32",
+    "document_frequencies": "int64",
+    "document_offsets": "int64",
+    "words": "int32",
+    "gram_hashes": "uint64",
+    "gram_frequencies": "int64",
+    "gram_offsets": "int64",
+    "grams": "int32",
+}
+"""The arrays' types by name; see `Words`."""
+
+_BLOCK = 1 << 14  # documents in memory while texts are read
+Hashes = NDArray[np.uint64]
+_jit = compiled(error_model="numpy")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Words:
+    """The words of the N documents of a shard, of V words with G n-grams, numbered from 0."""
+
+    terms: Bytes  # concatenated, in UTF-8
+    term_offsets: IntArray  # word w is ``terms[term_offsets[w]:term_offsets[w + 1]]``, shape (V + 1,)
+    term_order: Int32Array  # the words' numbers in ascending order of their bytes, shape (V,)
+    document_frequencies: IntArray  # documents with each word, shape (V,)
+    document_offsets: IntArray  # document d's words are ``words[document_offsets[d]:document_offsets[d + 1]]``
+    words: Int32Array  # ascending within a document
+    gram_hashes: Hashes  # of each n-gram, ascending, shape (G,)
+    gram_frequencies: IntArray  # documents with each n-gram, shape (G,)
+    gram_offsets: IntArray  # word w's n-grams are ``grams[gram_offsets[w]:gram_offsets[w + 1]]``, shape (V + 1,)
+    grams: Int32Array
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Words:
+        """The words of texts, in memory."""
+        parts: defaultdict[str, list[Any]] = defaultdict(list)
+        write_words(texts, lambda name, array: parts[name].append(array), lambda name: np.concatenate(parts[name]))
+        return cls(**{name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()})
+
+    def units(self, words: Sequence[str], unit: Unit) -> tuple[IntArray, IntArray]:
+        """The numbers (-1 for one that the shard lacks) and df of words, or of their different n-grams."""
+        text, starts = join([word.encode() for word in words])
+        if unit == "words":
+            numbers, df = find(self.terms, self.term_offsets, self.term_order, text, starts), self.document_frequencies
+        else:
+            hashes = np.unique(hash_grams(text, starts)[1])
+            places = np.searchsorted(self.gram_hashes, hashes)
+            there = places < len(self.gram_hashes)
+            there[there] = self.gram_hashes[places[there]] == hashes[there]
+            numbers, df = np.where(there, places, -1), self.gram_frequencies
+        frequencies = np.zeros(len(numbers), dtype=np.int64)
+        frequencies[numbers >= 0] = df[numbers[numbers >= 0]]
+        return numbers, frequencies
+
+    def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
+        """The sum of the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
+        size = len(self.document_frequencies if unit == "words" else self.gram_hashes)
+        places = np.zeros(size, dtype=np.int32)  # of each among the numbers, from 1
+        known = np.flatnonzero(numbers >= 0)
+        places[numbers[known]] = known + 1
+        read = self.document_offsets, self.words, documents, places, weights
+        sums: FloatArray = (
+            covered_words(*read) if unit == "words" else covered_grams(self.gram_offsets, self.grams, *read)
+        )
+        return sums
+
+
+class PlacedWords(NamedTuple):
+    """The words of a shard's documents, of which the collection's number `first` is the first."""
+
+    first: int
+    words: Words
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionWords:
+    """The words of a collection's documents, as they are written."""
+
+    parts: tuple[PlacedWords, ...]
+
+    def coverage(self, query: str, unit: Unit, documents: IntArray) -> FloatArray:
+        """The share of the query's idf that documents with these numbers cover, shape (len(documents),).
+
+        sum of idf(u) over the units u of the query that the document has / sum of idf(u) over all units of the query,
+        where units are the query's different words, or their different n-grams, and
+        idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)). A query without words has 0.
+        """
+        words = list(dict.fromkeys(written_words(query)))
+        found = [part.words.units(words, unit) for part in self.parts]
+        df = sum((frequencies for _, frequencies in found), start=np.zeros(len(found[0][1]), dtype=np.int64))
+        n = sum(len(part.words.document_offsets) - 1 for part in self.parts)
+        idf = np.log1p((n - df + 0.5) / (df + 0.5))
+        out = np.zeros(len(documents))
+        for (first, of_part), (numbers, _) in zip(self.parts, found, strict=True):
+            here = (documents >= first) & (documents < first + len(of_part.document_offsets) - 1)
+            out[here] = of_part.covered(numbers, unit, idf, documents[here] - first)
+        return out / idf.sum() if len(idf) else out
+
+
+def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: Callable[[str], Any]) -> None:
+    """Append the arrays of `Words`, by name and a block at a time; `read` gives what was appended before.
+
+    In memory are the different words, and a block of texts.
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    append("document_offsets", np.zeros(1, dtype=np.int64))
+    append("words", np.empty(0, dtype=np.int32))
+    left, total = iter(texts), 0
+    while block := list(islice(left, _BLOCK)):
+        documents = [sorted({numbers[word] for word in written_words(text)}) for text in block]
+        ends = total + np.cumsum([len(words) for words in documents], dtype=np.int64)
+        append("document_offsets", ends)
+        append("words", np.fromiter(chain.from_iterable(documents), np.int32))
+        total = int(ends[-1])
+    encoded = [word.encode() for word in numbers]
+    text, starts = join(encoded)
+    append("terms", text)
+    append("term_offsets", starts)
+    append("term_order", np.array(sorted(range(len(encoded)), key=encoded.__getitem__), dtype=np.int32))
+    gram_offsets, of_words = hash_grams(text, starts)
+    hashes, grams = np.unique(of_words, return_inverse=True)
+    grams = grams.astype(np.int32)
+    entries = read("document_offsets"), read("words")
+    append("document_frequencies", np.bincount(entries[1], minlength=len(encoded)))
+    append("gram_hashes", hashes)
+    append("gram_frequencies", count_grams(*entries, gram_offsets, grams, len(hashes)))
+    append("gram_offsets", gram_offsets)
+    append("grams", grams)
+
+
+@_jit
+def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
+    """Offsets, shape (words + 1,), and hashes of the n-grams of words; word i is ``text[starts[i]:starts[i + 1]]``."""
+    out_offsets, room, longest = np.zeros(len(starts), np.int64), np.int64(0), np.int64(0)
+    for i in range(len(starts) - 1):
+        room += (LONGEST - SHORTEST + 1) * (starts[i + 1] - starts[i])
+        longest = max(longest, starts[i + 1] - starts[i])
+    hashes, n = np.empty(room, np.uint64), 0
+    padded, characters = np.empty(longest + 2, np.uint8), np.empty(longest + 3, np.int64)
+    for i in range(len(starts) - 1):
+        size = starts[i + 1] - starts[i] + 2
+        padded[0] = padded[size - 1] = 95  # _
+        padded[1 : size - 1] = text[starts[i] : starts[i + 1]]
+        count = 0
+        for j in range(size):
+            if padded[j] & 192 != 128:  # where a character begins
+                characters[count] = j
+                count += 1
+        characters[count] = size
+        for begin in range(count):
+            for end in range(begin + SHORTEST, min(begin + LONGEST, count) + 1):
+                value = np.uint64(14695981039346656037)
+                for j in range(characters[begin], characters[end]):
+                    value = (value ^ np.uint64(padded[j])) * np.uint64(1099511628211)
+                hashes[n] = value
+                n += 1
+        out_offsets[i + 1] = n
+    return out_offsets, hashes[:n].copy()
+
+
+@_jit
+def count_grams(
+    document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, size: int
+) -> IntArray:
+    """The number of documents with each of `size` n-grams."""
+    frequencies, last = np.zeros(size, np.int64), np.full(size, -1, np.int64)
+    for d in range(len(document_offsets) - 1):
+        for word in words[document_offsets[d] : document_offsets[d + 1]]:
+            for gram in grams[gram_offsets[word] : gram_offsets[word + 1]]:
+                frequencies[gram] += last[gram] != d
+                last[gram] = d
+    return frequencies
+
+
+@_jit
+def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> Int32Array:
+    """A document's words."""
+    first, end = document_offsets[document], document_offsets[document + 1]
+    if first < 0 or end > len(words):
+        raise CollectionError(DAMAGED)
+    return words[first:end]
+
+
+@_jit
+def covered_words(
+    document_offsets: IntArray, words: Int32Array, documents: IntArray, places: Int32Array, weights: FloatArray
+) -> FloatArray:
+    """The sum of the weights of the words that each document has; that of word w is ``weights[places[w] - 1]``."""
+    sums = np.zeros(len(documents))
+    for i in range(len(documents)):
+        for word in _entries(document_offsets, words, documents[i]):
+            if word < 0 or word >= len(places):
+                raise CollectionError(DAMAGED)
+            if places[word] > 0:
+                sums[i] += weights[places[word] - 1]
+    return sums
+
+
+@_jit
+def covered_grams(
+    gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array, documents: IntArray,
+    places: Int32Array, weights: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """The sum of the weights of the n-grams that each document has; that of n-gram g is ``weights[places[g] - 1]``."""
+    sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
+    for i in range(len(documents)):
+        for word in _entries(document_offsets, words, documents[i]):
+            if word < 0 or word >= len(gram_offsets) - 1:
+                raise CollectionError(DAMAGED)
+            first, end = gram_offsets[word], gram_offsets[word + 1]
+            if first < 0 or end > len(grams):
+                raise CollectionError(DAMAGED)
+            for gram in grams[first:end]:
+                if gram < 0 or gram >= len(places):
+                    raise CollectionError(DAMAGED)
+                place = places[gram]
+                if place > 0 and last[place] != i:  # several words have the n-gram
+                    last[place] = i
+                    sums[i] += weights[place - 1]
+    return sums

@@ -1,0 +1,5 @@
+"""Learners of linear models, and the training data that they learn from."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

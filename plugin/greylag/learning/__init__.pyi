@@ -1,0 +1,13 @@
+from .coordinate_ascent import CoordinateAscent as CoordinateAscent
+from .extraction import CountedRankings as CountedRankings
+from .extraction import training_data as training_data
+from .greedy import GreedyCommittee as GreedyCommittee
+from .greedy import GreedySelection as GreedySelection
+from .greedy import choose_learner as choose_learner
+from .learner import Learner as Learner
+from .learner import Selection as Selection
+from .learner import after_each_round as after_each_round
+from .letor import read_features as read_features
+from .letor import write_features as write_features
+from .listwise import ListwiseRegression as ListwiseRegression
+from .preselect import MMRPreselection as MMRPreselection

@@ -1,0 +1,146 @@
+"""Coordinate ascent on a rank measure, by exact line searches.
+
+References
+----------
+Metzler & Croft, Linear feature-based models for information retrieval, Information Retrieval 10(3), 2007, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+
+import numpy as np
+
+from greylag.checks import check_counts
+from greylag.errors import ParameterError
+from greylag.learning.learner import Selection
+from greylag.linesearch.data import RankingData, centred, linear_scores
+from greylag.linesearch.kernels import EQUAL
+from greylag.linesearch.line_search import Problem, line_search, mean, prepare
+from greylag.linesearch.objectives import Objective
+from greylag.ranking import FloatArray
+from greylag.runtime.parallel import parallel_map
+
+
+@dataclass(frozen=True)
+class CoordinateAscent:
+    """Learns a weight for every feature by coordinate ascent with restarts (Metzler & Croft 2007, section 4).
+
+    The first start has weight 1 for every feature, and the others are drawn from a standard normal distribution. Both
+    are divided by the root mean square of the feature around its query means, so that the scales of features do not
+    matter. Weights that no single feature improves are seldom optimal, since features are correlated. So line searches
+    along the principal axes of the features, scaled and centred in the same way, precede each cycle through the
+    features. The start that reaches the highest training mean is kept, and the earliest of equal ones.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure to maximise, such as ``"nDCG@10"``. Stored as an `Objective`.
+    restarts : int >= 1, default 3
+        The number of starts.
+    seed : int >= 0, default 0
+        The seed of the random starts.
+    tolerance : float >= 0, default 1e-3
+        A start ends when a cycle through all axes and features raises the mean by no more than this.
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    restarts: int = 3
+    seed: int = 0
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        check_counts(restarts=self.restarts)
+        if self.seed < 0:
+            raise ParameterError(f"seed is {self.seed}; it must be at least 0")
+        if not 0 <= self.tolerance < np.inf:
+            raise ParameterError(f"tolerance is {self.tolerance}; it must be a finite number >= 0")
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Learn a weight for every feature of `data`, in one round; the result does not depend on `n_jobs`."""
+        objective, columns = Objective.parse(self.objective), range(len(data.specs))
+        units, axes = _axes(data)
+        starts = np.random.default_rng(self.seed).standard_normal((self.restarts, len(columns)))
+        starts[0] = 1.0
+        explore = partial(_explore, objective=objective, axes=axes, tolerance=self.tolerance)
+        ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
+        values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
+        best = int(np.argmax(values))
+        return Selection(tuple(columns), (tuple(ends[best].tolist()),), (values[best],))
+
+
+def coordinate_ascent(
+    data: RankingData, objective: Objective, columns: Sequence[int], weights: FloatArray, *, tolerance: float = 1e-4
+) -> FloatArray:
+    """Improve weights by an exact line search along each in turn, until a cycle gains no more than `tolerance`.
+
+    The measure never falls, and a weight changes only if another value is better. As only the ratios of weights matter,
+    they are rescaled to keep the sum of their magnitudes.
+    """
+    problem = prepare(data, objective)
+    best, value = weights.copy(), mean(problem, linear_scores(data, columns, weights))
+    while True:
+        before = value
+        best, value = _cycle(problem, data, columns, best, value)
+        if value - before <= tolerance:
+            return best
+
+
+def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
+    """The inverse root mean squares of features around their query means, shape (f,), and their principal axes as rows.
+
+    An axis has a weight for each feature; the axes are in descending order of variance.
+    """
+    from threadpoolctl import threadpool_limits
+
+    scaled = centred(data)
+    scales = np.sqrt(np.mean(scaled**2, axis=1))
+    units = 1.0 / np.where(scales > 0, scales, 1.0)
+    scaled *= units[:, None]
+    with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+        axes: FloatArray = np.linalg.eigh(scaled @ scaled.T)[1].T[::-1] * units
+    return units, axes
+
+
+def _explore(
+    weights: FloatArray, data: RankingData, *, objective: Objective, axes: FloatArray, tolerance: float
+) -> FloatArray:
+    """Line searches along the axes and along each weight in turn, until both together gain no more than `tolerance`."""
+    problem, columns = prepare(data, objective), range(len(weights))
+    best, scores = weights, linear_scores(data, columns, weights)
+    value = mean(problem, scores)
+    while True:
+        before = value
+        for axis in axes:
+            optimum = line_search(problem, scores, linear_scores(data, columns, axis), floor=value)
+            if optimum.value > value + EQUAL:
+                trial = best + optimum.step * axis
+                moved = linear_scores(data, columns, trial)
+                reached = mean(problem, moved)
+                if reached > value:
+                    best, scores, value = trial, moved, reached
+        best, value = _cycle(problem, data, columns, best, value)
+        scores = linear_scores(data, columns, best)
+        if value - before <= tolerance:
+            return best
+
+
+def _cycle(
+    problem: Problem, data: RankingData, columns: Sequence[int], weights: FloatArray, value: float
+) -> tuple[FloatArray, float]:
+    """Search along each weight in turn; the better weights, scaled to keep their sum of magnitudes, and the mean."""
+    total = np.abs(weights).sum() or 1.0
+    trial, scores, reached = weights.copy(), linear_scores(data, columns, weights), value
+    for place, column in enumerate(columns):
+        optimum = line_search(problem, scores, data.columns[column], floor=reached)
+        if optimum.value > reached + EQUAL:
+            trial[place] += optimum.step
+            scores += optimum.step * data.columns[column]
+            scale = total / (np.abs(trial).sum() or 1.0)
+            trial, scores, reached = trial * scale, scores * scale, optimum.value
+    reached = mean(problem, linear_scores(data, columns, trial))  # as increments accumulate rounding errors
+    return (trial, reached) if reached > value else (weights, value)

@@ -1,0 +1,156 @@
+"""Training data from rankings and judgements: extracted once, or counted once and weighed with many parameters."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureCounts, FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters
+from greylag.hints import check_qrels, remedy, shown
+from greylag.index.positional import PositionalIndex
+from greylag.linesearch.data import Qrels, RankingData, positive_grades
+from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map, rebuilt
+
+KEPT = 1 << 28  # bytes of features that `CountedRankings` keeps
+_log = logging.getLogger("greylag")
+
+
+def training_data(
+    rankings: Run | Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
+) -> RankingData:
+    """Extract the features of the rankings whose query has a relevant document; other queries are left out.
+
+    So are documents outside the index, which a ranker puts last. Relevant ones count as not retrieved.
+
+    Parameters
+    ----------
+    rankings : Run or iterable of Ranking
+    qrels : mapping of qid to docid to grade
+    extractor : FeatureExtractor
+    n_jobs : int, optional
+        Number of workers; the data does not depend on it.
+    """
+    given = checked_rankings(rankings)
+    judged = judged_rankings(given, qrels, extractor)
+    features = np.concatenate(list(parallel_map(extractor, judged, what="features", n_jobs=n_jobs)))
+    if limited := sum(extractor.limits(ranking.query) for ranking in given):
+        largest = extractor.parameters.max_clique
+        _log.info("cliques of FD are limited to %d terms; queries with more terms: %d", largest, limited)
+    return replace(_rows(judged, qrels), specs=extractor.specs, features=features, origin=extractor.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRankings:
+    """Rankings from which `RankingData` is made for one set of feature parameters after another.
+
+    Parameters in which only weighting differs (mu, k1, b, idf) share the counts of windows, which take most of the time
+    of extraction. Instances are safe to share between threads.
+
+    Parameters
+    ----------
+    rankings : tuple of Ranking
+        Those whose query has a relevant document are used, without documents outside the index.
+    qrels : mapping of qid to docid to grade
+    index : PositionalIndex
+    features : tuple of Feature
+        The columns of the data.
+    """
+
+    rankings: tuple[Ranking, ...]
+    qrels: Qrels
+    index: PositionalIndex
+    features: tuple[Feature, ...]
+    _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
+    _counted: dict[tuple[object, ...], FeatureCounts] = field(init=False, repr=False, default_factory=dict)
+    _kept: dict[FeatureParameters, RankingData] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        extractor = FeatureExtractor(self.index, tuple(self.features))
+        object.__setattr__(self, "features", extractor.specs)
+        object.__setattr__(self, "rankings", judged_rankings(self.rankings, self.qrels, extractor))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    def data(self, parameters: FeatureParameters) -> RankingData:
+        """The data with these parameters, equal to `training_data` by an extractor with them; kept for other folds."""
+        if parameters in self._kept:
+            return self._kept[parameters]
+        values = np.empty((len(self._rows.docids), len(self.features)))
+        for columns in self._parts:
+            extractor = FeatureExtractor(self.index, tuple(self.features[column] for column in columns), parameters)
+            values[:, columns] = extractor.weigh(self._counts(extractor))
+        data = replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
+        if (len(self._kept) + 1) * values.nbytes <= KEPT:
+            self._kept[parameters] = data
+        return data
+
+    def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
+        key = extractor.specs, extractor.counting
+        with self._lock:
+            if key not in self._counted:
+                self._counted[key] = extractor.count(self.rankings)
+            return self._counted[key]
+
+    @cached_property
+    def _parts(self) -> list[list[int]]:
+        """The columns of expansion features and of all others, whose counts depend on other parameters."""
+        bases = [feature.base for feature in self.features]
+        expands = [isinstance(base, FeatureSpec) and base.expands for base in bases]
+        parts = [[column for column, is_one in enumerate(expands) if is_one == kind] for kind in (False, True)]
+        return [columns for columns in parts if columns]
+
+    @cached_property
+    def _rows(self) -> RankingData:
+        return _rows(self.rankings, self.qrels)
+
+
+def checked_rankings(given: Any) -> tuple[Ranking, ...]:
+    """The rankings of a run or of an iterable; an error that names the remedy if it is something else."""
+    if isinstance(given, Run):
+        return given.rankings
+    many = isinstance(given, Iterable) and not isinstance(given, Mapping | str) and not hasattr(given, "columns")
+    items = tuple(given) if many else (given,)
+    for item in items:
+        if not isinstance(item, Ranking):
+            raise ParameterError(f"cannot train on {shown(item)}: {remedy(item) or 'pass a Run or rankings'}")
+    return items
+
+
+def judged_rankings(rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
+    """The rankings whose query has a relevant document, without documents that are unknown to the extractor."""
+    check_qrels(qrels)
+    judged = tuple(
+        ranking.select(extractor.knows(ranking.docids))
+        for ranking in rankings
+        if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
+    )
+    if not judged:
+        raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
+    return judged
+
+
+def _rows(rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
+    """The data of judged rankings, without features."""
+    docids = tuple(docid for ranking in rankings for docid in ranking.docids)
+    grades = [qrels[ranking.qid].get(docid, 0) for ranking in rankings for docid in ranking.docids]
+    return RankingData(
+        specs=(),
+        qids=tuple(ranking.qid for ranking in rankings),
+        offsets=np.cumsum([0, *map(len, rankings)]),
+        docids=docids,
+        features=np.empty((len(docids), 0)),
+        grades=np.array(grades, dtype=np.int64),
+        relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in rankings),
+    )

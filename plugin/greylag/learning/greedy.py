@@ -1,0 +1,272 @@
+"""Greedy feature selection by the measure itself (Metzler 2007, Algorithm 1), its length, and committees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from greylag.checks import check_counts, check_non_negative
+from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
+from greylag.learning.coordinate_ascent import coordinate_ascent
+from greylag.learning.learner import Selection, after_each_round
+from greylag.linesearch.data import RankingData, centred, linear_scores, weighted_sum
+from greylag.linesearch.kernels import EQUAL
+from greylag.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
+from greylag.linesearch.objectives import Objective
+from greylag.ranking import FloatArray
+from greylag.runtime.parallel import parallel_map, thread_count
+from greylag.runtime.progress import each, reached
+
+
+@dataclass(frozen=True)
+class GreedySelection:
+    """Selects features greedily (Metzler 2007, section 4, Algorithm 1).
+
+    Each round adds the feature whose best weight, with all other weights fixed, raises the training mean of the
+    objective most. The weight is found by exact line search. The lower column wins ties.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure to maximise, such as ``"nDCG@10"``. Stored as an `Objective`.
+    max_features : int >= 1, default 5
+        The maximum number of features.
+    epsilon : float >= 0, default 0
+        Selection stops when a round raises the mean by no more than this. Gains below 1e-12 are rounding errors and
+        always stop it.
+    retrain : bool, default False
+        Whether to improve all selected weights after each round by `coordinate_ascent` (Algorithm 1, line 10).
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    max_features: int = 5
+    epsilon: float = 0.0
+    retrain: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        check_counts(max_features=self.max_features)
+        if not 0 <= self.epsilon < np.inf:
+            raise ParameterError(f"epsilon is {self.epsilon}; it must be a finite number >= 0")
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Select features on `data`, one per round; the result does not depend on `n_jobs`."""
+        objective = Objective.parse(self.objective)
+        problem = prepare(data, objective)
+        columns: list[int] = []
+        weights = np.empty(0)
+        history: list[tuple[float, ...]] = []
+        training_scores: list[float] = []
+        value = 0.0
+        # One pool of threads for all rounds, as a line search takes about a millisecond. parallel_map would make a pool
+        # for each of many calls, and keep results to resume from.
+        with Parallel(thread_count(n_jobs), backend="threading") as parallel:
+            while len(columns) < self.max_features:
+                scores = linear_scores(data, columns, weights)
+                candidates = [column for column in range(len(data.specs)) if column not in columns]
+                directions = [data.columns[column] for column in candidates]
+                if columns:
+                    optima = best_steps(problem, scores, directions, parallel)
+                else:
+                    optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
+                best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
+                if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
+                    break
+                columns.append(candidates[best])
+                weights = np.append(weights, optima[best].step)
+                if self.retrain:
+                    weights = coordinate_ascent(data, objective, columns, weights)
+                value = mean(problem, linear_scores(data, columns, weights))
+                history.append(tuple(weights.tolist()))
+                training_scores.append(value)
+                reached("features selected", len(columns), self.max_features)
+        if not columns:
+            raise ParameterError(
+                f"no feature raises {objective} above 0 on the training data: is a relevant document ranked?"
+            )
+        return Selection(tuple(columns), tuple(history), tuple(training_scores))
+
+
+def best_steps(
+    problem: Problem, scores: FloatArray, directions: Sequence[FloatArray], parallel: Parallel
+) -> list[Optimum]:
+    """`line_search` along each direction; directions that cannot hold the best of all optima may have -infinity.
+
+    All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as a
+    whole or in parts.
+    """
+    surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
+    floor = max((one.reached for one in surveys), default=-np.inf)
+    order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
+    while True:
+        optima: dict[int, Optimum] = {}
+        for some in (order[:1], order[1:]):
+            limit = max([floor, *(optimum.value for optimum in optima.values())])
+            searched = parallel(
+                delayed(line_search)(problem, scores, directions[i], first=surveys[i], floor=limit) for i in some
+            )
+            optima |= zip(some, searched, strict=True)
+        best = max((optimum.value for optimum in optima.values()), default=-np.inf)
+        if best >= floor - EQUAL:
+            return [optima[i] for i in range(len(directions))]
+        floor = best  # what was reached was reached on an interval that is too narrow for a step
+
+
+def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
+    """`line_search` from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
+    down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
+    return up if up.value > down.value + EQUAL else down
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The learner that is best on held-out training queries.
+
+    Parameters
+    ----------
+    learner : GreedySelection
+        With `max_features` set to the best number of features.
+    held_out : tuple of tuples of float
+        For each learner, the mean of the measure over the held-out queries after 1, 2, ... features.
+    """
+
+    learner: GreedySelection
+    held_out: tuple[tuple[float, ...], ...]
+
+
+def choose_learner(
+    data: RankingData,
+    learners: Sequence[GreedySelection],
+    measure: Objective,
+    *,
+    folds: int,
+    seed: int,
+    n_jobs: int | None = None,
+) -> Choice:
+    """Choose a learner and its number of features by cross-validation on training data.
+
+    In each fold, features are selected on the queries of the other folds up to the learner's `max_features`, and the
+    queries of the fold are scored after each round. A selection that stops earlier keeps its last score.
+
+    Parameters
+    ----------
+    data : RankingData
+    learners : sequence of GreedySelection
+        The learners to choose from, such as the same one with the objective at different cut-offs. The first learner,
+        and then the lowest number of features, wins ties.
+    measure : Objective
+        The measure of held-out queries.
+    folds, seed : int
+        See `split_folds`.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    """
+    means = [
+        held_out_means(data, learner, measure, folds=folds, seed=seed, n_jobs=n_jobs)
+        for learner in each(learners, "learners")
+    ]
+    best = max(range(len(learners)), key=lambda i: max(means[i]))
+    chosen = replace(learners[best], max_features=1 + int(np.argmax(means[best])))
+    return Choice(chosen, tuple(tuple(curve.tolist()) for curve in means))
+
+
+def held_out_means(
+    data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
+) -> FloatArray:
+    """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
+
+    def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
+        training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+        values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
+        sums: FloatArray = values.sum(axis=1)
+        return sums
+
+    parts, totals = split_folds(data.qids, folds, seed), np.zeros(learner.max_features)
+    for sums in parallel_map(held_out_sums, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
+        totals += np.append(sums, np.full(learner.max_features - len(sums), sums[-1]))
+    return totals / len(data.qids)
+
+
+@dataclass(frozen=True)
+class GreedyCommittee:
+    """The mean of greedy selections that each leave out one fold of the queries.
+
+    Each member is a `GreedySelection` on the queries of all folds but one. Its weights are divided by the standard
+    deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what
+    one member selects by chance has a small weight. A feature that is trusted beforehand, such as a tuned ranker's
+    score, may have as much weight as all members together.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure to maximise.
+    max_features : int >= 1, default 5
+        The maximum number of features of a member.
+    folds : int >= 2, default 5
+        The number of members, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
+    prior : str, default ""
+        The name of the feature that is trusted beforehand; none if empty.
+
+    References
+    ----------
+    Parmanto, Munro and Doyle, Reducing variance of committee prediction with resampling techniques, Connection Science
+    8, 1996 (cross-validated committees).
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    max_features: int = 5
+    folds: int = 5
+    seed: int = 0
+    prior: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", self.member.objective)
+        check_non_negative(seed=self.seed)
+        if self.folds < 2:
+            raise ParameterError(f"folds is {self.folds}; it must be at least 2")
+
+    @property
+    def member(self) -> GreedySelection:
+        """The learner of a member."""
+        return GreedySelection(self.objective, max_features=self.max_features)
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Learn the members on `data`, and their mean; the result does not depend on `n_jobs`.
+
+        The features are in the order of the spread that they give the scores, largest first.
+        """
+        weights = self.trust(data, self.members(data, n_jobs=n_jobs))
+        ordered = np.argsort(-np.abs(weights) * centred(data).std(axis=1), kind="stable")
+        chosen = [int(column) for column in ordered if weights[column]]
+        scores = linear_scores(data, chosen, weights[chosen])
+        value = float(Objective.parse(self.objective).evaluate(data, scores).mean())
+        return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
+
+    def members(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
+        """The sum of the members' weights, each divided by the spread of its scores, shape (f,)."""
+        columns, weights = centred(data), np.zeros(len(data.specs))
+        for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
+            training = [qid for qid in data.qids if qid not in fold]
+            member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
+            rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
+            scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
+            weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
+        return weights
+
+    def trust(self, data: RankingData, weights: FloatArray) -> FloatArray:
+        """The weights, with that of the prior if there is one."""
+        if not self.prior:
+            return weights
+        if self.prior not in data.names:
+            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        column, trusted = data.names.index(self.prior), weights.copy()
+        trusted[column] += self.folds / (centred(data.select_features([column])).std() or 1.0)
+        return trusted

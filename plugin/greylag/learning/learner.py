@@ -1,0 +1,86 @@
+"""The interface of learners, and their result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from greylag.checks import check_counts
+from greylag.errors import ParameterError
+from greylag.linesearch.data import RankingData, linear_scores, weighted_sum
+from greylag.linesearch.objectives import Objective
+from greylag.ranking import FloatArray
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The features and weights that a learner found, round by round.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns of the features, in the order of selection.
+    history : tuple of tuples of float
+        The weights after each round. A round with n weights has the first n columns.
+    training_scores : tuple of float
+        The mean of the objective on the training data after each round.
+    """
+
+    columns: tuple[int, ...]
+    history: tuple[tuple[float, ...], ...]
+    training_scores: tuple[float, ...]
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The final weights, one for each of `columns`."""
+        return self.history[-1]
+
+    @property
+    def entry_scores(self) -> tuple[float, ...]:
+        """The training score after the round that added each of `columns`."""
+        sizes = [0, *map(len, self.history)]
+        added = [after - before for before, after in pairwise(sizes)]
+        return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))
+
+    def predict(self, data: RankingData | ArrayLike) -> FloatArray:
+        """The documents' scores, shape (n,), by the final weights; higher is better.
+
+        Parameters
+        ----------
+        data : RankingData or array of float, shape (n, f)
+            With the columns of the training data, in their order.
+        """
+        features = data.features if isinstance(data, RankingData) else np.asarray(data, dtype=np.float64)
+        if features.ndim != 2 or features.shape[1] <= max(self.columns, default=-1):
+            raise ParameterError(
+                f"features of shape {features.shape}, but the selection has column {max(self.columns, default=0)}: "
+                "give (n, f), with the columns that it was learned from"
+            )
+        return weighted_sum(features[:, list(self.columns)], np.array(self.weights))
+
+    def head(self, rounds: int) -> Selection:
+        """The result of the first rounds (of all rounds if there were fewer)."""
+        check_counts(rounds=rounds)
+        history = self.history[:rounds]
+        return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
+
+
+class Learner(Protocol):
+    """Learns a linear ranker; a frozen dataclass, whose fields become the provenance of models."""
+
+    @property
+    def objective(self) -> Objective | str:
+        """The measure to maximise."""
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Learn from `data`; the result must not depend on the number of threads `n_jobs`."""
+
+
+def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
+    """The measure of each query of `data` after each round of a selection, shape (rounds, queries)."""
+    scores = (linear_scores(data, selection.columns[: len(w)], np.array(w)) for w in selection.history)
+    return np.stack([measure.evaluate(data, of_round) for of_round in scores])

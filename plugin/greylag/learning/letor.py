@@ -1,0 +1,310 @@
+"""Feature files: LETOR (SVMlight) text, which other learners read and write, and NumPy's .npz."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain, groupby, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from greylag.errors import FormatError, ParameterError
+from greylag.linesearch.data import LARGEST, Qrels, RankingData, positive_grades
+from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_rows, read_text_blocks
+
+
+def write_features(
+    path: str | Path, names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels | None = None
+) -> None:
+    """Write the features of rankings.
+
+    LETOR text has a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, with all digits of the
+    values. The names of the features, ``1=NAME 2=NAME ...``, follow the first docid, since not all programs accept
+    comment lines. LightGBM and scikit-learn accept only numbers as qids: another qid is numbered from 900000001, and
+    follows the docids as ``qid=QID``. A .npz file has the arrays ``features`` (n, f), ``names`` (f,), ``qids``,
+    ``docids`` and ``grades`` (n,).
+
+    Parameters
+    ----------
+    path : str or Path
+        A name that ends in .npz selects NumPy's format, and any other name LETOR text.
+    names : iterable of str
+        The names of the features, in the order of columns.
+    rows : iterable of (Ranking, array of shape (documents, features))
+        One pair for each query.
+    qrels : mapping of qid to docid to grade, optional
+        The grades; 0 without qrels, and for documents that are not judged.
+    """
+    if Path(path).suffix == ".npz":
+        _write_npz(path, list(names), rows, qrels or {})
+    else:
+        with open_atomically(path) as file:
+            file.writelines(_letor_lines(list(names), rows, qrels or {}))
+
+
+def _letor_lines(names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
+    check_names("feature", names)
+    legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
+    numbered = 0
+    for ranking, features in rows:
+        check_names("query", [ranking.qid])
+        check_names("document", ranking.docids)
+        if "#" in ranking.qid:
+            raise ParameterError(f"query {ranking.qid!r} has a #, which starts a comment in LETOR text; rename it")
+        grades = qrels.get(ranking.qid, {})
+        number, named = ranking.qid, ""
+        if not _is_number(ranking.qid):
+            numbered += 1
+            number, named = str(NUMBERED + numbered), f" qid={ranking.qid}"
+        elif int(number) > NUMBERED:
+            raise ParameterError(f"query {number!r}: above {NUMBERED} are the numbers of qids that are none: rename it")
+        for docid, values in zip(ranking.docids, features.tolist(), strict=True):
+            cells = " ".join(f"{column}:{value!r}" for column, value in enumerate(values, 1))
+            yield f"{grades.get(docid, 0)} qid:{number} {cells} # {docid}{named}{legend}\n"
+            legend = ""
+
+
+def _is_number(qid: str) -> bool:
+    """Whether the qid is written as other programs write the number that they read."""
+    return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
+
+
+def _write_npz(path: str | Path, names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> None:
+    kept = list(rows)
+    docids = [docid for ranking, _ in kept for docid in ranking.docids]
+    qids = [ranking.qid for ranking, _ in kept for _ in ranking.docids]
+    grades = [qrels.get(qid, {}).get(docid, 0) for qid, docid in zip(qids, docids, strict=True)]
+    features = np.concatenate([np.empty((0, len(names))), *(values for _, values in kept)])
+    with open_atomically(path, binary=True) as file:
+        np.savez_compressed(
+            file, features=features, names=np.array(names), qids=np.array(qids), docids=np.array(docids),
+            grades=np.array(grades, dtype=np.int64),
+        )  # fmt: skip
+
+
+class _Block(NamedTuple):
+    """What some lines say; a query has the number of its successive documents."""
+
+    lines: int
+    names: dict[int, str]
+    queries: list[tuple[bytes, int]]
+    grades: IntArray
+    docids: list[str]
+    values: FloatArray
+
+
+BLOCK = 1 << 26  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
+NUMBERED = 900_000_000  # qids that are no numbers are numbered after it
+MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
+MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
+
+_REMEDY = "sort lines by query and remove duplicates"
+_LINE = re.compile(
+    rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
+    rb"((?:\s++[1-9]\d{0,8}:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)+)"  # the cells; )++ is wrong in 3.11.2
+    rb"\s*(?:#(.*))?",  # the comment
+    re.DOTALL,
+)
+_NAME = re.compile(rb"([1-9]\d*)=(\S+)")
+
+
+def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
+    """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
+
+    A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
+    number of its line. White space is that of ASCII. Learners can fit the data, but `train` rejects it, since a model
+    could not compute its features.
+
+    Parameters
+    ----------
+    path : str or Path
+    qrels : mapping of qid to docid to grade, optional
+        Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
+        file.
+    lenient : bool, default False
+        Whether to repair what `greylag.runtime.files.read_text` can, such as Latin-1, with a warning.
+
+    Raises
+    ------
+    FormatError
+        If a line is malformed, or the lines of a query are not contiguous.
+    """
+    blocks: list[_Block] = []
+    lines = rows = 0
+    with Faults(path, lenient) as faults:
+        for text in read_text_blocks(path, faults, BLOCK):
+            blocks.append(_parse_block(path, text.removesuffix(b"\n").split(b"\n"), lines, rows))
+            lines += blocks[-1].lines
+            rows += len(blocks[-1].docids)
+    if not rows:
+        raise FormatError(path, None, "no line with a document; is this a feature file?")
+    return _assemble(path, blocks, qrels)
+
+
+def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False) -> Run:
+    """A run of the scores that another program gave to the documents of a feature file, LETOR text or .npz.
+
+    The scores are in the order of the documents: one a line, as those of LightGBM and SVMrank, or in RankLib's lines,
+    ``QID INDEX SCORE``, with the number of the document within its query, from 0. Equal scores keep that order.
+    """
+    by_query = _documents(features, lenient=lenient)
+    expected = [(qid, place) for qid, docids in by_query.items() for place in range(len(docids))]
+    scores: list[float] = []
+    with Faults(path, lenient) as faults:
+        for line, row in read_rows(path, "score", faults, "qid index score"):
+            scores.append(parse_number(row[-1]))
+            if not math.isfinite(scores[-1]):
+                raise FormatError(path, line, f"score {row[-1].decode()!r:.60} is not a finite number")
+            if len(row) == 3 and len(scores) <= len(expected):
+                (qid, place), given = expected[len(scores) - 1], row[0].decode()
+                if row[1] != b"%d" % place or (given != qid and given in by_query):  # it may be the number of a qid
+                    reason = f"document {row[1].decode()!r:.20} of query {given!r} instead of {place} of {qid!r}"
+                    raise FormatError(path, line, f"{reason}, as in {features}: sort it as that file")
+    if len(scores) != len(expected):
+        raise FormatError(path, None, f"has {len(scores)} scores, but {features} has {len(expected)} documents")
+    ends = accumulate(map(len, by_query.values()))
+    rankings = (
+        Ranking.sort(qid, "", docids, scores[end - len(docids) : end])
+        for (qid, docids), end in zip(by_query.items(), ends, strict=True)
+    )
+    return Run(tuple(rankings), Path(path).name.split(".")[0] or "scores")
+
+
+def _documents(path: str | Path, *, lenient: bool) -> dict[str, list[str]]:
+    """The documents of each query of a feature file, in order."""
+    if Path(path).suffix != ".npz":
+        data = read_features(path, lenient=lenient)
+        return {qid: [*data.docids[a:b]] for qid, (a, b) in zip(data.qids, pairwise(data.offsets), strict=True)}
+    try:
+        with np.load(path) as arrays:
+            pairs = [*zip(arrays["qids"].tolist(), arrays["docids"].tolist(), strict=True)]
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise FormatError(path, None, f"is not a file of `greylag features`: {error}") from None
+    found = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
+    if sum(map(len, found.values())) != len(pairs):
+        raise FormatError(path, None, f"the documents of a query are not contiguous; {_REMEDY}")
+    return found
+
+
+def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -> _Block:
+    """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
+    numbers: list[int] = []
+    heads, cells, docids, names = [], [], [], dict[int, str]()
+    for number, line in enumerate(lines, before + 1):
+        if line.startswith(b"#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if not match or b"\r" in line:
+            form = "not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
+            reason = f"{form}: {line.partition(b'#')[0].decode():.60}"
+            raise FormatError(
+                path, number, "has a carriage return; end lines with a line feed" if b"\r" in line else reason
+            )
+        grade, qid, values_text, comment = match.groups(b"")
+        if not rows and not numbers:
+            names = _names(path, number, comment)
+        words = comment.split(None, 3)
+        words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
+        if len(words) > 1 and words[1].startswith(b"qid=") and qid.isdigit():
+            qid = words[1].removeprefix(b"qid=")
+        numbers.append(number)
+        heads.append((int(grade), qid))
+        cells.append(values_text)
+        docids.append(words[0].decode() if words else str(number))
+    # The whole block in one call: NUMBER and VALUE in turn. The pattern admits nothing that NumPy would read otherwise.
+    pairs = np.fromstring(b" ".join(cells).replace(b":", b" "), sep=" ").reshape(-1, 2)
+    features, values = pairs[:, 0].astype(np.int64), pairs[:, 1]
+    owners = np.repeat(np.arange(len(cells)), [part.count(b":") for part in cells])
+
+    def check(wrong: Any, reason: str) -> None:
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise FormatError(path, numbers[owners[at]], f"feature {features[at]}{reason}")
+
+    check(features > MAX_NUMBER, f": numbers must be at most {MAX_NUMBER}; renumber them")
+    check(~(np.abs(values) <= LARGEST), f" is beyond {LARGEST:g}; rescale it")
+    if not ((np.diff(features) > 0) | (np.diff(owners) > 0)).all():  # cells may be in any order
+        order = np.lexsort((features, owners))
+        features, values = features[order], values[order]
+        check(np.append((np.diff(features) == 0) & (np.diff(owners) == 0), False), " is given twice; keep one of them")
+    width = int(features.max(initial=0))
+    _check_size(path, rows + len(cells), width)
+    table = np.zeros((len(cells), width))
+    table[owners, features - 1] = values
+    return _Block(
+        lines=len(lines),
+        names=names,
+        queries=[(qid, len(list(group))) for qid, group in groupby(qid for _, qid in heads)],
+        grades=np.array([grade for grade, _ in heads], dtype=np.int64),
+        docids=docids,
+        values=table,
+    )
+
+
+def _names(path: str | Path, number: int, comment: bytes) -> dict[int, str]:
+    matches = [_NAME.fullmatch(word) for word in comment.split()[1:]]
+    names = {int(match[1][:12]): match[2].decode() for match in matches if match}
+    if max(names, default=0) > MAX_NUMBER:
+        raise FormatError(path, number, f"names feature {max(names)}; numbers must be at most {MAX_NUMBER}")
+    return names
+
+
+def _check_size(path: str | Path, rows: int, width: int) -> None:
+    if rows * width > MAX_VALUES:
+        size = f"{rows} documents with {width} features"
+        raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
+
+
+def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> RankingData:
+    """The data of all blocks, which are freed one by one."""
+    names, sizes = next(block.names for block in blocks if block.docids), _sizes(path, blocks)
+    docids = tuple(chain.from_iterable(block.docids for block in blocks))
+    grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
+    relevant_grades = []
+    for qid, first, end in zip(sizes, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        ranked = docids[first:end]
+        if len(set(ranked)) < len(ranked):
+            twice = Counter(ranked).most_common(1)[0][0]
+            raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
+        judged = dict(zip(ranked, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
+        relevant_grades.append(positive_grades(judged))
+    features = _by_column(path, blocks, max(names, default=1))
+    return RankingData(
+        specs=tuple(names.get(number, str(number)) for number in range(1, features.shape[1] + 1)),
+        qids=tuple(sizes),
+        offsets=offsets,
+        docids=docids,
+        features=features,
+        grades=grades,
+        relevant_grades=tuple(relevant_grades),
+    )
+
+
+def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
+    """The number of lines of each query."""
+    sizes: dict[str, int] = {}
+    for name, size in chain.from_iterable(block.queries for block in blocks):
+        qid = name.decode()
+        if qid in sizes and qid != next(reversed(sizes)):
+            raise FormatError(path, None, f"query {qid!r} is not contiguous; {_REMEDY}")
+        sizes[qid] = sizes.get(qid, 0) + size
+    return sizes
+
+
+def _by_column(path: str | Path, blocks: list[_Block], width: int) -> FloatArray:
+    """The features, stored by column as line searches read them, so that there is no second copy; empties `blocks`."""
+    rows, width = sum(len(block.docids) for block in blocks), max(width, *(block.values.shape[1] for block in blocks))
+    _check_size(path, rows, width)
+    columns, first = np.empty((width, rows)), 0
+    while blocks:
+        values = blocks.pop(0).values
+        end = first + len(values)
+        columns[: values.shape[1], first:end], columns[values.shape[1] :, first:end] = values.T, 0.0
+        first = end
+    return columns.T

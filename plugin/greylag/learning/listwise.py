@@ -1,0 +1,117 @@
+"""Listwise regression: a weight for every feature, by the likelihood of relevant documents and a ridge penalty."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from greylag.errors import ParameterError
+from greylag.learning.learner import Selection
+from greylag.linesearch.data import RankingData, linear_scores
+from greylag.linesearch.objectives import Objective
+from greylag.ranking import FloatArray
+
+
+@dataclass(frozen=True)
+class ListwiseRegression:
+    """Learns a weight for every feature by a ridge-penalised conditional logit.
+
+    With s(d) = w'x(d), the weights minimise the convex function
+
+        sum over q of sum over d of -g(d) / G(q) log(exp s(d) / sum over d' of exp s(d'))  +  penalty / 2 |w|^2
+
+    where d and d' are the documents of query q, g(d) is the objective's gain of d (1 for a relevant document by AP, its
+    grade by nDCG), and G(q) is their sum. Queries without a gain are left out. Features are divided by the root mean
+    square around their query means. As the penalty is not divided by the number of queries, it counts the less, the
+    more of them there are: it is a normal prior of variance 1 / penalty.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure, whose gains are used. Stored as an `Objective`.
+    penalty : float > 0, default 30
+        The larger it is, the more are the weights those of single features, and the less of their combination.
+    max_features : int >= 1, optional
+        The largest number of features; all by default. While there are more, the half with the smaller weights (in
+        units of the features' spreads), or fewer, is dropped, and the others' weights are learned again.
+
+    References
+    ----------
+    McFadden, Conditional logit analysis of qualitative choice behavior, 1974 (the likelihood).
+    Cao, Qin, Liu, Tsai and Li, Learning to rank: from pairwise approach to listwise approach, ICML 2007, section 4
+    (cross-entropy of top-one probabilities; there, the probabilities of judgements are those of exp g).
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    penalty: float = 30.0
+    max_features: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        if not 0 < self.penalty < np.inf:
+            raise ParameterError(f"penalty is {self.penalty}; it must be a finite number above 0")
+        if self.max_features is not None and self.max_features < 1:
+            raise ParameterError(f"max_features is {self.max_features}; it must be at least 1")
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Learn the weights, in one round; the result does not depend on `n_jobs`."""
+        from scipy.optimize import minimize  # slow to import
+        from threadpoolctl import threadpool_limits
+
+        objective = Objective.parse(self.objective)
+        gains = objective.gains(data)
+        totals = _by_query(np.add, gains, data)
+        if not totals.any():
+            raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
+        units, columns, start = 1.0 / _spreads(data), np.arange(len(data.specs)), np.zeros(len(data.specs))
+        most = self.max_features or len(columns)
+        while True:
+            seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
+            with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+                found = minimize(
+                    _loss, start, (seen, gains, totals, units[columns], self.penalty), jac=True, method="L-BFGS-B",
+                    options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
+                )  # fmt: skip
+            if len(columns) <= most:
+                break
+            kept = np.sort(np.argsort(-np.abs(found.x), kind="stable")[: max(most, len(columns) // 2)])
+            columns, start = columns[kept], found.x[kept]
+        weights, chosen = found.x * units[columns], tuple(columns.tolist())
+        value = float(objective.evaluate(data, linear_scores(data, chosen, weights)).mean())
+        return Selection(chosen, (tuple(weights.tolist()),), (value,))
+
+
+def _loss(
+    weights: FloatArray, data: RankingData, gains: FloatArray, totals: FloatArray, units: FloatArray, penalty: float
+) -> tuple[float, FloatArray]:
+    """The function to minimise and its gradient, for weights of features multiplied by `units`."""
+    sizes = np.diff(data.offsets)
+    scores = data.features @ (weights * units)
+    scores -= np.repeat(_by_query(np.maximum, scores, data), sizes)
+    shares = np.exp(scores)
+    sums = np.maximum(_by_query(np.add, shares, data), 1e-300)
+    shares *= np.repeat((totals > 0) / sums, sizes)
+    targets = gains / np.repeat(np.where(totals > 0, totals, 1.0), sizes)
+    loss = np.log(sums[totals > 0]).sum() - targets @ scores + penalty / 2 * weights @ weights
+    return float(loss), ((shares - targets) @ data.features) * units + penalty * weights
+
+
+def _by_query(reduce: np.ufunc, values: FloatArray, data: RankingData) -> FloatArray:
+    """The values of each query's documents, reduced, shape (q,); 0 for a query without documents."""
+    filled, out = np.diff(data.offsets) > 0, np.zeros(len(data.qids))
+    out[filled] = reduce.reduceat(values, data.offsets[:-1][filled])
+    return out
+
+
+def _spreads(data: RankingData) -> FloatArray:
+    """The root mean squares of features around their query means, shape (f,); infinite if a feature is constant."""
+    squares = np.zeros(len(data.specs))
+    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        if end > first:
+            rows = data.features[first:end]
+            squares += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+    spreads = np.sqrt(squares / max(1, len(data.docids)))
+    constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.features).max(axis=0, initial=0.0))
+    return np.where(constant, np.inf, spreads)

@@ -1,0 +1,2 @@
+from .data import RankingData as RankingData
+from .objectives import Objective as Objective

@@ -1,0 +1,242 @@
+"""Training data: the features of rankings and their relevance grades, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from greylag.errors import ParameterError
+from greylag.ranking import FloatArray, IntArray
+
+if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
+    from greylag.features.extract import Origin
+    from greylag.features.feature import Feature
+
+Qrels = Mapping[str, Mapping[str, int]]
+LARGEST = 1e100  # feature, whose square and products are far from overflow
+SEARCHED = 2000
+"""The most training queries that slow searches use: the grid of a stack, and greedy selection in the choice."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingData:
+    """The documents of q queries, one query after another: n rows with f features and a grade.
+
+    `X`, `y` and `groups` are its arrays by the names that LightGBM and scikit-learn give them.
+
+    Parameters
+    ----------
+    specs : tuple of Feature or str, length f
+        The columns. Features from a file are known by name only.
+    qids : tuple of str, length q
+    offsets : int array, shape (q + 1,)
+        The documents of query i are rows ``offsets[i]:offsets[i + 1]``. The earlier row wins ties of scores.
+    docids : tuple of str, length n
+    features : float array, shape (n, f)
+        Finite, and at most 1e100 in magnitude.
+    grades : int array, shape (n,)
+        0 or less if the document is not relevant or not judged.
+    relevant_grades : tuple of int arrays, length q
+        The positive grades of all judged documents of each query, retrieved or not.
+    origin : Origin, optional
+        The feature parameters and the collection. Models can be trained only on data with an origin.
+    """
+
+    specs: tuple[Feature | str, ...]
+    qids: tuple[str, ...]
+    offsets: IntArray
+    docids: tuple[str, ...]
+    features: FloatArray
+    grades: IntArray
+    relevant_grades: tuple[IntArray, ...]
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        if self.features.shape != (len(self.docids), len(self.specs)):
+            raise ParameterError(
+                f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
+            )
+        if not (self.features.min(initial=0.0) >= -LARGEST and self.features.max(initial=0.0) <= LARGEST):
+            row, column = np.argwhere(~(np.abs(self.features) <= LARGEST))[0]
+            raise ParameterError(
+                f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
+                f"features must be finite, and at most {LARGEST:g} in magnitude"
+            )
+
+    @classmethod
+    def from_arrays(
+        cls, X: ArrayLike, y: ArrayLike, groups: ArrayLike, *, names: Sequence[str] | None = None
+    ) -> RankingData:
+        """The data of arrays, as LightGBM takes them; queries and documents are known by their numbers, from 1.
+
+        Parameters
+        ----------
+        X : array of float, shape (n, f)
+        y : array of int, shape (n,)
+            The grades; all relevant documents of a query are taken to be among its rows.
+        groups : array of int, shape (q,)
+            The number of documents of each query, whose rows follow one another.
+        names : sequence of str, optional
+            The names of the features; "1", "2", ... by default.
+
+        Examples
+        --------
+        >>> RankingData.from_arrays([[0.5, 1.0], [0.2, 3.0], [0.1, 0.0]], [1, 0, 2], [2, 1])
+        <RankingData of 2 queries, 3 documents, 2 features>
+        """
+        features, grades, sizes = np.asarray(X, dtype=np.float64), np.asarray(y), np.asarray(groups)
+        if features.ndim != 2 or grades.shape != (len(features),):
+            raise ParameterError(
+                f"X has the shape {features.shape} and y {grades.shape}: give (n, f) and (n,), a row for each document"
+            )
+        if not (grades == np.round(grades)).all():
+            raise ParameterError("y has grades that are not whole numbers")
+        if sizes.ndim != 1 or (sizes < 0).any() or sizes.sum() != len(features):
+            raise ParameterError(
+                f"groups are the numbers of documents of queries, which add up to the {len(features)} rows of X, not "
+                f"to {sizes.sum()}"
+            )
+        whole, ends = grades.astype(np.int64), np.cumsum([0, *sizes], dtype=np.int64)
+        return cls(
+            tuple(map(str, range(1, features.shape[1] + 1) if names is None else names)),
+            tuple(map(str, range(1, len(sizes) + 1))),
+            ends,
+            tuple(map(str, range(1, len(features) + 1))),
+            features,
+            whole,
+            tuple(positive_grades(dict(enumerate(whole[first:end].tolist()))) for first, end in pairwise(ends)),
+        )
+
+    def __repr__(self) -> str:
+        queries, documents, features = len(self.qids), len(self.docids), len(self.specs)
+        return f"<RankingData of {queries} queries, {documents} documents, {features} features>"
+
+    @property
+    def X(self) -> FloatArray:  # noqa: N802 - as elsewhere
+        """The features, shape (n, f)."""
+        return self.features
+
+    @property
+    def y(self) -> IntArray:
+        """The grades, shape (n,)."""
+        return self.grades
+
+    @property
+    def groups(self) -> IntArray:
+        """The number of documents of each query, shape (q,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, in the order of columns."""
+        return tuple(map(str, self.specs))
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """The features by column, contiguous: shape (f, n)."""
+        return np.ascontiguousarray(self.features.T)
+
+    @cached_property
+    def distinct(self) -> tuple[list[int], dict[int, str]]:
+        """The columns to keep, and the reason for dropping each of the others.
+
+        A column is dropped if it is constant within every query, or ranks documents as an earlier one does: if, within
+        every query, it is an increasing linear function of the earlier one with the same slope for all queries. This is
+        the case if the two are equal to within 1e-9 after centring within each query and scaling to unit length.
+        """
+        units = centred(self)
+        spans = np.abs(units).max(axis=1, initial=0.0)
+        scale = np.maximum(1.0, np.abs(self.columns).max(axis=1, initial=0.0))
+        units /= np.maximum(np.linalg.norm(units, axis=1), 1e-300)[:, None]
+        near = units @ units.T > 1.0 - 1e-6  # only these can be equal: |u - v|^2 = 2 - 2 u.v
+        kept: list[int] = []
+        dropped: dict[int, str] = {}
+        for column, name in enumerate(self.names):
+            if spans[column] <= 1e-12 * scale[column]:
+                dropped[column] = f"{name} is constant within every query"
+                continue
+            twin = next((k for k in kept if near[column, k] and np.abs(units[column] - units[k]).max() <= 1e-9), None)
+            if twin is None:
+                kept.append(column)
+            else:
+                dropped[column] = f"{name} ranks as {self.specs[twin]} does"
+        return kept, dropped
+
+    def select_queries(self, qids: Sequence[str]) -> RankingData:
+        """The data of `qids`, in their order, without those that the data lacks; an error if none is left."""
+        known = {qid: place for place, qid in enumerate(self.qids)}
+        places = [known[qid] for qid in qids if qid in known]
+        if not places:
+            raise ParameterError(f"none of the queries {', '.join(qids)} has training data")
+        spans = [(int(self.offsets[i]), int(self.offsets[i + 1])) for i in places]
+        rows = np.concatenate([np.arange(first, end) for first, end in spans])
+        return replace(
+            self,
+            qids=tuple(self.qids[i] for i in places),
+            offsets=np.cumsum([0, *(end - first for first, end in spans)]),
+            docids=tuple(chain.from_iterable(self.docids[first:end] for first, end in spans)),
+            features=self.features[rows],
+            grades=self.grades[rows],
+            relevant_grades=tuple(self.relevant_grades[i] for i in places),
+        )
+
+    def select_features(self, columns: Sequence[int]) -> RankingData:
+        """The data with only these columns, in this order."""
+        return replace(
+            self, specs=tuple(self.specs[column] for column in columns), features=self.features[:, list(columns)]
+        )
+
+
+def spaced(qids: Sequence[str], most: int) -> list[str]:
+    """At most so many of the queries, at equal distances."""
+    places = np.linspace(0, len(qids) - 1, min(most, len(qids))).round().astype(int)
+    return [qids[place] for place in places]
+
+
+def concatenated(parts: Sequence[RankingData]) -> RankingData:
+    """The queries of all parts, which have the same features."""
+    return replace(
+        parts[0],
+        qids=tuple(chain.from_iterable(part.qids for part in parts)),
+        offsets=np.cumsum(np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])),
+        docids=tuple(chain.from_iterable(part.docids for part in parts)),
+        features=np.concatenate([part.features for part in parts]),
+        grades=np.concatenate([part.grades for part in parts]),
+        relevant_grades=tuple(chain.from_iterable(part.relevant_grades for part in parts)),
+    )
+
+
+def positive_grades(judgements: Mapping[str, int]) -> IntArray:
+    """The grades above 0, in descending order."""
+    return np.array(sorted((grade for grade in judgements.values() if grade > 0), reverse=True), dtype=np.int64)
+
+
+def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
+    """``features @ weights``, shape (n,), added column by column: BLAS sums in an order that depends on threads."""
+    scores = np.zeros(len(features))
+    for column, weight in zip(features.T, weights, strict=True):
+        scores += weight * column
+    return scores
+
+
+def linear_scores(data: RankingData, columns: Sequence[int], weights: FloatArray) -> FloatArray:
+    """The weighted sum of the columns, shape (n,), added in their order."""
+    scores = np.zeros(len(data.docids))
+    for column, weight in zip(columns, weights, strict=True):
+        scores += weight * data.columns[column]
+    return scores
+
+
+def centred(data: RankingData) -> FloatArray:
+    """The features minus their means within each query, by column: shape (f, n)."""
+    columns = data.columns.copy()
+    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        if end > first:
+            columns[:, first:end] -= columns[:, first:end].mean(axis=1, keepdims=True)
+    return columns

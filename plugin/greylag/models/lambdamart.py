@@ -1,0 +1,180 @@
+"""LambdaMART over the features of the stack, by LightGBM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from greylag.errors import DependencyError, ParameterError
+from greylag.features.feature import Feature
+from greylag.features.learned.trees import LEAF, Trees
+from greylag.features.spec import Pool
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.learner import Selection
+from greylag.linesearch.data import Qrels, RankingData
+from greylag.linesearch.objectives import Objective
+from greylag.models.baselines import Grid
+from greylag.models.model import RankingModel
+from greylag.models.recipes import Recipe, selected_model, useful_features
+from greylag.models.stack import StackCandidates, StackRecipe
+from greylag.ranking import Run
+
+
+@dataclass(frozen=True)
+class LambdaMART:
+    """Learns regression trees by LambdaMART (Wu et al. 2010), as LightGBM implements it, in one thread.
+
+    Documents have the objective's gains. LightGBM always maximises nDCG, with them.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure, whose gains are used. Stored as an `Objective`.
+    trees : int >= 1, default 200
+        The number of trees.
+    leaves : int >= 2, default 15
+        The largest number of leaves of a tree.
+    learning_rate : float > 0, default 0.05
+        The factor of the values of each tree.
+    min_documents : int >= 1, default 20
+        The least number of training documents in a leaf.
+    seed : int >= 0, default 0
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    trees: int = 200
+    leaves: int = 15
+    learning_rate: float = 0.05
+    min_documents: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        for name, least in (("trees", 1), ("leaves", 2), ("min_documents", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if not 0 < self.learning_rate < np.inf:
+            raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
+
+    def grow(self, data: RankingData) -> Trees:
+        """The trees for `data`."""
+        lightgbm = _lightgbm()
+        gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
+        if len(gains) < 2:
+            raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
+        settings = {
+            "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
+            "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1,
+        }  # fmt: skip
+        sizes = [size for size in np.diff(data.offsets).tolist() if size]
+        training = lightgbm.Dataset(data.features, label=labels, group=sizes, params=settings)
+        dump = lightgbm.train(settings, training, num_boost_round=self.trees).dump_model()
+        nodes: list[tuple[int, float, float, float]] = []
+        links: list[tuple[int, int]] = []
+        roots = [_add(tree["tree_structure"], nodes, links) for tree in dump["tree_info"]]
+        columns = np.array(nodes, dtype=np.float64).T
+        split = columns[0].astype(np.int64)
+        total = np.zeros(len(data.specs))
+        np.add.at(total, split[split != LEAF], columns[3][split != LEAF])
+        left, right = np.array(links, dtype=np.int64).T
+        features = cast(tuple[Feature, ...], data.specs)
+        parameters = FeatureParameters() if data.origin is None else data.origin.parameters
+        return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
+
+
+def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:
+    """Append a node of LightGBM's dump, and those below it: (split, threshold, value, gain); its number."""
+    number = len(nodes)
+    links.append((0, 0))
+    if "leaf_value" in node:
+        nodes.append((LEAF, 0.0, node["leaf_value"], 0.0))
+        return number
+    if node["decision_type"] != "<=":
+        raise ParameterError(f"LightGBM splits by {node['decision_type']}, which greylag does not know")
+    nodes.append((node["split_feature"], node["threshold"], node["internal_value"], node["split_gain"]))
+    links[number] = _add(node["left_child"], nodes, links), _add(node["right_child"], nodes, links)
+    return number
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise DependencyError(f"LambdaMART needs LightGBM ({error}): pip install 'lightgbm>=4'") from None
+    return lightgbm
+
+
+@dataclass(frozen=True)
+class LambdaMARTRecipe(Recipe):
+    """LambdaMART over the candidates of a stack: RM3 tuned on training queries, MRF features, manifold ranking.
+
+    The model is a `RankingModel` of one feature, the sum of the trees.
+
+    Parameters
+    ----------
+    objective, pool, more, grid, depth, seed
+        As in `StackRecipe`.
+    trees, leaves, learning_rate, min_documents
+        As in `LambdaMART`.
+    """
+
+    objective: Objective | str = "AP"
+    _: KW_ONLY
+    pool: Pool = "sd"
+    more: tuple[Feature, ...] = ()
+    grid: Grid = None  # type: ignore[assignment]
+    depth: int = 200
+    trees: int = 200
+    leaves: int = 15
+    learning_rate: float = 0.05
+    min_documents: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", self.learner.objective)
+        object.__setattr__(self, "grid", self.stack.grid)
+        _lightgbm()  # before features are computed
+
+    @property
+    def learner(self) -> LambdaMART:
+        """What the trees are learned by."""
+        names = "trees", "leaves", "learning_rate", "min_documents", "seed"
+        return LambdaMART(self.objective, **{name: getattr(self, name) for name in names})
+
+    @property
+    def stack(self) -> StackRecipe:
+        """Where the features come from."""
+        return StackRecipe(
+            self.objective, pool=self.pool, more=self.more, grid=self.grid, depth=self.depth, seed=self.seed
+        )
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedTrees:
+        """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        return PreparedTrees(self, self.stack.prepare(rankings, qrels, index, n_jobs=n_jobs))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTrees:
+    """A `LambdaMARTRecipe` and its features."""
+
+    recipe: LambdaMARTRecipe
+    stack: StackCandidates
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries; it does not depend on `n_jobs`."""
+        learner = self.recipe.learner
+        data, set_aside = useful_features(self.stack.training(self.stack.tune(qids), qids))
+        trees = learner.grow(data)
+        scores = trees.scores(data.features)
+        grown = replace(data, specs=(*data.specs, trees), features=np.column_stack([data.features, scores]))
+        value = float(self.recipe.measure.evaluate(grown, scores).mean())
+        selection = Selection((len(data.specs),), ((1.0,),), (value,))
+        return selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside})

@@ -1,0 +1,200 @@
+"""The linear model: features, weights and provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NotRequired
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from greylag.errors import ModelError, ParameterError
+from greylag.features.feature import Feature, Function, supply
+from greylag.features.learned.base import LearnedFeature, learned_features, read_learned
+from greylag.features.learned.translation import Translation, TranslationLayout
+from greylag.features.learned.trees import Trees, TreesLayout
+from greylag.features.weighting import CollectionStatistics, FeatureParameters
+from greylag.index.analysis import QueryForm
+from greylag.index.positional import PositionalIndex
+from greylag.model_files import Provenance, SavedModel
+from greylag.tables import html_text
+
+KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
+
+
+class _Row(TypedDict):
+    feature: str
+    weight: float
+    training_score: float | None
+
+
+class _Collection(TypedDict, total=False):
+    documents: float
+    tokens: float
+    average_length: float
+
+
+class _Layout(TypedDict):
+    features: list[_Row]
+    objective: str
+    parameters: dict[str, Any]
+    collection: _Collection
+    fingerprint: str
+    query_form: NotRequired[dict[str, Any]]
+    learned: NotRequired[dict[str, TreesLayout | TranslationLayout]]
+    provenance: Provenance
+
+
+@dataclass(frozen=True, repr=False)
+class RankingModel(SavedModel):
+    """A ranking function: the weighted sum of features (Metzler 2007, section 2.1).
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        In the order of selection.
+    weights : tuple of float
+        Finite, one for each feature.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+        The parameters that the features were computed with.
+    objective : str, default ""
+        The measure that was maximised; "" for a model assembled by hand.
+    training_scores : tuple of float, default ()
+        For each feature, the mean of the objective on the training queries after it was added.
+    collection : mapping, default {}
+        The totals of the training collection: ``documents``, ``tokens`` and ``average_length``.
+    fingerprint : str, default ""
+        The fingerprint of the training collection; "" for any collection.
+    query_form : QueryForm, default ``QueryForm()``
+        How queries are shortened before features are computed.
+    provenance : mapping, default {}
+        How the model was made: version, learner, training queries and so on. Serialisable as JSON.
+    """
+
+    kind = "greylag linear model"
+    schema = 1
+    command = "greylag train"
+    layout = _Layout
+
+    features: tuple[Feature, ...]
+    weights: tuple[float, ...]
+    parameters: FeatureParameters = FeatureParameters()
+    objective: str = ""
+    training_scores: tuple[float, ...] = ()
+    collection: Mapping[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    query_form: QueryForm = QueryForm()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.features) != len(self.weights):
+            raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
+        if not np.isfinite(self.weights).all():
+            raise ModelError(f"weights must be finite, not {self.weights}")
+
+    def __repr__(self) -> str:
+        return f"<{self._outline()}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.summary())
+
+    def _outline(self) -> str:
+        learned = f", {self.objective} {self.training_scores[-1]:.4f} in training" if self.training_scores else ""
+        return f"RankingModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
+
+    def summary(self) -> str:
+        """What was learned, from what, and how well, in a few lines."""
+        origin = self.provenance
+        lines = [self._outline()]
+        if "learner" in origin:
+            lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
+        if "baseline" in origin:
+            tuned, queries = ", ".join(origin.get("tuned", ())), len(origin.get("queries", ()))
+            lines.append(f"{origin['baseline']} with {tuned} tuned on {queries} queries")
+            if "training_score" in origin:
+                lines[-1] += f", {self.objective} {origin['training_score']:.4f} in training"
+        if "documents" in self.collection:
+            documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
+            lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")
+        held_out = dict(origin.get("held_out", {}))
+        if folds := held_out.pop("folds", None):
+            scores = ", ".join(f"{measure} {value:.4f}" for measure, value in held_out.items())
+            lines.append(f"{scores} on held-out queries, in {folds}-fold cross-validation")
+        lines.append("parameters " + ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items()))
+        after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
+        if len(set(after)) == 1:  # of all features together, which the outline has
+            after = [""] * len(after)
+        weighted = zip(self.weights, self.features, after, strict=True)
+        lines += [f"{weight:+12.6g}  {feature}{score}" for weight, feature, score in weighted]
+        for name, feature in learned_features(self.features).items():
+            lines += [f"{name}: {line}" if not line.startswith(" ") else line for line in feature.outline()]
+        return "\n".join(lines) + "\n"
+
+    def for_collection(self, index: PositionalIndex) -> RankingModel:
+        """The same model, marked as trained on the collection of `index`."""
+        return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
+
+    def supply(self, functions: Mapping[str, Function]) -> RankingModel:
+        """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
+        return replace(self, features=supply(self.features, functions))
+
+    def with_files(self, files: Mapping[str, str]) -> RankingModel:
+        """The same model, whose features are read from other files, such as a run of the queries at hand.
+
+        Parameters
+        ----------
+        files : mapping of str to str
+            The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
+            that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
+        """
+        known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
+        places: dict[Path, str] = {}
+        for name, file in files.items():
+            matches = [path for path in known if path == Path(name)] or [path for path in known if path.name == name]
+            if len(matches) != 1:
+                names = ", ".join(map(str, known)) or "none"
+                raise ParameterError(f"{len(matches)} of the model's files are called {name!r}; its files: {names}")
+            (path,) = matches
+            if path in places:
+                raise ParameterError(f"the model's file {path} is to be {places[path]} and {file}: keep one")
+            places[path] = file
+        features = tuple(feature.place_files(lambda file: places.get(Path(file), file)) for feature in self.features)
+        return replace(self, features=features)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of the model's file."""
+        scores = self.training_scores or [None] * len(self.weights)
+        learned = {name: feature.as_dict() for name, feature in learned_features(self.features).items()}
+        return {
+            "features": [
+                {"feature": str(feature), "weight": weight, "training_score": score}
+                for feature, weight, score in zip(self.features, self.weights, scores, strict=True)
+            ],
+            "objective": self.objective,
+            "parameters": self.parameters.as_dict(),
+            "collection": dict(self.collection),
+            "fingerprint": self.fingerprint,
+            **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
+            **({"learned": learned} if learned else {}),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> RankingModel:
+        """The model of a file's entries."""
+        rows = content["features"]
+        scores = tuple(row["training_score"] for row in rows)
+        parse = read_learned(content.get("learned", {}), KINDS)
+        return cls(
+            features=tuple(parse(row["feature"]) for row in rows),
+            weights=tuple(float(row["weight"]) for row in rows),
+            parameters=FeatureParameters(**content["parameters"]),
+            objective=content["objective"],
+            training_scores=() if None in scores else scores,
+            collection=content["collection"],
+            fingerprint=content["fingerprint"],
+            query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
+            provenance=content["provenance"],
+        )

@@ -1,0 +1,122 @@
+"""YAML, read strictly and written so that it is read back: experiment files, and the metadata of runs.
+
+Scalars are those of YAML 1.2: 010 is ten; ``no``, 1:30 and dates are texts. Values are those of JSON: no aliases, which
+can make a short text endless, no tags that make something else, and keys that are text, each once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+LARGEST = 1 << 20
+"""The largest text, in bytes."""
+# The core schema of YAML 1.2.2, section 10.3.2, with the first characters of each kind; other scalars are text.
+_SCALARS = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    "float": (
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+}
+
+
+class NotYAMLError(ValueError):
+    """Text that is not such YAML, and the number of the line, from 1, if it is known."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (as yaml has it)
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise _refusal("aliases are not supported; write the value again", self.peek_event())  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Leave ``<<`` as it is: YAML 1.2 merges no mappings."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            if not key.tag.endswith(":str"):
+                raise _refusal(f"key {key.value!r:.60} is not text; put it in quotes", key)
+            if key.value in seen:
+                raise _refusal(f"duplicate key {key.value!r:.60}; keep one of them", key)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts texts in quotes that programs of YAML 1.1 or 1.2 would read as something else."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (as yaml has it)
+        first: list(resolvers) for first, resolvers in yaml.SafeDumper.yaml_implicit_resolvers.items()
+    }
+
+
+for _kind, (_pattern, _first) in _SCALARS.items():
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})\\Z"), _first)
+
+
+def _integer(loader: _Loader, node: Any) -> int:
+    text = _scalar(loader, node, "int")
+    return int(text, 0) if text.startswith(("0o", "0x")) else int(text)  # 010 is ten
+
+
+def _number(loader: _Loader, node: Any) -> float:
+    return float(_scalar(loader, node, "float").lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _scalar(loader: _Loader, node: Any, kind: str) -> str:
+    """The text of a scalar, which a tag such as ``!!int`` may give another kind than its own."""
+    text = str(loader.construct_scalar(node))
+    if not re.fullmatch(_SCALARS[kind][0], text):
+        raise _refusal(f"{text!r:.60} is no {kind}", node)
+    return text
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+
+
+def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=reason, problem_mark=place.start_mark)
+
+
+def parse_yaml(text: bytes) -> Any:
+    """The value of a text, one of JSON's; `NotYAMLError` if it is none or has more than `LARGEST` bytes."""
+    if len(text) > LARGEST:
+        raise NotYAMLError(f"it has {len(text)} bytes, more than {LARGEST}")
+    try:
+        content = yaml.load(text.decode("utf-8-sig"), _Loader)
+        json.dumps(content)
+    except UnicodeDecodeError as error:
+        raise NotYAMLError(f"cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise NotYAMLError(f"not YAML: {reason}", mark.line + 1 if mark else None) from None
+    except RecursionError:
+        raise NotYAMLError("it is nested too deeply") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # such as a number of 5,000 digits
+        raise NotYAMLError(f"a value is not valid: {error}") from None
+    return content
+
+
+def write_yaml(content: Mapping[str, Any], *, width: int, in_line: bool = False) -> str:
+    """YAML that is read back; PyYAML leaves line breaks of Unicode as they are, unless all of Unicode is escaped."""
+    options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": in_line, "Dumper": _Dumper}
+    text: str = yaml.dump(content, allow_unicode=True, **options)
+    return text if {"\x85", "\u2028", "\u2029"}.isdisjoint(text) else str(yaml.dump(content, **options))

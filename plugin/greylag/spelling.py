@@ -1,0 +1,179 @@
+"""The spelling of all that has options: ``mmr(k=20)``, ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``.
+
+Stages, models, learners and searches are spelt ``NAME`` or ``NAME(OPTION=VALUE,...)``. A value is a number, true or
+false, a word, or several of these in brackets. The options of a class are those of its parameters that can be spelt;
+their types are its annotations, and their meanings stand in its docstring.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import cleandoc
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from greylag.errors import ParameterError
+
+Scalar = bool | int | float | str
+Value = Scalar | tuple[Scalar, ...]
+MAX_INTEGER = 2**31
+# A name may also be MODULE:CLASS, for a stage that is not registered.
+_CALL = re.compile(r"(?P<name>[a-z0-9-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:\((?P<options>[^()]*)\))?", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
+_COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
+_WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
+
+
+def read_call(text: str) -> tuple[str, dict[str, Value]]:
+    """The name and the options of ``NAME`` or ``NAME(OPTION=VALUE,...)``, in the order in which they are spelt."""
+    match = _CALL.fullmatch(text.strip())
+    inside = match["options"] if match else None
+    pairs = [part.partition("=") for part in _COMMA.split(inside or "") if part]
+    if match is None or not all(name.strip() and value.strip() for name, _, value in pairs):
+        raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...)")
+    options: dict[str, Value] = {}
+    for name, _, value in pairs:
+        if name.strip() in options:
+            raise ParameterError(f"{match['name']} has the option {name.strip()} twice: keep one")
+        options[name.strip()] = read_value(value.strip())
+    return match["name"], options
+
+
+def read_value(text: str) -> Value:
+    """A value as it is spelt: a number, true or false, a word, or several in brackets."""
+    if text.startswith("[") and text.endswith("]"):
+        return tuple(read_scalar(part.strip()) for part in text[1:-1].split(","))
+    return read_scalar(text)
+
+
+def read_scalar(text: str) -> Scalar:
+    """A number, true or false, or a word."""
+    if text in ("true", "false"):
+        return text == "true"
+    if not _NUMBER.fullmatch(text):
+        return text
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+
+
+def spell(value: Value) -> str:
+    """A value as `read_value` reads it."""
+    if isinstance(value, tuple):
+        return f"[{','.join(map(spell, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a class: a parameter of a dataclass that can be spelt.
+
+    Parameters
+    ----------
+    name : str
+    annotation : type
+        As in the class; a tuple is spelt in brackets, or as a single value.
+    default : value or MISSING
+        MISSING if the option has to be given.
+    owner : type
+        The class, whose docstring has the parameter's meaning.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    owner: type
+
+    def read(self, value: Value) -> Any:
+        """The value of the parameter; raises `ParameterError` if it is of another type."""
+        if not accepts(self.annotation, value):
+            raise ParameterError(f"{self.name} is {spell(value)!r:.60}: it must be {domain(self.annotation)}")
+        kind = _items(self.annotation)
+        values = value if isinstance(value, tuple) else (value,)
+        if float in _alternatives(kind or self.annotation):
+            values = tuple(float(one) if type(one) is int else one for one in values)
+        return values if kind else values[0]
+
+    @property
+    def documented(self) -> tuple[str, str]:
+        """The type as the docstring has it, and the first paragraph of the meaning."""
+        text = cleandoc(self.owner.__doc__ or "").partition("Parameters\n----------\n")[2]
+        for heading, meaning in re.findall(r"^(\w[^\n]*)((?:\n(?: .*)?)*)", text.partition("\n\n--")[0], re.MULTILINE):
+            names, _, kind = heading.partition(" : ")
+            if self.name in names.split(", "):
+                if alike := re.fullmatch(r"\s*As in `(\w+)`\.\s*", meaning):
+                    owner = vars(import_module(self.owner.__module__))[alike[1]]
+                    return replace(self, owner=owner).documented
+                first = cleandoc(meaning).partition("\n\n")[0]
+                return re.split(r", default|, optional", kind)[0], " ".join(first.replace("`", "").split())
+        return domain(self.annotation), ""
+
+
+def parameters(kind: type, *without: str) -> dict[str, Parameter]:
+    """The options of a dataclass by name: the parameters that can be spelt, but for those named."""
+    hints = get_type_hints(kind)
+    return {
+        field.name: Parameter(field.name, hints[field.name], field.default, kind)
+        for field in fields(kind)
+        if field.init and field.name not in without and domain(hints[field.name])
+    }
+
+
+def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """The values of options by name; raises `ParameterError` if one is unknown, missing, or of another type."""
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"{of} has no option {name!r:.60}: {nearest(name, known)}")
+    for name, parameter in known.items():
+        if parameter.default is MISSING and name not in options:
+            raise ParameterError(f"{of} needs the option {name}: {of}({name}={domain(parameter.annotation).upper()})")
+    return {name: known[name].read(value) for name, value in options.items()}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the names that are like it, or all if there are none."""
+    similar = get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known) or 'none'}"
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """The types of a union."""
+    return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
+
+
+def _items(annotation: Any) -> Any:
+    """The type of the items of ``tuple[TYPE, ...]``; None for other types."""
+    kinds = [kind for kind in _alternatives(annotation) if get_origin(kind) is tuple]
+    return get_args(kinds[0])[0] if kinds and len(get_args(kinds[0])) == 2 and get_args(kinds[0])[1] is ... else None
+
+
+def several(annotation: Any) -> Any:
+    """The type ``tuple[TYPE, ...]``."""
+    return tuple.__class_getitem__((annotation, ...))
+
+
+def accepts(annotation: Any, value: Any) -> bool:
+    """Whether a value is of a type; integers are numbers, and one item is accepted in place of a tuple."""
+    if kind := _items(annotation):
+        return all(accepts(kind, item) for item in (value if isinstance(value, tuple) else (value,)))
+    for kind in _alternatives(annotation):
+        if get_origin(kind) is Literal:
+            if value in get_args(kind):
+                return True
+        elif kind is int and type(value) is int:
+            return abs(value) < MAX_INTEGER
+        elif type(value) is kind or (kind is float and type(value) is int):
+            return True
+    return False
+
+
+def domain(annotation: Any) -> str:
+    """The values of a type that can be spelt, for errors; empty if there are none."""
+    if several := _items(annotation):
+        return f"{domain(several)}, or several in brackets" if several in _WORDS else ""
+    kinds = _alternatives(annotation)
+    known = [_WORDS[kind] for kind in kinds if kind in _WORDS]
+    known += [", ".join(map(str, get_args(kind))) for kind in kinds if get_origin(kind) is Literal]
+    return " or ".join(known)

@@ -1,0 +1,184 @@
+"""Stages by name: the registry, and the spelling ``mmr(k=20)`` of a stage with its options.
+
+Stages are registered as entry points of the group ``greylag.stages``, by which other packages may add theirs. The
+command line, `greylag.rerank`, the choice of a diversifier and features all find them here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from greylag.errors import ParameterError
+from greylag.hints import shown
+from greylag.pipeline import Stage
+from greylag.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+GROUP = "greylag.stages"
+
+
+@cache
+def registered_stages() -> Mapping[str, EntryPoint]:
+    """The stages of all installed packages by name; each is imported when it is first used."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
+@cache
+def find_stage(name: str) -> type[Stage]:
+    """The class of a registered stage, or that of ``MODULE:CLASS``, which may be a file in the working folder.
+
+    `ParameterError` if there is none, it cannot be imported, or it is not a dataclass that extends `Stage`.
+    """
+    if ":" not in name and name not in registered_stages():
+        known = registered_stages() or ["(none: install greylag, whose metadata names them)"]
+        raise ParameterError(f"unknown stage {name!r:.60}: {nearest(name, known)}")
+    entry = EntryPoint(name, name, GROUP) if ":" in name else registered_stages()[name]
+    # Last, so that a file in the folder does not hide a module of the same name that greylag imports.
+    folders = {str(Path.cwd())} - {*sys.path} if ":" in name else set()
+    sys.path += folders
+    try:
+        kind: Any = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(f"stage {name} cannot be imported: {error}") from error
+    finally:
+        sys.path[:] = [folder for folder in sys.path if folder not in folders]
+    if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):
+        raise ParameterError(f"stage {name} is {shown(kind)}, not a dataclass that extends greylag.Stage")
+    return kind
+
+
+def stage_parameters(stage: type[Stage]) -> dict[str, Field[Any]]:
+    """The parameters of a stage by name."""
+    return {field.name: field for field in fields(stage) if field.init}  # type: ignore[arg-type]
+
+
+def required_parameters(stage: type[Stage]) -> list[str]:
+    """The parameters without a default."""
+    parameters = stage_parameters(stage).items()
+    return [name for name, field in parameters if field.default is field.default_factory is MISSING]
+
+
+@dataclass(frozen=True)
+class StageStep:
+    """A stage with its options, spelt ``NAME(OPTION=VALUE,...)``.
+
+    Parameters
+    ----------
+    name : str
+        One of `registered_stages`, or ``MODULE:CLASS``.
+    options : tuple of pairs of str and value, default ()
+        Parameters of the stage: numbers, ``true``, ``false`` or words, kept in the order of their names. For those in
+        `Stage.readers`, the name of a file. ``member`` is the number, from 1, of one model of an ensemble.
+    """
+
+    name: str
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        if ":" not in self.name and self.name not in registered_stages():
+            find_stage(self.name)  # raises the error
+        names = [name for name, _ in self.options]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ParameterError(f"stage {self.name} has the option {twice} twice: keep one")
+        for name, value in self.options:
+            text = spell(value)
+            spelt = text and name.isidentifier() and read_value(text.strip()) == value
+            if not spelt or re.search(r"[(),=>\r\n]", text):
+                raise ParameterError(f"stage {self.name}: {name}={value!r} cannot be spelt")
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{name}={spell(value)}" for name, value in self.options)
+        return f"{self.name}({inside})" if inside else self.name
+
+    @classmethod
+    def parse(cls, text: str) -> StageStep:
+        """Parse ``NAME`` or ``NAME(OPTION=VALUE,...)``; the inverse of ``str``."""
+        name, options = read_call(text)
+        return cls(name, tuple(options.items()))
+
+    @property
+    def stage(self) -> type[Stage]:
+        """The class of the stage."""
+        return find_stage(self.name)
+
+    @property
+    def readers(self) -> Mapping[str, Callable[[str], Any]]:
+        """See `Stage.readers`."""
+        return self.stage.readers
+
+    @property
+    def source(self) -> str | None:
+        """The file of code that results depend on, as on any input, if the stage is not greylag's own."""
+        return None if self.stage.__module__.startswith("greylag.") else inspect.getsourcefile(self.stage)
+
+    def adding(self, **options: Value) -> StageStep:
+        """The stage with these options, too."""
+        return StageStep(self.name, (*self.options, *options.items()))
+
+    def files(self) -> list[str]:
+        """The names of the files among the options."""
+        return [spell(value) for name, value in self.options if name in self.readers]
+
+    def place_files(self, place: Callable[[str], str]) -> StageStep:
+        """The stage with ``place(file)`` in place of each of its files."""
+        files = self.readers
+        options = {name: read_value(place(spell(value))) for name, value in self.options if name in files}
+        return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
+
+    def make(self, index: PositionalIndex | None, **given: Any) -> Stage:
+        """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain.
+
+        What is `given`, such as vectors, takes the place of the file of that name, if the stage has such an option and
+        it is not spelt. A stage with vectors needs no index.
+        """
+        kind, options = self.stage, dict[str, Any](self.options)
+        member = options.pop("member", None)
+        try:
+            _check_options(kind, options)
+            options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
+            if member is not None:
+                options["model"] = _member(options.get("model"), member)
+            options = {name: given[name] for name in self.readers if given.get(name) is not None} | options
+            if index is None and "index" in kind.needs:
+                raise ParameterError("it needs an index")
+            if index is not None and "vectors" not in options and "index" in stage_parameters(kind):
+                options["index"] = index
+            return kind(**options)
+        except ParameterError as error:
+            raise ParameterError(f"stage {self}: {error}") from None
+
+
+def _check_options(stage: type[Stage], options: Mapping[str, Any]) -> None:
+    """Check that options are parameters of a stage, of their types, and that none is missing."""
+    # The index is never spelt. Modules import its class for type checkers alone, as it loads Numba.
+    types, readers = get_type_hints(stage, localns={"PositionalIndex": object}), stage.readers
+    parameters = [name for name in stage_parameters(stage) if name != "index"]
+    known = [name for name in parameters if name in readers or domain(types[name])]  # others are for Python
+    for name, value in options.items():
+        if name not in known:
+            raise ParameterError(f"there is no option {name}: {nearest(name, known)}")
+        if name not in readers and not accepts(types[name], value):
+            raise ParameterError(f"{name} is {value!r:.60}: it must be {domain(types[name])}")
+    for name in required_parameters(stage):
+        if name != "index" and name not in options:
+            raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
+
+
+def _member(model: Any, number: Value) -> Any:
+    """A model of an ensemble, numbered from 1."""
+    members = getattr(model, "members", ())
+    if not isinstance(number, int) or not 1 <= number <= len(members):
+        raise ParameterError(f"the model has {len(members)} members, and no member {number}")
+    return members[number - 1]

@@ -1,0 +1,74 @@
+"""The choice among rankers that are all alike: how often it is called better or worse, and the error of its mean.
+
+Each trial has topics with relevant documents at random, and eleven rankers of the families of `greylag train` whose
+scores are random, too, with a part that they share; no ranker is better than another. `choose` itself averages and
+chooses. Of 500 trials, at most .06 may be significant at .05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from greylag.evaluation import SIGNIFICANCE_LEVEL, paired_test
+from greylag.linesearch import Objective, RankingData
+from greylag.models.choice import Candidate, Choice, Fold, System, choose, learners
+from tests.benchmarks.harness import Row
+
+TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
+AP = Objective.parse("AP")
+SYSTEMS = [
+    System("BM25"), System("QL"), System("SDM"), System("RM3"),
+    *(candidate.system for candidate in learners(AP, folds=5, seed=0, prior="RM3")),
+    System("stack", "without prior"),
+]  # fmt: skip
+
+
+def null_choice(rng: np.random.Generator, topics: int, gain: float = 0.0) -> Choice:
+    """The choice among rankers of which none is better; with `gain`, all but the first see relevance a little."""
+    n = topics * DOCUMENTS
+    grades = (rng.random((topics, DOCUMENTS)).argsort(axis=1) < RELEVANT).astype(np.int64).ravel()
+    families = list(dict.fromkeys(system.family for system in SYSTEMS))
+    shared = {family: rng.standard_normal(n) for family in families}
+    # Rankers of a collection agree in a part, those of a family in more.
+    common = rng.standard_normal(n)
+    columns = [common + 0.5 * shared[system.family] + 0.5 * rng.standard_normal(n) for system in SYSTEMS]
+    columns = [column + gain * grades * (number > 0) for number, column in enumerate(columns)]
+    data = RankingData(
+        specs=tuple(map(str, SYSTEMS)),
+        qids=tuple(f"q{number}" for number in range(topics)),
+        offsets=np.arange(0, n + 1, DOCUMENTS),
+        docids=tuple(map(str, range(n))),
+        features=np.stack(columns, axis=1),
+        grades=grades,
+        relevant_grades=(np.ones(RELEVANT, dtype=np.int64),) * topics,
+    )
+    candidates = [Candidate(system, (str(system),), (1.0,)) for system in SYSTEMS]
+    return choose([Fold(candidates, data, data)], data.qids, AP, n_folds=1)
+
+
+def rows() -> Iterator[Row]:
+    """Shares of trials, and means over them."""
+    rng = np.random.default_rng(0)
+    for topics in (24, 50, 200):
+        plain, corrected, covers, too_high, before = 0, 0, 0, 0.0, 0.0
+        for _ in range(TRIALS):
+            choice = null_choice(rng, topics)
+            first, found = next(iter(choice.values.values())), choice.best.comparison
+            too_high += (choice.best.mean - first.mean()) / TRIALS
+            gains = choice.values[choice.chosen] - first
+            plain += paired_test(gains)[1] < SIGNIFICANCE_LEVEL
+            before += gains.mean() / TRIALS
+            # If the first one is chosen, it is said to be neither better nor worse.
+            corrected += found is not None and found.significant
+            covers += found is None or found.interval[0] <= 0 <= found.interval[1]
+        yield Row(f"{topics} topics: p < .05, corrected", corrected / TRIALS, "", "at most .06")
+        yield Row(f"{topics} topics: p < .05, not corrected", plain / TRIALS, "", "")
+        yield Row(f"{topics} topics: the interval covers 0", covers / TRIALS, "", "at least .94")
+        yield Row(f"{topics} topics: mean difference, corrected", 1e3 * too_high, "of .001", "")
+        yield Row(f"{topics} topics: mean difference, not corrected", 1e3 * before, "of .001", "")
+    for topics in (24, 50, 200):
+        shown = [null_choice(rng, topics, gain=0.6).best.comparison for _ in range(TRIALS // 5)]
+        share = sum(one is not None and one.significant and one.direction > 0 for one in shown) / len(shown)
+        yield Row(f"{topics} topics: a real gain is shown", share, "", "")

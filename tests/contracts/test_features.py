@@ -1,0 +1,43 @@
+"""The contract of features. To test a new one, add it to `SPELLINGS` or `features`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from greylag.features.spelling import parse_feature
+from greylag.ranking import Run
+from greylag.testing import check_feature
+from greylag.trec import write_run
+from tests.greylag.diversity import samples
+
+N = 15
+INDEX = samples.index(1, N)
+RANKINGS = [samples.ranking(seed, N, f"q{seed}") for seed in range(4)]
+SPELLINGS = (
+    "FI/term/LM FI/term/BM25 SD/ordered/LM-O-1 SD/unordered/BM25-U-8 FD/ordered/LM-O-4 FI/expansion/BM25 FI/term/early "
+    "score reciprocal-rank document:length document:entropy document:common prior:PRIOR prior:PRIOR:log:0.5 run:RUN "
+    "vectors:(documents=VECTORS,queries=QUERIES) stage:mmr(k=3) stage:manifold(depth=9) stage:rm3>>coverage "
+    "score@minmax FI/term/LM@z run:RUN@rank"
+).split()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files that spellings name, which lack some documents."""
+    folder, rng = tmp_path_factory.mktemp("features"), np.random.default_rng(4)
+    known = [f"d{number}" for number in range(N - 3)]
+    (folder / "prior").write_text("".join(f"{docid} {rng.random()}\n" for docid in known))
+    write_run(Run(tuple(ranking.select(rng.random(N) < 0.7) for ranking in RANKINGS), "other"), folder / "run")
+    for name, ids in (("documents", known), ("queries", [ranking.qid for ranking in RANKINGS])):
+        rows = [json.dumps({"id": one, "vector": rng.random(3).tolist()}) for one in ids]
+        (folder / f"{name}.jsonl").write_text("\n".join(rows))
+    places = {"PRIOR": "prior", "RUN": "run", "VECTORS": "documents.jsonl", "QUERIES": "queries.jsonl"}
+    return {name: str(folder / place) for name, place in places.items()}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_keeps_the_contract(spelling: str, files: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    for name, path in files.items():
+        spelling = spelling.replace(name, path)
+    check_feature(parse_feature(spelling), INDEX, RANKINGS)

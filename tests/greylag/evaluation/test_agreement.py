@@ -1,0 +1,77 @@
+"""Runs and judgements that do not belong together are told, or refused if nothing can be scored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate, parse_measure
+from greylag.evaluation.agreement import check_agreement, check_levels
+from greylag.ranking import Ranking, Run
+
+
+def run_of(rankings: dict[str, list[str]]) -> Run:
+    return Run(tuple(Ranking(qid, "", tuple(d), -np.arange(len(d), dtype=float)) for qid, d in rankings.items()))
+
+
+RUN = run_of({str(qid): [str(100 * qid + rank) for rank in range(20)] for qid in range(1, 11)})
+QRELS = {str(qid): {str(100 * qid + rank): 1 for rank in range(0, 40, 3)} for qid in range(1, 11)}
+
+
+def exchanged(qrels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for qid, grades in qrels.items():
+        for docid, grade in grades.items():
+            found.setdefault(docid, {})[qid] = grade
+    return found
+
+
+def test_what_belongs_together_is_not_told() -> None:
+    assert check_agreement(RUN, QRELS) == []
+    assert check_agreement(RUN, {qid: {"1": dict(grades)} for qid, grades in QRELS.items()}) == []
+    assert check_agreement(RUN, {**QRELS, "77": {"1": 1}}) == []
+
+
+def test_queries_that_are_documents_are_not_exchanged() -> None:
+    """As in query by example: every document is a query."""
+    names = [str(number) for number in range(30)]
+    run = run_of({qid: [docid for docid in names if docid != qid] for qid in names})
+    assert check_agreement(run, {qid: {docid: 1 for docid in names[:9] if docid != qid} for qid in names}) == []
+
+
+@pytest.mark.parametrize("by_subtopic", [False, True])
+def test_what_cannot_be_scored_is_refused(by_subtopic: bool) -> None:
+    def judged(qrels: dict[str, dict[str, int]]) -> dict[str, dict[str, object]]:
+        return {qid: {"1": grades} if by_subtopic else dict(grades) for qid, grades in qrels.items()}
+
+    with pytest.raises(ParameterError, match="exchanged"):
+        check_agreement(RUN, judged(exchanged(QRELS)))
+    with pytest.raises(ParameterError, match="exchanged"):  # some documents have names of queries
+        check_agreement(RUN, judged(exchanged(QRELS | {"1": {"1": 1, "2": 0} | QRELS["1"]})))
+    others = {qid: {f"d{docid}": grade for docid, grade in grades.items()} for qid, grades in QRELS.items()}
+    with pytest.raises(ParameterError, match=r"no document of the run is judged \('100' against 'd100'\)"):
+        check_agreement(RUN, judged(others))
+
+
+@given(st.integers(1, 10))
+def test_topics_without_a_ranking(ranked: int) -> None:
+    told = check_agreement(Run(RUN.rankings[:ranked]), QRELS)
+    assert len(told) == (ranked <= 1)
+    assert all(f"{10 - ranked} of 10 judged topics" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [("AP(rel=2) nDCG", 0), ("AP(rel=3) nDCG Judged@5", 1), ("AP(rel=3) P(rel=2)@5", 1), ("AP(rel=3) P(rel=4)@5", 2)],
+)
+def test_levels_that_no_document_has(names: str, told: int) -> None:
+    measures, qrels = [parse_measure(name) for name in names.split()], {"1": {"a": 1, "b": 2}, "2": {"c": 0}}
+    if told == 2:
+        with pytest.raises(ParameterError, match=r"no document has grade 3 or a higher one \(the highest is 2\)"):
+            check_levels(measures, qrels)
+    else:
+        assert len(check_levels(measures, qrels)) == told
+    assert (evaluate(run_of({"1": ["a", "b"]}), qrels, measures).means[0] == 0) == (told > 0)

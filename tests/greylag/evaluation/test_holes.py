@@ -1,0 +1,121 @@
+"""Views of documents without judgements, against an enumeration of all judgements that they could have."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.evaluation import compare, evaluate, parse_measure, table
+from greylag.evaluation.holes import compare_with_holes, score_holes
+from greylag.ranking import Ranking, Run
+from tests.greylag.evaluation import samples
+
+DOCIDS = tuple(f"d{number}" for number in range(7))
+
+
+def small_case(seed: int) -> tuple[dict[str, Run], dict[str, dict[str, int]]]:
+    """Two runs of one topic, and another on which they agree, with two of seven documents judged."""
+    rng = np.random.default_rng(seed)
+    qrels = {"q": {d: int(rng.integers(0, 2)) for d in rng.choice(DOCIDS, 2, replace=False)}, "r": {"x": 1}}
+
+    def run() -> Run:
+        shown = tuple(rng.permutation(DOCIDS)[:5])
+        return Run((Ranking("q", "", shown, np.zeros(5)), Ranking("r", "", ("x",), [1])))
+
+    return {"a": run(), "b": run()}, qrels
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["P@3", "RBP", "RBP(p=0.5)@3", "RR", "Success@2"])
+def test_scores_and_differences_are_the_extremes_of_all_possible_judgements(seed: int, name: str) -> None:
+    runs, qrels = small_case(seed)
+    holes = score_holes(runs, qrels, [name])
+    found = compare_with_holes(
+        compare({n: evaluate(run, qrels, [name]) for n, run in runs.items()}, "b"), runs, qrels, holes
+    )
+    scored: dict[str, list[float]] = {"a": [], "b": []}
+    unknown = [docid for docid in DOCIDS if docid not in qrels["q"]]
+    for grades in product([0, 1], repeat=len(unknown)):
+        world = {**qrels, "q": {**qrels["q"], **dict(zip(unknown, grades, strict=True))}}
+        for run_name, run in runs.items():
+            scored[run_name].append(float(evaluate(run, world, [name]).means[0]))
+    for run_name in runs:
+        assert holes.not_relevant[run_name].means[0] == pytest.approx(min(scored[run_name]))
+        assert holes.relevant[run_name].means[0] == pytest.approx(max(scored[run_name]))
+    differences = np.subtract(scored["a"], scored["b"])
+    [comparison] = found.comparisons
+    assert comparison.holes
+    if name.startswith(("P", "RBP")):
+        assert comparison.holes.least == pytest.approx(differences.min())
+        assert comparison.holes.greatest == pytest.approx(differences.max())
+    assert comparison.holes.not_relevant == comparison.difference
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(seed: int) -> None:
+    run, qrels = samples.random_case(np.random.default_rng(seed))
+    names = ["AP", "nDCG@5", "P@5", "Rprec", "bpref"]
+    holes = score_holes({"run": run}, qrels, names)
+    expected = evaluate(run, qrels, [f"{n.split('@')[0]}(judged_only=True){n[len(n.split('@')[0]) :]}" for n in names])
+    assert holes.left_out["run"].values.tolist() == expected.values.tolist()
+    assert holes.not_relevant["run"].values.tolist() == evaluate(run, qrels, names).values.tolist()
+    tops = [[d in qrels[q] for d in run[q].docids[:5]] for q in qrels if q in run and len(run[q])]
+    assert holes.judged["run"][1] == pytest.approx(np.mean([np.mean(top) for top in tops]))
+
+
+def test_one_world_for_all_runs_and_grades_up_to_the_highest() -> None:
+    """AP of the first run falls when the documents of the second count as relevant; a level above all grades counts."""
+    qrels = {"q": {"x": 1}}
+    runs = {"one": Run((Ranking("q", "", ("x",), [1]),)), "two": Run((Ranking("q", "", ("y", "z"), [2, 1]),))}
+    holes = score_holes(runs, qrels, ["AP", "P(rel=3)@1"])
+    assert holes.relevant["one"].values.tolist() == [[pytest.approx(1 / 3), 0]]
+    assert holes.relevant["two"].values.tolist() == [[pytest.approx(2 / 3), 1]]
+
+
+def test_a_sentence_says_if_the_order_depends_on_them() -> None:
+    qrels = {str(q): {"x": 1, "n": 0} for q in range(4)}
+    known, new, worst = ("x", "n"), ("y", "x"), ("n", "w")
+    runs = {
+        name: Run(tuple(Ranking(q, "", docids, [2, 1]) for q in qrels))
+        for name, docids in (("known", known), ("new", new), ("worst", worst))
+    }
+    scores = {name: evaluate(run, qrels, ["P@1", "P@2"]) for name, run in runs.items()}
+    holes = score_holes(runs, qrels, ["P@1", "P@2"])
+    found = compare_with_holes(compare(scores, "known"), runs, qrels, holes)
+    at_1, at_2, worst_1, _ = found.comparisons
+    assert at_1.holes
+    assert at_2.holes
+    assert (at_1.holes.not_relevant, at_1.holes.relevant, at_1.holes.left_out) == (-1, 0, 0)
+    assert "depends on documents without judgements" in at_1.verdict
+    assert "-1.0000 if they count as not relevant, +0.0000 as relevant" in at_1.verdict
+    assert (at_2.holes.not_relevant, at_2.holes.greatest) == (0, 0.5)
+    assert "without judgements" not in worst_1.verdict
+    shown = table(scores, found, holes=holes)
+    assert at_1.holes.sentence("new", "known", "P@1") in shown
+    assert "left out" in shown
+
+
+def test_an_order_that_only_an_extreme_reverses() -> None:
+    qrels = {str(q): {"x": 1} for q in range(3)}
+    runs = {
+        "base": Run(tuple(Ranking(q, "", ("x", "u", "v"), [3, 2, 1]) for q in qrels)),
+        "run": Run(tuple(Ranking(q, "", ("v", "u"), [2, 1]) for q in qrels)),
+    }
+    scores = {name: evaluate(run, qrels, ["P@2"]) for name, run in runs.items()}
+    [found] = compare_with_holes(compare(scores, "base"), runs, qrels, score_holes(runs, qrels, ["P@2"])).comparisons
+    assert found.holes
+    assert found.holes.greatest == 0  # v alone
+    assert found.holes.least == -0.5
+    assert "depends" in found.verdict or "could reverse" in found.verdict
+
+
+@pytest.mark.parametrize("name", ["Judged@10", "RBP-residual", "SetP(relative=True)"])
+def test_measures_that_have_no_such_views(name: str) -> None:
+    if name.startswith("SetP"):
+        pytest.importorskip("ir_measures", reason="needs ir_measures")
+    runs, qrels = small_case(0)
+    with pytest.raises(ParameterError, match="leave it out"):
+        score_holes(runs, qrels, [parse_measure(name)])

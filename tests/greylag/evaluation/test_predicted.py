@@ -1,0 +1,234 @@
+"""Prediction-powered inference against its formula, closed forms, and simulations whose means are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from greylag.errors import ParameterError
+from greylag.evaluation import Estimate, correct_by_people, evaluate, evaluate_with_predictions
+from greylag.evaluation.predicted import check_predictions, warn_of_coverage
+from greylag.ranking import FloatArray, Ranking, Run
+from greylag.trec import Qrels, read_qrels, read_run
+
+TRIALS = 2000
+BAND = 4 * math.sqrt(0.95 * 0.05 / TRIALS)
+
+
+def draw(kind: str, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Scores by people, whose mean is 0, and by predictions."""
+    scores = rng.normal(0, 1, size)
+    if kind == "good":
+        return scores, scores + rng.normal(0, 0.4, size)
+    if kind == "biased":
+        return scores, 2 + 0.5 * scores + rng.normal(0, 0.3, size)
+    return scores, rng.normal(0, 1, size)
+
+
+def simulate(kind: str, n: int, more: int = 100) -> list[Estimate]:
+    rng, found = np.random.default_rng(n), []
+    for _ in range(TRIALS):
+        scores, guesses = draw(kind, n + more, rng)
+        found.append(correct_by_people(scores[:n], guesses[:n], guesses[n:]))
+    return found
+
+
+@pytest.mark.parametrize("n", [10, 25, 50, 100])
+@pytest.mark.parametrize("kind", ["good", "biased", "useless"])
+def test_95_percent_of_the_intervals_contain_the_mean(kind: str, n: int) -> None:
+    """Also where predictions are off by two standard deviations; and the p of a mean of 0 is below .05 in 5 %."""
+    found = simulate(kind, n)
+    covered = np.mean([low <= 0 <= high for low, high in (one.interval for one in found)])
+    assert covered == pytest.approx(0.95, abs=BAND)
+    assert np.mean([one.p < 0.05 for one in found]) == pytest.approx(1 - covered, abs=1e-9)
+    assert np.mean([one.corrected for one in found]) == pytest.approx(0, abs=4 / math.sqrt(n * TRIALS))
+    wide, alone = (
+        np.mean([high - low for low, high in ends])
+        for ends in ([one.interval for one in found], [one.people_interval for one in found])
+    )
+    if kind == "useless":
+        assert wide < 1.02 * alone
+        assert np.mean([one.worth for one in found]) > 0.97 * n
+    else:
+        assert wide < (0.6 if n == 10 else 0.85) * alone
+        assert np.median([one.worth for one in found]) > 1.5 * n
+        assert np.var([one.corrected for one in found]) < 0.75 * np.var([one.people for one in found])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_it_is_the_formula_of_prediction_powered_inference(seed: int) -> None:
+    """With its weight, from NumPy's regression and shrunk by F, which SciPy's t of the correlation gives."""
+    rng = np.random.default_rng(seed)
+    scores, guesses = draw("biased", 90, rng)
+    y, f, more = scores[:30], guesses[:30], guesses[30:]
+    found = correct_by_people(y, f, more)
+    fit = stats.linregress(f, y)
+    slope = fit.slope * (1 - (fit.stderr / fit.slope) ** 2)
+    assert found.weight == pytest.approx(slope * 60 / 90)
+    assert found.corrected == pytest.approx(y.mean() + found.weight * (more.mean() - f.mean()))
+    assert found.people == y.mean()
+    assert found.predicted == pytest.approx(guesses.mean())
+    alone = stats.ttest_1samp(y, 0).confidence_interval(0.95)
+    assert found.people_interval == pytest.approx((alone.low, alone.high))
+    residuals = stats.zscore(y, ddof=0) * y.std() - slope * (f - f.mean())
+    apart = guesses.mean() - f.mean()
+    parts = np.array(
+        [(residuals**2).sum() / 28 * (1 / 30 + apart**2 / (29 * f.var(ddof=1))), slope**2 * guesses.var(ddof=1) / 90]
+    )
+    freedom = parts.sum() ** 2 / (parts**2 / (28, 89)).sum()  # Satterthwaite's
+    assert found.interval == pytest.approx(stats.t.interval(0.95, freedom, found.corrected, parts.sum() ** 0.5))
+    assert found.worth == pytest.approx(y.var(ddof=1) / parts.sum())
+    shifted = correct_by_people(y, 3 * f + 7, 3 * more + 7)
+    assert shifted.corrected == pytest.approx(found.corrected)
+    assert shifted.interval == pytest.approx(found.interval)
+
+
+def test_predictions_that_are_useless_leave_students_interval() -> None:
+    """Also those that say the contrary, or the same of all topics."""
+    y = np.random.default_rng(0).normal(0.3, 1, 20)
+    for f in (-y, np.zeros(20)):
+        found = correct_by_people(y, f, np.arange(50.0))
+        expected = stats.ttest_1samp(y, 0)
+        interval = expected.confidence_interval(0.95)
+        assert (found.weight, found.worth, found.corrected) == (0, pytest.approx(20), y.mean())
+        assert found.interval == pytest.approx((interval.low, interval.high))
+        assert found.p == pytest.approx(expected.pvalue)
+
+
+def test_perfect_predictions_are_the_interval_of_all_topics() -> None:
+    scores = np.random.default_rng(1).normal(0.3, 1, 120)
+    found = correct_by_people(scores[:20], scores[:20], scores[20:])
+    expected = stats.ttest_1samp(scores, 0)
+    assert found.corrected == pytest.approx(scores.mean())
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert found.p == pytest.approx(expected.pvalue)
+
+
+def test_the_weight_is_the_one_of_least_variance() -> None:
+    """Empirically, over many draws, no fixed weight gives a smaller one than the limit that the weight tends to."""
+    rng, more, n = np.random.default_rng(2), 60, 200
+    weight = np.mean(
+        [correct_by_people(s[:n], f[:n], f[n:]).weight for s, f in (draw("good", n + more, rng) for _ in range(200))]
+    )
+    draws = [draw("good", 30, rng) for _ in range(20_000)]  # 23 and 7 topics, as 200 and 60
+    y, f, others = (
+        np.array(part) for part in zip(*((s[:23].mean(), g[:23].mean(), g[23:].mean()) for s, g in draws), strict=True)
+    )
+    variances = {lam: np.var(y + lam * (others - f)) for lam in (0.0, 0.1, round(float(weight), 2), 0.35, 0.5, 1.0)}
+    assert min(variances, key=lambda lam: variances[lam]) == round(float(weight), 2)
+
+
+def test_too_few_topics() -> None:
+    for n, more in ((3, 50), (20, 0)):
+        with pytest.raises(ParameterError, match="at least 4 topics with both, and one more"):
+            correct_by_people(np.zeros(n), np.zeros(n), np.zeros(more))
+
+
+def judgements(topics: int, seed: int = 0) -> tuple[dict[str, Run], Qrels, Qrels]:
+    """Two runs, people's judgements of the first ten topics, and predicted ones, which are lenient, of all."""
+    rng = np.random.default_rng(seed)
+    docids = tuple(f"d{i}" for i in range(30))
+    truth = {str(q): {d: int(rng.random() < 0.3) for d in docids} for q in range(topics)}
+    predicted = {q: {d: int(g or rng.random() < 0.15) for d, g in judged.items()} for q, judged in truth.items()}
+
+    def run(help_: float) -> Run:
+        scores = {q: rng.random(30) + help_ * np.array([*truth[q].values()]) for q in truth}
+        return Run(tuple(Ranking.sort(q, "", docids, scores[q]) for q in truth))
+
+    return {"plain": run(0.0), "better": run(0.6)}, {str(q): truth[str(q)] for q in range(10)}, predicted
+
+
+def test_runs_and_their_difference() -> None:
+    runs, people, predicted = judgements(60)
+    measures = ["AP", "P@5"]
+    by_people = {name: evaluate(run, people, measures) for name, run in runs.items()}
+    by_machine = {name: evaluate(run, predicted, measures) for name, run in runs.items()}
+    found = evaluate_with_predictions(by_people, by_machine, "plain")
+    assert (found.topics, found.others) == (10, 50)
+    assert [(one.run, str(one.measure)) for one in found.means] == [
+        (name, measure) for measure in measures for name in ("plain", "better")
+    ]
+    ap, p5 = found.differences
+    assert (ap.run, ap.baseline) == ("better", "plain")
+    assert ap.estimate.people == pytest.approx((by_people["better"].means - by_people["plain"].means)[0])
+    assert ap.estimate.predicted == pytest.approx((by_machine["better"].means - by_machine["plain"].means)[0])
+    expected = correct_by_people(
+        (by_people["better"].values - by_people["plain"].values)[:, 1],
+        (by_machine["better"].values - by_machine["plain"].values)[:10, 1],
+        (by_machine["better"].values - by_machine["plain"].values)[10:, 1],
+    )
+    assert p5.estimate == expected
+    smaller, larger = sorted((ap.estimate.p, p5.estimate.p))
+    assert sorted((ap.corrected_p or 0, p5.corrected_p or 0)) == pytest.approx(
+        [min(1, 2 * smaller), max(larger, min(1, 2 * smaller))]
+    )
+    assert str(found)
+    with pytest.raises(ParameterError, match="give another run"):
+        evaluate_with_predictions({"plain": by_people["plain"]}, {"plain": by_machine["plain"]}, "plain")
+    totals = [{"plain": evaluate(runs["plain"], qrels, ["num_ret"])} for qrels in (people, predicted)]
+    with pytest.raises(ParameterError, match="num_ret is a sum"):
+        evaluate_with_predictions(totals[0], totals[1])
+
+
+def test_judgements_that_cannot_be_corrected() -> None:
+    _, people, predicted = judgements(20)
+    check_predictions(people, predicted)
+    cases = [
+        ({q: j for q, j in predicted.items() if q != "3"}, "lack 1 of the 10 topics that people judged, such as 3"),
+        ({q: predicted[q] for q in people}, "no topic that people did not judge"),
+        ({**predicted, **people}, "nothing to correct by"),
+        ({**predicted, "4": {"x": 1}}, "topic 4 have none of the 30 documents"),
+        (
+            {q: {d: 3 * g for d, g in j.items()} for q, j in predicted.items()},
+            "people's go up to 1, predicted ones to 3",
+        ),
+    ]
+    for wrong, reason in cases:
+        with pytest.raises(ParameterError, match=reason):
+            check_predictions(people, wrong)
+    with pytest.raises(ParameterError, match="at least 4 are needed"):
+        check_predictions({q: people[q] for q in "012"}, predicted)
+
+
+def test_scales_that_may_differ_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    _, people, predicted = judgements(20)
+    graded = {q: {d: 2 * g for d, g in j.items()} for q, j in people.items()}
+    check_predictions(graded, {q: {d: 3 * g for d, g in j.items()} for q, j in predicted.items()})
+    assert "people's grades go up to 2, predicted ones to 3" in caplog.text
+
+
+def test_predictions_of_other_pools_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    """On the topics of people, the documents that they judged; on others, the top of the run."""
+    runs, people, predicted = judgements(20)
+    warn_of_coverage("plain", runs["plain"], people, predicted)
+    assert not caplog.text
+    tops = {q: {d: predicted[q][d] for d in [*predicted[q]][:15]} for q in people}
+    warn_of_coverage("plain", runs["plain"], people, {**predicted, **tops})
+    assert "100% on others" in caplog.text
+
+
+def test_real_runs_and_judgements_with_simulated_errors(data: Callable[[str], Path]) -> None:
+    """Scores of two runs of TREC-COVID by its judgements, and by these with errors: topics are drawn from the forty."""
+    folder = data("trec_covid_runs")
+    truth, rng = read_qrels(folder / "qrels.txt.gz"), np.random.default_rng(0)
+    predicted = {
+        q: {d: int(np.clip(g + rng.choice([-1, 0, 1], p=[0.1, 0.6, 0.3]), 0, 2)) for d, g in judged.items()}
+        for q, judged in truth.items()
+    }
+    runs = [read_run(Path(folder, "runs", f"{name}.run.gz")) for name in ("covidex.r3.monot5", "uogTrDPH_RF_QQN")]
+    y, f = (
+        np.subtract(*(evaluate(run, qrels, ["nDCG@10"]).values[:, 0] for run in runs)) for qrels in (truth, predicted)
+    )
+    covered, better = 0, 0
+    for _ in range(TRIALS):
+        chosen = rng.integers(0, len(y), 125)
+        found = correct_by_people(y[chosen[:25]], f[chosen[:25]], f[chosen[25:]])
+        covered += found.interval[0] <= y.mean() <= found.interval[1]
+        better += found.worth > 25
+    assert covered / TRIALS == pytest.approx(0.95, abs=BAND)
+    assert better > 0.9 * TRIALS

@@ -1,0 +1,174 @@
+"""The best of many systems against the definition written out, one query and one draw at a time."""
+
+import math
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from greylag.errors import ParameterError
+from greylag.evaluation import BestOfMany, Scores, best_of_many, compare, detectable_difference, parse_measure
+from greylag.evaluation.power import SIGNIFICANCE_LEVEL
+from greylag.evaluation.selection_bias import FLIPS, simultaneous
+from greylag.ranking import FloatArray
+
+AP, LOSS = parse_measure("AP"), parse_measure("subtopic-loss@5")
+
+
+def named(values: FloatArray, measure=AP) -> dict[str, Scores]:
+    """Scores of systems a, b, c, ..., of values of shape (m, n)."""
+    return {
+        chr(97 + number): Scores.single(measure, {f"q{i}": float(value) for i, value in enumerate(row)})
+        for number, row in enumerate(values)
+    }
+
+
+def sample(seed: int, *, systems: int = 5, queries: int = 12, gain: float = 0.0) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    values = rng.random((1, queries)) + 0.1 * rng.standard_normal((systems, queries))
+    values[1] += gain
+    return np.asarray(values)
+
+
+def t_statistic(differences: list[float]) -> float:
+    error = stdev(differences) / math.sqrt(len(differences))
+    return fmean(differences) / error if error > 1e-9 else math.copysign(math.inf, fmean(differences))
+
+
+def best(values: FloatArray, queries: list[int]) -> int:
+    return max(range(len(values)), key=lambda j: (round(fmean(values[j, q] for q in queries), 12), -j))
+
+
+def chosen_by_definition(values: FloatArray, seed: int) -> tuple[int, list[float], float]:
+    """The choice, the scores of queries by choices without them, and the larger standard error."""
+    n = values.shape[1]
+    rng, unseen = np.random.default_rng(seed), [0.0] * n
+    for _ in range(5):
+        for part in np.array_split(rng.permutation(n), 5):
+            others = [q for q in range(n) if q not in part]
+            for q in part:
+                unseen[q] += float(values[best(values, others), q]) / 5
+    choice = best(values, list(range(n)))
+    errors = [stdev([x - y for x, y in zip(row, values[0], strict=True)]) for row in (values[choice], unseen)]
+    return choice, unseen, max(errors) / math.sqrt(n)
+
+
+@pytest.mark.parametrize(("seed", "gain"), [(0, 0.05), (1, 0.2), (2, 0.0)])
+def test_the_choice_is_scored_on_queries_that_had_no_part_in_it(seed: int, gain: float) -> None:
+    values = sample(seed, gain=gain)
+    choice, unseen, error = chosen_by_definition(values, 3)
+    assert choice > 0
+    found = best_of_many(named(values), "a", seed=3)
+    assert found.chosen == "abcde"[choice]
+    assert found.mean == pytest.approx(fmean(unseen))
+    c, difference = found.comparison, fmean(unseen) - fmean(values[0])
+    assert c is not None
+    assert (c.mean, c.difference) == (pytest.approx(found.mean), pytest.approx(difference))
+    margin = float(stats.t.isf(0.025, values.shape[1] - 1)) * error
+    assert c.interval == pytest.approx((difference - margin, difference + margin))
+    assert c.corrected_p == pytest.approx(2 * stats.t.sf(abs(difference) / error, values.shape[1] - 1))
+    assert c.detectable == pytest.approx(detectable_difference(error, values.shape[1]))
+    assert c.wins == (values[choice] > values[0]).sum()
+
+
+def test_a_rule_may_make_systems_of_its_own() -> None:
+    """The mean of the two best, chosen anew without each part."""
+    values = sample(6, gain=0.1)
+
+    def rule(queries):
+        two = sorted(np.argsort(-values[:, queries].mean(axis=1), kind="stable")[:2].tolist())
+        return f"{two}", values[two].mean(axis=0)
+
+    found = best_of_many(named(values), "a", rule=rule)
+    rng, unseen = np.random.default_rng(0), np.zeros(12)
+    for _ in range(5):
+        for part in np.array_split(rng.permutation(12), 5):
+            unseen[part] += rule(np.array([q for q in range(12) if q not in part]))[1][part] / 5
+    assert found.chosen == rule(np.arange(12))[0]
+    assert found.mean == pytest.approx(unseen.mean())
+    assert found.all == simultaneous(named(values), "a")
+
+
+def test_all_at_once_is_the_max_t_test() -> None:
+    values, n, peaks = sample(0, systems=4, queries=9, gain=0.05), 9, list[float]()
+    differences = [[float(d) for d in row] for row in values[1:] - values[0]]
+    centred = [[d - fmean(row) for d in row] for row in differences]
+    rng = np.random.default_rng(3)
+    while len(peaks) < FLIPS:
+        for signs in rng.integers(0, 2, (min(1000, FLIPS - len(peaks)), n)).tolist():
+            flipped = ([d if s else -d for d, s in zip(row, signs, strict=True)] for row in centred)
+            peaks.append(max(abs(t_statistic(row)) for row in flipped))
+    critical = min(t for t in peaks if (1 + sum(other > t for other in peaks)) / (1 + FLIPS) < 0.05)
+    for c, row in zip(simultaneous(named(values), "a", seed=3).comparisons, differences, strict=True):
+        t = abs(t_statistic(row))
+        assert c.corrected_p == pytest.approx((1 + sum(peak >= t for peak in peaks)) / (1 + FLIPS), abs=2e-4)
+        margin = critical * abs(fmean(row)) / t
+        assert c.interval == pytest.approx((fmean(row) - margin, fmean(row) + margin), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_intervals_contain_0_if_and_only_if_p_is_not_significant(seed: int) -> None:
+    found = best_of_many(named(sample(seed, gain=0.02 * (seed % 8))), "a")
+    assert found.all is not None
+    for c in (*found.all.comparisons, *filter(None, [found.comparison])):
+        contains = c.interval[0] <= 0 <= c.interval[1]
+        assert contains == (c.corrected_p >= SIGNIFICANCE_LEVEL)
+
+
+def test_a_single_system_has_about_the_p_and_interval_of_the_t_test() -> None:
+    values = sample(5, systems=2, queries=200, gain=0.02)
+    found, plain = simultaneous(named(values), "a"), compare(named(values), "a").comparisons[0]
+    assert found.comparisons[0].corrected_p == pytest.approx(plain.p, abs=0.01)
+    assert found.comparisons[0].interval == pytest.approx(plain.interval, abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed: int) -> None:
+    values = sample(seed, gain=0.1)
+    once, twice = (best_of_many(named(part), "a") for part in (values, np.concatenate([values, values[1:2]])))
+    assert (once.chosen, once.mean, once.comparison) == (twice.chosen, twice.mean, twice.comparison)
+    fewer, more = simultaneous(named(values[:2]), "a"), once.all
+    assert more is not None
+    assert fewer.comparisons[0].interval[0] > more.comparisons[0].interval[0]
+    assert fewer.comparisons[0].corrected_p <= more.comparisons[0].corrected_p
+
+
+def test_losses_are_the_negated_gains() -> None:
+    values = sample(2, gain=0.1)
+    gain, loss = best_of_many(named(values), "a"), best_of_many(named(-values, LOSS), "a")
+    assert gain.chosen == loss.chosen
+    assert gain.mean == -loss.mean
+    assert gain.comparison is not None
+    assert loss.comparison is not None
+    assert loss.comparison.direction == gain.comparison.direction == 1
+    assert loss.comparison.interval == pytest.approx(tuple(-end for end in gain.comparison.interval[::-1]))
+    assert loss.comparison.corrected_p == gain.comparison.corrected_p
+
+
+def test_the_baseline_may_be_the_best_and_a_copy_of_it_is_not_better() -> None:
+    values = sample(3)
+    values[0] += 1.0
+    values[2] = values[0]
+    found = best_of_many(named(values), "a")
+    assert (found.chosen, found.comparison) == ("a", None)
+    assert found.all is not None
+    copy = found.all.comparisons[1]
+    assert (copy.difference, copy.interval, copy.corrected_p) == (0.0, (0.0, 0.0), 1.0)
+    assert all(c.significant and c.direction == -1 for c in found.all.comparisons if c is not copy)
+    assert best_of_many(named(values[:1]), "a") == BestOfMany("a", found.mean, None, None)
+
+
+def test_harm_is_told() -> None:
+    values = sample(4, queries=40)
+    values[1:] -= 0.3
+    found = best_of_many(named(values), "a").all
+    assert found is not None
+    assert all("is worse than a" in c.verdict for c in found.comparisons)
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(ParameterError, match="'z'"):
+        best_of_many(named(sample(0)), "z")
+    with pytest.raises(ParameterError, match="two queries"):
+        best_of_many(named(sample(0)[:, :1]), "a")

@@ -1,0 +1,150 @@
+"""Words as they are written, compared with sets of words and n-grams."""
+
+import json
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spelling import parse_features
+from greylag.index import words as module
+from greylag.index.analysis import Unit, written_words
+from greylag.index.positional import PositionalIndex
+from greylag.index.words import CollectionWords, PlacedWords, Words
+from greylag.lucene.build import build_index
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.ranking import Ranking
+
+TEXTS = st.lists(st.lists(st.sampled_from("Heat heat heating a I'm naïve 😀 x2 of hé 3.5".split())).map(" ".join))
+FEATURES = parse_features("written:words,written:characters")
+
+
+def units_of(text: str, unit: Unit) -> set[str]:
+    """The different words or n-grams of a text, by slicing strings."""
+    words = set(written_words(text))
+    if unit == "words":
+        return words
+    padded = [f"_{word}_" for word in words]
+    return {w[i : i + n] for w in padded for n in (3, 4, 5) for i in range(len(w) - n + 1)}
+
+
+def by_hand(texts: list[str], query: str, unit: Unit) -> list[float]:
+    wanted, having = units_of(query, unit), [units_of(text, unit) for text in texts]
+    df = {u: sum(u in units for units in having) for u in wanted}
+    idf = {u: log(1 + (len(texts) - df[u] + 0.5) / (df[u] + 0.5)) for u in wanted}
+    return [sum(idf[u] for u in wanted & units) / sum(idf.values()) if wanted else 0.0 for units in having]
+
+
+@given(texts=TEXTS, query=TEXTS.map(" ".join), cut=st.integers(0, 5))
+def test_coverage_is_the_share_of_idf_in_one_shard_or_two(texts: list[str], query: str, cut: int) -> None:
+    parts = [texts, texts[:0]] if cut >= len(texts) else [texts[:cut], texts[cut:]]
+    firsts = [0, len(parts[0])]
+    whole = CollectionWords((PlacedWords(0, Words.of(texts)),))
+    parted = CollectionWords(tuple(PlacedWords(f, Words.of(p)) for f, p in zip(firsts, parts, strict=True)))
+    documents = np.random.default_rng(1).permutation(len(texts))
+    units: tuple[Unit, ...] = ("words", "characters")
+    for unit in units:
+        expected = np.array(by_hand(texts, query, unit))[documents]
+        for words in (whole, parted):
+            np.testing.assert_allclose(words.coverage(query, unit, documents), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_example_of_the_reference() -> None:
+    words = Words.of(["heat"])
+    numbers, df = words.units(["heat"], "characters")
+    assert len(numbers) == len(words.gram_hashes) == 9
+    assert df.tolist() == [1] * 9
+    assert units_of("heat", "characters") == {"_he", "hea", "eat", "at_", "_hea", "heat", "eat_", "_heat", "heat_"}
+
+
+def test_blocks_of_texts_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"word{i % 7} heat{i % 3} {'and ' * (i % 2)}" for i in range(40)]
+    whole = Words.of(texts)
+    monkeypatch.setattr(module, "_BLOCK", 3)
+    for name, array in vars(Words.of(texts)).items():
+        assert array.tolist() == getattr(whole, name).tolist(), name
+
+
+DOCS = {"b": "Heating the café's heated WORLD 😀", "a": "x" * 300 + " two words", "c": "naïve heat " * 50}
+
+
+@pytest.fixture(scope="module")
+def lucene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Indexes with and without texts, of one document and of two."""
+    folder = tmp_path_factory.mktemp("words")
+    for name, docids in (("whole", "bac"), ("first", "b"), ("rest", "ac"), ("without", "bac")):
+        lines = [json.dumps({"id": docid, "contents": DOCS[docid]}) for docid in docids]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+        build_index(folder / f"{name}.jsonl", folder / name, texts=name != "without")
+    return folder
+
+
+def test_values_from_lucene_are_those_from_texts(lucene: Path) -> None:
+    ranking = Ranking("q", "heated heats worlds café", ("c", "b", "a"), np.zeros(3))
+    expected = FeatureExtractor(PositionalIndex.from_texts(DOCS), FEATURES)(ranking)
+    assert (expected[:2] > 0).any(axis=1).all()
+    for folders in ([lucene / "whole"], [lucene / "first", lucene / "rest"]):
+        for _ in range(2):  # made, and opened
+            values = FeatureExtractor(PositionalIndex.from_lucene(folders), FEATURES)(ranking)
+            assert values.tobytes() == expected.tobytes()
+
+
+def test_stored_texts_come_in_blocks(lucene: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greylag.lucene.bulk_calls.BLOCK_TEXTS", 2)
+    with LuceneIndex(lucene / "whole") as index:
+        assert dict(zip(index.docids(), index.texts(), strict=True)) == DOCS
+
+
+def test_an_index_without_texts_says_so(lucene: Path) -> None:
+    index = PositionalIndex.from_lucene(lucene / "without")
+    assert index.words is None
+    with pytest.raises(CollectionError, match=r"written:words: the index does not store its texts.*--no-texts"):
+        FeatureExtractor(index, FEATURES)(Ranking("q", "heat", ("a",), np.zeros(1)))
+    plain = FeatureExtractor(index, parse_features("FI/term/LM"))(Ranking("q", "heat", ("a", "c"), np.zeros(2)))
+    assert plain[0, 0] < plain[1, 0]
+
+
+def test_damaged_words_are_made_again(lucene: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = lucene / "whole"
+    before = PositionalIndex.from_lucene(folder).words
+    assert before is not None
+    expected = before.coverage("heat", "words", np.arange(3)).tolist()
+    (file,) = lucene.glob("whole.words.greylag/*/words.npy")
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(CollectionError, match=r"words\.npy is damaged"):
+        PositionalIndex.verify_export(folder)
+    after = PositionalIndex.from_lucene(folder).words
+    assert after is not None
+    assert "exporting words" in caplog.text
+    assert after.coverage("heat", "words", np.arange(3)).tolist() == expected
+
+
+def test_what_is_outside_an_array_is_refused() -> None:
+    words = Words.of(["heat wave", "heat"])
+    for name, at in (("words", 0), ("gram_offsets", 1), ("grams", 0), ("document_offsets", 1)):
+        damaged = {field: array.copy() for field, array in vars(words).items()}
+        damaged[name][at] = 1 << 20
+        broken = CollectionWords((PlacedWords(0, Words(**damaged)),))
+        read: tuple[Unit, ...] = ("characters", "words") if name in ("words", "document_offsets") else ("characters",)
+        for unit in read:
+            with pytest.raises(CollectionError, match="damaged"):
+                broken.coverage("heat wave", unit, np.arange(2))
+
+
+def test_unknown_units_are_refused() -> None:
+    with pytest.raises(ParameterError, match="use written: with words or characters"):
+        parse_features("written:stems")
+
+
+def test_words_are_pickled_with_texts() -> None:
+    import pickle
+
+    index = pickle.loads(pickle.dumps(PositionalIndex.from_texts(DOCS)))
+    assert index.words.coverage("heat", "words", np.arange(3)).tolist() == pytest.approx([0, 0, 1])

@@ -1,0 +1,71 @@
+"""A collection with a model, and random training data."""
+
+import numpy as np
+
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
+from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import training_data
+from greylag.learning.greedy import GreedySelection
+from greylag.linesearch.data import RankingData, positive_grades
+from greylag.models.model import RankingModel
+from greylag.models.recipes import train_on_data
+from greylag.ranking import Ranking
+
+WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]
+
+
+def collection(seed: int = 1) -> PositionalIndex:
+    rng = np.random.default_rng(seed)
+    return PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(WORDS, size=12)) for i in range(40)})
+
+
+def rankings(index: PositionalIndex) -> tuple[list[Ranking], dict[str, dict[str, int]]]:
+    """Queries of two words, the documents that have them side by side being relevant."""
+    docids = tuple(f"d{i}" for i in range(40))
+    queries = [f"{a} {b}" for a in WORDS[:4] for b in WORDS[:4] if a != b]
+    phrases = FeatureExtractor(index, parse_features("SD/ordered/BM25-O-1"))
+    ranked = [Ranking(str(i), query, docids, np.zeros(40)) for i, query in enumerate(queries)]
+    qrels = {r.qid: {d: int(v > 0) for d, v in zip(docids, phrases(r)[:, 0], strict=True)} for r in ranked}
+    return ranked, qrels
+
+
+def trained(index: PositionalIndex, n_jobs: int = 1, retrain: bool = False) -> RankingModel:
+    ranked, qrels = rankings(index)
+    extractor = FeatureExtractor(index, candidate_pool("sd"))
+    learner = GreedySelection("AP", max_features=3, retrain=retrain)
+    return train_on_data(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})
+
+
+def random_data(
+    seed: int, *, queries: int = 5, documents: int = 12, features: int = 3, levels: int | None = None
+) -> RankingData:
+    """Rankings with ties (scores on few `levels`), graded judgements and unretrieved relevant documents.
+
+    Rows are in descending order of docid, which is how trec_eval breaks ties.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, documents + 1, size=queries)
+    docids, grades, judged = [], [], []
+    for size in sizes:
+        names = sorted((f"d{i:03d}" for i in rng.choice(999, size=size, replace=False)), reverse=True)
+        judgements = {name: int(grade) for name, grade in zip(names, rng.integers(-1, 4, size=size), strict=True)}
+        judgements |= {f"lost{i}": int(grade) for i, grade in enumerate(rng.integers(1, 4, size=rng.integers(0, 3)))}
+        judgements.setdefault("lost", 1)
+        docids += names
+        grades += [judgements[name] for name in names]
+        judged.append(judgements)
+    n = len(docids)
+    values = (
+        rng.standard_normal((n, features)) if levels is None else rng.integers(levels, size=(n, features)).astype(float)
+    )
+    return RankingData(
+        specs=tuple(f"f{i}" for i in range(features)),
+        qids=tuple(f"q{i}" for i in range(queries)),
+        offsets=np.cumsum([0, *sizes]),
+        docids=tuple(docids),
+        features=values,
+        grades=np.array(grades, dtype=np.int64),
+        relevant_grades=tuple(positive_grades(judgements) for judgements in judged),
+    )

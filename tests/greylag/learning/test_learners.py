@@ -1,0 +1,308 @@
+"""Greedy selection and its committees, and coordinate ascent."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
+from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
+from greylag.learning.greedy import GreedyCommittee, GreedySelection, choose_learner, held_out_means
+from greylag.learning.learner import Selection, after_each_round
+from greylag.linesearch.data import RankingData, centred, linear_scores
+from greylag.linesearch.line_search import line_search, prepare
+from greylag.linesearch.objectives import Objective
+from tests.greylag.learning.samples import random_data
+
+AP = Objective("AP")
+
+
+def plain_greedy(data: RankingData, rounds: int) -> tuple[list[int], list[float]]:
+    """Algorithm 1 of Metzler (2007), spelt out."""
+    problem = prepare(data, AP)
+    columns: list[int] = []
+    weights: list[float] = []
+    for _ in range(rounds):
+        scores = sum(
+            (w * data.features[:, c] for c, w in zip(columns, weights, strict=True)), np.zeros(len(data.docids))
+        )
+        tried = {c: line_search(problem, scores, data.columns[c]) for c in range(len(data.names)) if c not in columns}
+        best = max(tried, key=lambda c: (tried[c].value, -c))
+        columns.append(best)
+        weights.append(tried[best].step)
+    return columns, weights
+
+
+@pytest.mark.parametrize("levels", [None, 2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_follows_the_algorithm(seed: int, levels: int | None) -> None:
+    data = random_data(seed, queries=10, documents=30, features=6, levels=levels)
+    selection = GreedySelection(AP, max_features=3).fit(data)
+    columns, weights = plain_greedy(data, len(selection.columns))
+    assert list(selection.columns) == columns
+    assert list(selection.weights) == weights
+
+
+@pytest.mark.parametrize("name", ["AP", "nDCG@10", "RR", "P@5", "ERR@20"])
+@pytest.mark.parametrize("retrain", [False, True])
+def test_each_round_raises_the_training_score_and_reports_it(name: str, retrain: bool) -> None:
+    objective = Objective.parse(name)
+    data = random_data(11, queries=12, documents=30, features=8)
+    selection = GreedySelection(objective, max_features=8, retrain=retrain).fit(data)
+    assert all(np.diff([0.0, *selection.training_scores]) > 0)
+    assert len(set(selection.columns)) == len(selection.columns)
+    scores = linear_scores(data, list(selection.columns), np.array(selection.weights))
+    assert selection.training_scores[-1] == pytest.approx(np.mean(objective.evaluate(data, scores)), abs=1e-12)
+
+
+def test_the_first_round_takes_the_best_single_feature() -> None:
+    data = random_data(5, queries=10, documents=30, features=6)
+    single = [max(np.mean(AP.evaluate(data, s * column)) for s in (1, -1)) for column in data.columns]
+    selection = GreedySelection(AP, max_features=1).fit(data)
+    assert selection.columns == (int(np.argmax(single)),)
+    assert selection.training_scores[0] == pytest.approx(max(single), abs=1e-12)
+
+
+def test_retraining_does_not_lower_the_training_score() -> None:
+    for seed in range(5):
+        data = random_data(seed, queries=10, documents=30, features=6)
+        plain = GreedySelection(AP, max_features=2).fit(data)
+        retrained = GreedySelection(AP, max_features=2, retrain=True).fit(data)
+        assert retrained.training_scores[-1] >= plain.training_scores[-1] - 1e-12
+
+
+def test_stopping_criteria() -> None:
+    data = random_data(11, queries=12, documents=30, features=8)
+    full = GreedySelection(AP, max_features=8).fit(data)
+    gains = np.diff([0.0, *full.training_scores])
+    stopped = GreedySelection(AP, max_features=8, epsilon=float(gains[2])).fit(data)
+    assert len(stopped.columns) <= 2
+    assert GreedySelection(AP, max_features=2).fit(data).columns == full.columns[:2]
+
+
+def test_is_deterministic_over_threads() -> None:
+    data = random_data(7, queries=15, documents=40, features=10)
+    learner = GreedySelection(AP, max_features=4, retrain=True)
+    assert learner.fit(data, n_jobs=1) == learner.fit(data, n_jobs=2) == learner.fit(data, n_jobs=3)
+
+
+def test_no_useful_feature() -> None:
+    data = random_data(1, levels=1)
+    lost = replace(data, grades=np.zeros_like(data.grades))
+    with pytest.raises(ParameterError, match="no feature raises AP above 0"):
+        GreedySelection(AP).fit(lost)
+
+
+@pytest.mark.parametrize(("options", "reason"), [({"max_features": 0}, "max_features"), ({"epsilon": -1.0}, "epsilon")])
+def test_bad_options(options: dict[str, float], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        GreedySelection(AP, **options)  # type: ignore[arg-type]
+
+
+def test_values_after_each_round_are_those_of_shorter_selections() -> None:
+    data, other = random_data(3, queries=10, documents=30, features=6), random_data(4, queries=7, features=6)
+    for retrain in (False, True):
+        learner = GreedySelection(AP, max_features=4, retrain=retrain)
+        found = after_each_round(learner.fit(data), other, AP)
+        for rounds, values in enumerate(found, 1):
+            short = replace(learner, max_features=rounds).fit(data)
+            assert short == learner.fit(data).head(rounds)
+            expected = AP.evaluate(other, linear_scores(other, list(short.columns), np.array(short.weights)))
+            np.testing.assert_array_equal(values, expected)
+
+
+def explicit(data: RankingData, learner: GreedySelection, measure: Objective, folds: int, seed: int) -> list[float]:
+    """Cross-validated means by number of features."""
+    means = []
+    for features in range(1, learner.max_features + 1):
+        values = {}
+        for part in split_folds(data.qids, folds, seed):
+            selection = replace(learner, max_features=features).fit(
+                data.select_queries([qid for qid in data.qids if qid not in part])
+            )
+            own = data.select_queries(part)
+            scores = linear_scores(own, list(selection.columns), np.array(selection.weights))
+            values.update(zip(own.qids, measure.evaluate(own, scores), strict=True))
+        means.append(float(np.mean(list(values.values()))))
+    return means
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])  # with the second, selection stops before max_features
+def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
+    data = random_data(21, queries=15, documents=25, features=5)
+    measure = Objective("nDCG", 10)
+    learners = [GreedySelection(Objective("nDCG", k), max_features=4, epsilon=epsilon) for k in (3, 10, 20)]
+    expected = [explicit(data, learner, measure, 3, 7) for learner in learners]
+    choice = choose_learner(data, learners, measure, folds=3, seed=7)
+    np.testing.assert_allclose(choice.held_out, expected, rtol=1e-12)
+    flat = [value for own in expected for value in own]
+    best, features = divmod(int(np.argmax(flat)), 4)
+    assert choice.learner == replace(learners[best], max_features=features + 1)
+    alone = held_out_means(data, learners[1], measure, folds=3, seed=7, n_jobs=2)
+    np.testing.assert_array_equal(alone, choice.held_out[1])
+
+
+def within(data: RankingData, scores: np.ndarray) -> list[np.ndarray]:
+    """The scores of each query less their mean."""
+    parts = np.split(scores, data.offsets[1:-1])
+    return [part - part.mean() for part in parts]
+
+
+@pytest.mark.parametrize("measure", ["AP", "nDCG@10"])
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_are_the_sum_of_the_members_standard_scores(seed: int, measure: str) -> None:
+    data = random_data(seed, queries=9, documents=25, features=6)
+    found = GreedyCommittee(measure, max_features=3, folds=4, seed=seed).fit(data)
+    expected = [np.zeros(end - first) for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
+    for fold in split_folds(data.qids, 4, seed):
+        own = data.select_queries([qid for qid in data.qids if qid not in fold])
+        member = GreedySelection(measure, max_features=3).fit(own)
+        trained = own.features[:, list(member.columns)] @ np.array(member.weights)
+        deviation = np.concatenate(within(own, trained)).std()
+        ranked = within(data, data.features[:, list(member.columns)] @ np.array(member.weights) / deviation)
+        expected = [total + part for total, part in zip(expected, ranked, strict=True)]
+    scores = linear_scores(data, found.columns, np.array(found.weights))
+    for part, total in zip(within(data, scores), expected, strict=True):
+        np.testing.assert_allclose(part, total, atol=1e-9)
+    assert found.training_scores == (pytest.approx(Objective.parse(measure).evaluate(data, scores).mean()),)
+
+
+def test_a_prior_counts_as_much_as_all_members() -> None:
+    data = random_data(7, queries=9, documents=25, features=6)
+    free, trusting = (GreedyCommittee("AP", max_features=2, folds=4, prior=prior).fit(data) for prior in ("", "f3"))
+    plain, told = (dict(zip(found.columns, found.weights, strict=True)) for found in (free, trusting))
+    deviation = np.concatenate(within(data, data.features[:, 3])).std()
+    assert told.keys() == plain.keys() | {3}
+    for column, weight in told.items():
+        assert weight == pytest.approx(plain.get(column, 0.0) + (4 / deviation if column == 3 else 0.0))
+    with pytest.raises(ParameterError, match="the data has no feature f9"):
+        GreedyCommittee("AP", prior="f9").fit(data)
+
+
+def test_features_are_in_the_order_of_their_effect() -> None:
+    data = random_data(2, queries=12, documents=30, features=8)
+    found = GreedyCommittee("AP", max_features=4, folds=3).fit(data)
+    effects = [
+        abs(weight) * np.concatenate(within(data, data.features[:, column])).std()
+        for column, weight in zip(found.columns, found.weights, strict=True)
+    ]
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_a_member_that_ranks_by_a_constant_has_no_part() -> None:
+    """Its training queries say nothing, so that its weights have no scale."""
+    data = random_data(2, queries=2, documents=12, features=1)
+    features = data.features.copy()
+    features[: data.offsets[1]] = 1.0  # the member trained on this query alone has one value
+    flat = RankingData(data.specs, data.qids, data.offsets, data.docids, features, data.grades, data.relevant_grades)
+    found = GreedyCommittee("AP", folds=2).fit(flat)
+    assert np.isfinite(found.weights).all()
+
+
+def test_bad_committees() -> None:
+    with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
+        GreedyCommittee("AP", folds=1)
+    with pytest.raises(ParameterError, match="seed must be"):
+        GreedyCommittee("AP", seed=-1)
+    with pytest.raises(ParameterError, match="max_features must be an integer of at least 1"):
+        GreedyCommittee("AP", max_features=0)
+    with pytest.raises(ParameterError, match="3 queries cannot be split into 5 folds"):
+        GreedyCommittee("AP").fit(random_data(1, queries=3))
+
+
+ROUNDS = Selection((4, 1, 2), ((1.0,), (0.9, 0.1), (0.8, 0.1, 0.1)), (0.3, 0.4, 0.5))
+AT_ONCE = Selection((0, 1, 2), ((0.2, 0.3, 0.5),), (0.6,))
+
+
+def test_head_is_the_selection_after_fewer_rounds() -> None:
+    assert ROUNDS.head(2) == Selection((4, 1), ((1.0,), (0.9, 0.1)), (0.3, 0.4))
+    assert ROUNDS.head(9) == ROUNDS
+    assert AT_ONCE.head(1) == AT_ONCE.head(2) == AT_ONCE
+    assert len(AT_ONCE.head(2).weights) == len(AT_ONCE.head(2).columns)
+    with pytest.raises(ParameterError, match="rounds must be an integer of at least 1"):
+        ROUNDS.head(0)
+
+
+def test_scores_by_feature() -> None:
+    assert ROUNDS.entry_scores == (0.3, 0.4, 0.5)
+    assert AT_ONCE.entry_scores == (0.6, 0.6, 0.6)
+
+
+def test_stops_at_a_local_optimum() -> None:
+    data = random_data(2, queries=10, documents=30, features=4)
+    columns = list(range(4))
+    weights = coordinate_ascent(data, AP, columns, np.ones(4), tolerance=0.0)
+    scores = linear_scores(data, columns, weights)
+    reached = np.mean(AP.evaluate(data, scores))
+    problem = prepare(data, AP)
+    assert max(line_search(problem, scores, column).value for column in data.columns) <= reached + 1e-9
+    assert reached >= np.mean(AP.evaluate(data, linear_scores(data, columns, np.ones(4))))
+
+
+def test_weights_keep_their_total_magnitude() -> None:
+    data = random_data(2, queries=10, documents=30, features=4)
+    weights = coordinate_ascent(data, AP, [2, 0, 3], np.array([5.0, -2.0, 1.0]))
+    assert np.abs(weights).sum() == pytest.approx(8.0)
+    assert np.abs(coordinate_ascent(data, AP, [2, 0, 3], np.zeros(3))).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])
+def test_keeps_the_best_start(name: str) -> None:
+    objective = Objective.parse(name)
+    data = random_data(15, queries=12, documents=30, features=5)
+    found = CoordinateAscent(objective, restarts=4, seed=3).fit(data)
+    assert found.columns == (0, 1, 2, 3, 4)
+    scores = linear_scores(data, list(found.columns), np.array(found.weights))
+    assert found.training_scores[-1] == np.mean(objective.evaluate(data, scores))
+    reached = [CoordinateAscent(objective, restarts=n, seed=3).fit(data).training_scores[-1] for n in (1, 2, 3, 4)]
+    assert all(np.diff(reached) >= 0)
+    assert found.training_scores[-1] == reached[-1]
+    assert found == CoordinateAscent(objective, restarts=4, seed=3).fit(data, n_jobs=3)
+    assert found.head(2) == found
+    assert found.entry_scores == found.training_scores * 5
+    assert found != CoordinateAscent(objective, restarts=4, seed=4).fit(data)
+
+
+def test_axes_are_uncorrelated_and_in_descending_order_of_variance() -> None:
+    data = random_data(21, queries=12, documents=40, features=5)
+    data = replace(data, features=data.features @ np.random.default_rng(1).standard_normal((5, 5)))
+    _, axes = _axes(data)
+    along = axes @ centred(data)
+    products = along @ along.T
+    variances = np.diag(products)
+    np.testing.assert_allclose(products, np.diag(variances), atol=1e-9 * variances[0])
+    assert all(np.diff(variances) < 0)
+    assert variances.sum() == pytest.approx(5 * len(data.docids))
+
+
+def test_no_axis_and_no_weight_improves_the_result() -> None:
+    data = random_data(21, queries=12, documents=40, features=5)
+    found = CoordinateAscent(AP, restarts=1, tolerance=0.0).fit(data)
+    scores, problem = linear_scores(data, found.columns, np.array(found.weights)), prepare(data, AP)
+    directions = [*data.columns, *(linear_scores(data, found.columns, axis) for axis in _axes(data)[1])]
+    assert max(line_search(problem, scores, line).value for line in directions) <= found.training_scores[-1] + 1e-9
+
+
+def test_is_invariant_to_feature_scales() -> None:
+    data = random_data(17, queries=12, documents=30, features=4)
+    scaled = replace(data, features=data.features * 2.0 ** np.array([0, 9, -9, 3]))
+    assert CoordinateAscent(AP).fit(scaled).training_scores == CoordinateAscent(AP).fit(data).training_scores
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"), [({"restarts": 0}, "restarts"), ({"tolerance": -1.0}, "tolerance"), ({"seed": -1}, "seed")]
+)
+def test_invalid_options(options: dict[str, float], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        CoordinateAscent(AP, **options)  # type: ignore[arg-type]
+
+
+def test_a_selection_predicts() -> None:
+    selection = Selection((2, 0), ((1.0,), (3.0, -0.5)), (0.1, 0.2))
+    X = np.array([[1.0, 9.0, 2.0], [4.0, 9.0, 1.0]])
+    np.testing.assert_array_equal(selection.predict(X), [5.5, 1.0])
+    data = random_data(1)
+    np.testing.assert_array_equal(selection.predict(data), 3 * data.X[:, 2] - 0.5 * data.X[:, 0])
+    with pytest.raises(ParameterError, match=r"shape \(2, 2\), but the selection has column 2"):
+        selection.predict(X[:, :2])

@@ -1,0 +1,301 @@
+"""Feature files: lossless round trips, and the format of the LETOR collections."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fastrank import CDataset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from greylag.errors import FormatError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.index.positional import PositionalIndex
+from greylag.learning import letor
+from greylag.learning.extraction import training_data
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.letor import read_features, read_scores, write_features
+from greylag.ranking import Ranking
+from greylag.runtime import files
+
+
+@pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
+@pytest.mark.parametrize("with_qrels", [False, True])
+def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool) -> None:
+    rng = np.random.default_rng(2)
+    words = ["cat", "dog", "pig", "cow"]
+    index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=9)) for i in range(30)})
+    extract = FeatureExtractor(index, candidate_pool("sd"))
+    docids = tuple(f"d{i}" for i in range(30))
+    rankings = [Ranking(f"q{i}", " ".join(rng.choice(words, size=2)), docids[i:], np.zeros(30 - i)) for i in range(4)]
+    qrels = {f"q{i}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(10)} | {"lost": 2, "d29": 1} for i in range(4)}
+    names = [str(spec) for spec in extract.specs]
+    write_features(tmp_path / name, names, ((ranking, extract(ranking)) for ranking in rankings), qrels)
+    data = read_features(tmp_path / name, qrels if with_qrels else None)
+    expected = training_data(rankings, qrels, extract)
+    assert (data.names, data.qids, data.docids) == (expected.names, expected.qids, expected.docids)
+    for found, own in zip(
+        (data.features, data.grades, data.offsets), (expected.features, expected.grades, expected.offsets), strict=True
+    ):
+        np.testing.assert_array_equal(found, own)
+    for found, own, ranking in zip(data.relevant_grades, expected.relevant_grades, rankings, strict=True):
+        ranked = [g for d, g in qrels[ranking.qid].items() if g > 0 and d in ranking.docids]
+        assert found.tolist() == (own.tolist() if with_qrels else sorted(ranked, reverse=True))
+    if with_qrels:
+        learner = GreedySelection("AP", max_features=2)
+        assert learner.fit(data) == learner.fit(expected)
+
+
+def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_text(
+        "2 qid:10032 1:0.056537 3:0.666667 #docid = GX029-35-5894638 inc = 0.0119 prob = 0.139842\n"
+        "0 qid:10032 2:-1e-3 # GX030-77-6315042\n1 qid:7 4:5\n"
+    )
+    data = read_features(path)
+    assert data.names == ("1", "2", "3", "4")
+    assert data.docids == ("GX029-35-5894638", "GX030-77-6315042", "3")
+    assert data.features.tolist() == [[0.056537, 0, 0.666667, 0], [0, -1e-3, 0, 0], [0, 0, 0, 5]]
+    assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
+
+
+def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
+    data = read_features(path)
+    assert (data.names, data.features.tolist(), data.grades.tolist()) == (("a",), [[5.0]], [1])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("# nothing\n", "no line with a document"),
+        ("1 qid:1 1:2 # d\n\n", ":2: not of the form"),
+        ("1 1:2 # d\n", ":1: not of the form"),
+        ("x qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 0:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:x # d\n", ":1: not of the form"),
+        ("1 qid:1 1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:0.155 2", ":1: not of the form"),
+        ("1\n", ":1: not of the form"),
+        ("1 qid: 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 # d\n", ":1: not of the form"),
+        ("1_0 qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1_0 # d\n", ":1: not of the form"),
+        ("1 qid:1 1_0:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 \u0661:2 # d\n", ":1: not of the form"),
+        ("\u0661 qid:1 1:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:2 1:3 # d\n", ":1: feature 1 is given twice"),
+        ("1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n", ":2: feature 2 is given twice"),
+        ("1 qid:1 1:2 # d\n1 qid:1 3:-1e101 # e\n", r":2: feature 3 is beyond 1e\+100"),
+        ("1 qid:1 1:2 # d 1=a 1000000000=b\n", ":1: names feature 1000000000; numbers must be at most"),
+        ("1 qid:1 1:1e400 # d\n", ":1: feature 1 is beyond"),
+        ("1 qid:1 1:nan # d\n", ":1: not of the form"),
+        ("1 qid:1 1:0x1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1.2.3 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:1e # d\n", ":1: not of the form"),
+        ("1234567890 qid:1 1:1 # d\n", ":1: not of the form"),
+        ("1 qid:1 100000000:2 # d\n", ":1: feature 100000000: numbers must be at most 100000"),
+        ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "f.txt").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_features(tmp_path / "f.txt")
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("text", ["1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", "1 qid:1 1:2\r0 qid:1 1:3\r\n"])
+def test_lines_that_end_in_a_carriage_return_alone_are_not_one_document(
+    tmp_path: Path, text: str, lenient: bool
+) -> None:
+    (tmp_path / "f.txt").write_bytes(text.encode())
+    with pytest.raises(FormatError, match=r":1: has a carriage return"):
+        read_features(tmp_path / "f.txt", lenient=lenient)
+
+
+@pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
+def test_names_with_odd_characters_are_read_back(tmp_path: Path, name: str) -> None:
+    ranking = Ranking(name.replace("#", ""), "x", (name, "d"), np.array([2.0, 1.0]))
+    write_features(tmp_path / "f.txt", [name, "b"], [(ranking, np.eye(2))])
+    data = read_features(tmp_path / "f.txt")
+    assert (data.names, data.qids, data.docids) == ((name, "b"), (ranking.qid,), (name, "d"))
+
+
+@pytest.mark.parametrize(
+    ("qid", "docid", "name"), [("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f")]
+)
+def test_names_that_cannot_be_read_back_are_refused(tmp_path: Path, qid: str, docid: str, name: str) -> None:
+    with pytest.raises(ParameterError, match="rename it"):
+        write_features(tmp_path / "f.txt", [name], [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))])
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_values_than_fit_in_memory_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
+    with pytest.raises(FormatError, match="50000 documents with 100000 features do not fit in memory"):
+        read_features(tmp_path / "f.txt")
+
+
+def test_fastrank_reads_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    rankings = [Ranking(qid, "x", ("d1", "d2"), np.array([2.0, 1.0])) for qid in ("7", "8")]
+    features = np.array([[1.5, -2.0], [0.0, 1e-9]])
+    write_features(path, ["FI/term/LM", "FI/term/BM25"], [(ranking, features) for ranking in rankings])
+    data = CDataset.open_ranksvm(str(path))
+    assert (data.num_instances(), sorted(data.queries())) == (4, ["7", "8"])
+
+
+CELLS = st.lists(
+    st.tuples(
+        st.integers(1, 12),
+        st.one_of(
+            st.floats(-1e100, 1e100).map(repr),
+            st.from_regex(r"[-+]?([0-9]{1,4}\.?[0-9]{0,4}|\.[0-9]{1,9})([eE][-+]?[0-8]?[0-9])?", fullmatch=True),
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda cell: cell[0],
+)
+LINES = st.tuples(
+    st.sampled_from(["-1", "0", "+2", "4"]),
+    CELLS,
+    st.sampled_from([" ", "  ", "\t", " \x0b"]),
+    st.sampled_from(["", "#", "# docid = {} inc = 1", " # {} 1=a 3=b", "#{}"]),
+)
+
+
+@pytest.mark.parametrize("block", [1, 100, letor.BLOCK])
+@given(lines=st.lists(LINES, min_size=1, max_size=8), ended=st.booleans(), remark=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_reads_what_a_split_at_spaces_gives(
+    *, tmp_path: Path, block: int, lines: list[Any], ended: bool, remark: bool
+) -> None:
+    text, rows = "# remark\n" if remark else "", []
+    for number, (grade, cells, space, comment) in enumerate(lines):
+        words = [grade, f"qid:{number // 3}", *(f"{feature}:{value}" for feature, value in cells)]
+        text += space.join(words) + comment.format(f"d{number}") + "\n"
+        docid = f"d{number}" if "{" in comment else str(number + 1 + remark)
+        rows.append((int(grade), docid, {feature: float(value) for feature, value in cells}))
+    path = tmp_path / "f.txt"
+    path.write_text(text if ended else text.removesuffix("\n"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(letor, "BLOCK", block)
+        patch.setattr(files, "_BLOCK", block)
+        data = read_features(path)
+    width = max(feature for _, _, values in rows for feature in values)
+    if any("1=a 3=b" in comment for *_, comment in lines[:1]):
+        width = max(width, 3)
+    expected = [[values.get(feature, 0.0) for feature in range(1, width + 1)] for _, _, values in rows]
+    assert repr(data.features.tolist()) == repr(expected)  # tells -0.0 from 0.0
+    assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(row[1] for row in rows))
+    assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
+
+
+@pytest.mark.parametrize("block", [1, 20])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n\n", ":3: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
+        ("\n \n\n \n" * 10, "is empty"),
+    ],
+)
+def test_bad_files_in_blocks(
+    *, tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letor, "BLOCK", block)
+    monkeypatch.setattr(files, "_BLOCK", block)
+    (tmp_path / "f.txt").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_features(tmp_path / "f.txt")
+
+
+def test_features_are_held_once(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("1 qid:1 1:2 2:3\n0 qid:1 1:4\n")
+    data = read_features(tmp_path / "f.txt")
+    assert np.shares_memory(data.features, data.columns)
+
+
+def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Path) -> None:
+    """scikit-learn, an independent reader, takes the file; greylag has the names back."""
+    from sklearn.datasets import load_svmlight_file
+
+    qids = ["q-1", "7", "PLAIN-2", "007", "9" * 20, "é"]
+    rows = [
+        (Ranking(qid, "", ("a", "b"), [2.0, 1.0]), np.array([[i + 0.5, 1.0], [0.0, 2.0]])) for i, qid in enumerate(qids)
+    ]
+    write_features(tmp_path / "f.txt", ["one", "two"], rows)
+    data = read_features(tmp_path / "f.txt")
+    assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
+    values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
+    np.testing.assert_array_equal(values.toarray(), data.features)
+    assert numbers.tolist() == [n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.NUMBERED + i] * 2]
+    with pytest.raises(ParameterError, match="900000001"):
+        write_features(tmp_path / "f.txt", ["one", "two"], [(Ranking("900000001", "", ("a",), [1.0]), np.ones((1, 2)))])
+
+
+@pytest.fixture(params=["features.txt", "features.npz"])
+def scored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The features of two queries, one of them without a number."""
+    rankings = [Ranking("q1", "", ("b", "a", "c"), [3.0, 2.0, 1.0]), Ranking("7", "", ("a", "d"), [2.0, 1.0])]
+    write_features(tmp_path / str(request.param), ["x"], ((one, np.zeros((len(one), 1))) for one in rankings))
+    return tmp_path / str(request.param)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5\n0.5\n2\n-1\n1e-3\n",
+        "900000001\t0\t0.5\n900000001\t1\t0.5\n900000001\t2\t2\n7\t0\t-1\n7\t1\t1e-3\n",
+        "q1 0 0.5\nq1 1 0.5\nq1 2 2\n7 0 -1\n7 1 1e-3\n",
+    ],
+)
+def test_scores_of_other_programs_are_a_run(scored: Path, text: str) -> None:
+    path = scored.with_name("trees.scores")
+    path.write_text(text)
+    run = read_scores(path, scored)
+    assert run.tag == "trees"
+    assert [(one.qid, one.docids, one.scores.tolist()) for one in run.rankings] == [
+        ("q1", ("c", "b", "a"), [2.0, 0.5, 0.5]),
+        ("7", ("d", "a"), [0.001, -1.0]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1\n2\n3\n4\n", "trees: has 4 scores, but .* has 5 documents"),
+        ("1\n2\n3\n4\n5\n6\n", "trees: has 6 scores"),
+        ("1\nnan\n3\n4\n5\n", "trees:2: score 'nan' is not a finite number"),
+        ("1\n2 3\n", "trees:2: 2 columns instead of 1"),
+        ("7 0 1\n", "trees:1: document '0' of query '7' instead of 0 of 'q1'"),
+        ("8 0 1\n8 2 1\n", "trees:2: document '2' of query '8' instead of 1 of 'q1'"),
+        ("d1 Q0 a 1 2.0 t\n", "trees:1: 6 columns"),
+    ],
+)
+def test_scores_of_other_documents_are_refused(scored: Path, text: str, reason: str) -> None:
+    (scored.parent / "trees").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_scores(scored.parent / "trees", scored)
+
+
+@pytest.mark.parametrize("qids", [None, ["1", "2", "1"]])
+def test_other_arrays_are_refused(tmp_path: Path, qids: list[str] | None) -> None:
+    (tmp_path / "scores").write_text("1\n2\n3\n")
+    path = tmp_path / "x.npz"
+    np.savez(path, docids=["a", "b", "c"], **({} if qids is None else {"qids": np.array(qids)}))
+    with pytest.raises(FormatError, match=r"x.npz: (is not a file of|the documents of a query)"):
+        read_scores(tmp_path / "scores", path)
+    path.write_bytes(b"PK\3\4")
+    with pytest.raises(FormatError, match=r"x.npz: is not a file of"):
+        read_scores(tmp_path / "scores", path)

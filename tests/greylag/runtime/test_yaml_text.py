@@ -1,0 +1,78 @@
+"""YAML is read as version 1.2 has it, and what is written is read back, also by programs of version 1.1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from greylag.runtime.yaml_text import LARGEST, NotYAMLError, parse_yaml, write_yaml
+
+# From the tables of YAML 1.2.2, section 10.3.2 and example 10.9, and what version 1.1 has in other ways.
+SCALARS: dict[str, Any] = {
+    "~": None, "null": None, "Null": None, "nuLL": "nuLL", "true": True, "False": False, "TRUE": True, "truE": "truE",
+    "yes": "yes", "No": "No", "on": "on", "y": "y", "0": 0, "-19": -19, "+12": 12, "010": 10, "0o7": 7, "0x3A": 58,
+    "-0x1": "-0x1", "0b11": "0b11", "1_000": "1_000", "1:30": "1:30", "190:20:30.15": "190:20:30.15", "0.": 0.0,
+    "-0.0": 0.0, ".5": 0.5, "+12e03": 12000.0, "-2E+05": -200000.0, "1e3": 1000.0, ".e3": ".e3", "1.e": "1.e",
+    ".inf": math.inf, "-.Inf": -math.inf, "+.INF": math.inf, ".iNf": ".iNf", "2020-01-01": "2020-01-01",
+    "2001-12-14 21:59:43.10 -5": "2001-12-14 21:59:43.10 -5", "=": "=", "<<": "<<", "nan": "nan", "inf": "inf",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SCALARS)
+def test_scalars_are_those_of_the_core_schema(text: str) -> None:
+    read = parse_yaml(f"a: {text}\nb: [{text}]".encode())
+    assert read == {"a": SCALARS[text], "b": [SCALARS[text]]}
+    assert type(read["a"]) is type(SCALARS[text])
+    assert parse_yaml(f"a: '{text}'".encode()) == {"a": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"a: &a [x]\nb: *a", "aliases are not supported"),
+        (b"a: &a [*a]", "aliases are not supported"),
+        (b"a: 1\na: 2", "duplicate key 'a'"),
+        (b"1: a", "key '1' is not text"),
+        (b"true: a", "key 'true' is not text"),
+        (b"? [a]\n: b", "is not text"),
+        (b"a: !!binary aGk=", "not valid"),
+        (b"a: !!set {x}", "not valid|not text"),
+        (b"a: !!int 1_0", "'1_0' is no int"),
+        (b"a: !!float x", "'x' is no float"),
+        (b"a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"a: " + b"9" * 5000, "not valid"),
+        (b"a: \xff", "cannot be read"),
+        (b"#" * (LARGEST + 1), "more than"),
+    ],
+)
+def test_what_is_not_data_is_refused(text: bytes, reason: str) -> None:
+    with pytest.raises(NotYAMLError, match=reason):
+        parse_yaml(text)
+
+
+def test_the_line_of_a_fault() -> None:
+    with pytest.raises(NotYAMLError) as caught:
+        parse_yaml(b"a: 1\nb: 2\na: 3")
+    assert caught.value.line == 3
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), values), st.booleans())
+@example(dict(zip(map(str, range(99)), SCALARS, strict=False)), False)
+@example({"a": 1e20, "b": 1e-7, "no": "\u2028"}, True)
+def test_what_is_written_is_read_by_both_versions(content: dict[str, Any], in_line: bool) -> None:
+    text = write_yaml(content, width=80, in_line=in_line)
+    assert parse_yaml(text.encode()) == content
+    assert yaml.safe_load(text) == content

@@ -1,0 +1,239 @@
+"""The shipped checks find each fault in a stage, a learner or a feature that has one, and none in one that has none."""
+
+import itertools
+from dataclasses import KW_ONLY, dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.features import PythonFeature, Score
+from greylag.features.feature import Feature
+from greylag.learning import GreedySelection, Selection
+from greylag.linesearch import RankingData
+from greylag.pipeline import Stage
+from greylag.ranking import Ranking
+from greylag.testing import check_feature, check_learner, check_stage
+from tests.greylag.diversity import samples
+
+RANKINGS = [samples.ranking(seed, 12, f"q{seed}") for seed in range(4)]
+INDEX = samples.index(1, 12)
+
+
+@dataclass(frozen=True)
+class Reversed(Stage):
+    """A stage without a fault: it turns the known documents around. Each fault of a subclass is one."""
+
+    reads_query = False
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        known = np.array([docid.startswith("d") for docid in ranking.docids], dtype=bool)
+        return self.rerank_known(ranking, known, lambda given: given.rescore(-given.scores))
+
+
+@dataclass(frozen=True)
+class ReadsSecretly(Reversed):
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return super().__call__(ranking) if ranking.query else ranking
+
+
+@dataclass(frozen=True)
+class Loses(Reversed):
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return ranking.head(5)
+
+
+@dataclass(frozen=True)
+class Renames(Reversed):
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return Ranking("other", ranking.query, ranking.docids, ranking.scores)
+
+
+@dataclass(frozen=True)
+class ReturnsNothing(Reversed):
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return None  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class MovesOthers(Reversed):
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Places count, whose numbers depend on documents that it does not know."""
+        return ranking.rescore([place % 2 for place in range(len(ranking))])
+
+
+@dataclass(frozen=True)
+class Counts(Reversed):
+    calls: Any = field(default_factory=itertools.count)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return ranking if next(self.calls) % 2 else super().__call__(ranking)
+
+
+@dataclass(frozen=True)
+class RemembersQueries(Reversed):
+    seen: dict[str, int] = field(init=False, default_factory=dict)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        number = self.seen.setdefault(ranking.qid, len(self.seen))
+        return ranking if number == 0 else super().__call__(ranking)
+
+
+@dataclass(frozen=True)
+class HasALock(Reversed):
+    lock: Any = field(default_factory=Lock)
+
+
+@dataclass
+class Changes(Stage):
+    __call__ = Reversed.__call__
+
+
+@dataclass(frozen=True)
+class NeedsMoney(Reversed):
+    needs = frozenset({"money"})  # type: ignore[assignment, arg-type]
+
+
+@dataclass(frozen=True)
+class NeedsWithoutParameter(Reversed):
+    needs = frozenset({"index"})
+
+
+@dataclass(frozen=True)
+class DoesNotDeclare(Reversed):
+    groups: Any
+    _: KW_ONLY
+
+
+@dataclass(frozen=True)
+class CannotBeSpelt(Reversed):
+    needs = frozenset({"groups"})
+    groups: Any = None
+
+
+@dataclass(frozen=True)
+class WrongStrength(Reversed):
+    strength = "power"
+
+
+@dataclass(frozen=True)
+class RefusesStrength(Reversed):
+    strength = "weight"
+    weight: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.weight < 1:
+            raise ParameterError("too weak")
+
+
+@dataclass(frozen=True)
+class Adds(Reversed):
+    def scored(self, ranking: Ranking) -> Ranking:
+        return Ranking(ranking.qid, ranking.query, ("new",), np.zeros(1))
+
+
+STAGES: list[tuple[Stage, str]] = [
+    (ReadsSecretly(), "ranks differently without the query's text"),
+    (Loses(), "does not return the documents"),
+    (Renames(), "changes the query"),
+    (ReturnsNothing(), "returns a NoneType"),
+    (MovesOthers(), "that it knows nothing about"),
+    (Counts(), "differently the second time"),
+    (RemembersQueries(), "in another order"),
+    (HasALock(), "cannot be sent to another process"),
+    (Changes(), "is not frozen"),
+    (NeedsMoney(), "money"),
+    (NeedsWithoutParameter(), "index', which is not a parameter"),
+    (DoesNotDeclare({}), "needs has to name it"),
+    (CannotBeSpelt(), "how to read groups"),
+    (WrongStrength(), "strength has 'power'"),
+    (RefusesStrength(), "refuses weight=0"),
+    (Adds(), "scored adds documents"),
+]
+
+
+def test_a_stage_without_a_fault() -> None:
+    check_stage(Reversed(), RANKINGS)
+    check_stage(MovesOthers(), RANKINGS, knows_all=True)
+
+
+@pytest.mark.parametrize(("stage", "fault"), STAGES, ids=[type(stage).__name__ for stage, _ in STAGES])
+def test_faults_of_stages(stage: Stage, fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        check_stage(stage, RANKINGS)
+
+
+@dataclass(frozen=True)
+class Optimist(GreedySelection):
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        found = super().fit(data, n_jobs=n_jobs)
+        return replace(found, training_scores=tuple(score + 0.1 for score in found.training_scores))
+
+
+@dataclass(frozen=True)
+class ByThreads(GreedySelection):
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        return super().fit(data).head(n_jobs or 1)
+
+
+@dataclass(frozen=True)
+class Centres(GreedySelection):
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        data.features[:] -= data.features.mean(axis=0)
+        return super().fit(data)
+
+
+@pytest.mark.parametrize(
+    ("learner", "fault"),
+    [
+        (Optimist("AP", max_features=2), "reports the training scores"),
+        (ByThreads("AP", max_features=3), "something else in 2 threads"),
+        (Centres("AP", max_features=1), "changes the data"),
+    ],
+)
+def test_faults_of_learners(learner: GreedySelection, fault: str) -> None:
+    check_learner(GreedySelection("AP", max_features=3))
+    with pytest.raises(AssertionError, match=fault):
+        check_learner(learner)
+
+
+@dataclass(frozen=True)
+class Unregistered(Score):
+    form = "score"
+
+
+NUMBERS = itertools.count()
+
+
+class Locked:
+    """An object that cannot be pickled."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+    def scores(self, ranking: Ranking) -> Ranking:
+        return ranking
+
+
+LOCKED = Locked()
+
+
+@pytest.mark.parametrize(
+    ("feature", "fault"),
+    [
+        (Unregistered(), "not read from its spelling"),
+        (PythonFeature("x", lambda ranking: [next(NUMBERS) for _ in ranking.docids]), "in another order of queries"),
+        (PythonFeature("x", lambda ranking: np.full(len(ranking), len(ranking.query))), "reads the query"),
+        (PythonFeature("x", lambda ranking: np.full(len(ranking), len(ranking))), "depends on the other documents"),
+        (PythonFeature("x", LOCKED.scores), "cannot be sent to another process"),
+    ],
+)
+def test_faults_of_features(feature: Feature, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_length = PythonFeature("length", lambda ranking: [len(docid) for docid in ranking.docids])
+    for declared in ("reads_query", "uses_ranking"):
+        monkeypatch.setattr(PythonFeature, declared, False)
+    check_feature(by_length, INDEX, RANKINGS)
+    with pytest.raises(AssertionError, match=fault):
+        check_feature(feature, INDEX, RANKINGS)
