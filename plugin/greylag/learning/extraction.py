@@ -152,5 +152,5 @@ def _rows(rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
         docids=docids,
         features=np.empty((len(docids), 0)),
         grades=np.array(grades, dtype=np.int64),
-        relevant_grades=tuple(positive_grades(qrels[ranking.qid]) for ranking in rankings),
+        relevant_grades=tuple(positive_grades(qrels[ranking.qid].values()) for ranking in rankings),
     )

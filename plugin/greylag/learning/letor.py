@@ -273,7 +273,7 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> Ra
             twice = Counter(ranked).most_common(1)[0][0]
             raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
         judged = dict(zip(ranked, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
-        relevant_grades.append(positive_grades(judged))
+        relevant_grades.append(positive_grades(judged.values()))
     features = _by_column(path, blocks, max(names, default=1))
     return RankingData(
         specs=tuple(names.get(number, str(number)) for number in range(1, features.shape[1] + 1)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -110,7 +110,7 @@ class RankingData:
             tuple(map(str, range(1, len(features) + 1))),
             features,
             whole,
-            tuple(positive_grades(dict(enumerate(whole[first:end].tolist()))) for first, end in pairwise(ends)),
+            tuple(positive_grades(whole[first:end]) for first, end in pairwise(ends)),
         )
 
     def __repr__(self) -> str:
@@ -212,9 +212,9 @@ def concatenated(parts: Sequence[RankingData]) -> RankingData:
     )
 
 
-def positive_grades(judgements: Mapping[str, int]) -> IntArray:
-    """The grades above 0, in descending order."""
-    return np.array(sorted((grade for grade in judgements.values() if grade > 0), reverse=True), dtype=np.int64)
+def positive_grades(grades: Iterable[int]) -> IntArray:
+    """Those above 0, in descending order."""
+    return np.array(sorted((grade for grade in grades if grade > 0), reverse=True), dtype=np.int64)
 
 
 def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:

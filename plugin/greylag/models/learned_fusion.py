@@ -204,7 +204,8 @@ class _Topics:
                 continue
             known = tuple(docids[row] for row in near)
             fixed = _values(_systems(names), rankings, judgements, objective, frozenset(known))
-            kept.append(_Topic(rankings[0].qid, known, columns[near], grades, positive_grades(judgements), fixed))
+            relevant = positive_grades(judgements.values())
+            kept.append(_Topic(rankings[0].qid, known, columns[near], grades, relevant, fixed))
             taken += kept[-1].columns.nbytes
             if taken > ROOM and len(kept) > 2 * ENOUGH:
                 step, kept = 2 * step, kept[::2]
@@ -316,7 +317,7 @@ def _values(
     data = RankingData(
         (), tuple(systems), np.cumsum([0, *map(len, ranked)]), docids, np.empty((len(docids), 0)),
         np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64),
-        (positive_grades(judgements),) * len(systems),
+        (positive_grades(judgements.values()),) * len(systems),
     )  # fmt: skip
     found = objective.evaluate(data, -np.arange(float(len(docids))))
     return dict(zip(systems, found.tolist(), strict=True))

@@ -67,5 +67,5 @@ def random_data(
         docids=tuple(docids),
         features=values,
         grades=np.array(grades, dtype=np.int64),
-        relevant_grades=tuple(positive_grades(judgements) for judgements in judged),
+        relevant_grades=tuple(positive_grades(judgements.values()) for judgements in judged),
     )
