@@ -16,7 +16,7 @@ PAGES = {
     and page.stem != "stage"
     and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
-INDEX = "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
+INDEX = "how-to/no-judgements", "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
 
 

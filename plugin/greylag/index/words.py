@@ -122,7 +122,7 @@ class CollectionWords:
         for (first, of_part), (numbers, _) in zip(self.parts, found, strict=True):
             here = (documents >= first) & (documents < first + len(of_part.document_offsets) - 1)
             out[here] = of_part.covered(numbers, unit, idf, documents[here] - first)
-        return out / idf.sum() if len(idf) else out
+        return out / np.cumsum(idf)[-1] if len(idf) else out  # added in the same order, so that all of it is 1
 
 
 def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: Callable[[str], Any]) -> None:
@@ -211,17 +211,31 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 
 
 @_jit
+def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
+    """The sum of the weights of what was last seen in this document.
+
+    It is added up in the order of the query: in that of the document's words, the last bits would depend on the order
+    in which documents were indexed, and documents that cover the same would differ.
+    """
+    total = 0.0
+    for place in range(1, len(last)):
+        if last[place] == document:
+            total += weights[place - 1]
+    return total
+
+
+@_jit
 def covered_words(
     document_offsets: IntArray, words: Int32Array, documents: IntArray, places: Int32Array, weights: FloatArray
 ) -> FloatArray:
     """The sum of the weights of the words that each document has; that of word w is ``weights[places[w] - 1]``."""
-    sums = np.zeros(len(documents))
+    sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
             if word < 0 or word >= len(places):
                 raise CollectionError(DAMAGED)
-            if places[word] > 0:
-                sums[i] += weights[places[word] - 1]
+            last[places[word]] = i
+        sums[i] = _sum_of(weights, last, i)
     return sums
 
 
@@ -242,8 +256,6 @@ def covered_grams(
             for gram in grams[first:end]:
                 if gram < 0 or gram >= len(places):
                     raise CollectionError(DAMAGED)
-                place = places[gram]
-                if place > 0 and last[place] != i:  # several words have the n-gram
-                    last[place] = i
-                    sums[i] += weights[place - 1]
+                last[places[gram]] = i
+        sums[i] = _sum_of(weights, last, i)
     return sums

@@ -54,6 +54,19 @@ def test_coverage_is_the_share_of_idf_in_one_shard_or_two(texts: list[str], quer
             np.testing.assert_allclose(words.coverage(query, unit, documents), expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_the_order_of_documents_does_not_change_a_bit(unit: Unit) -> None:
+    texts = [f"alpha{i % 3} beta{i % 5} gamma{i % 7} {'delta' * (i % 2)}" for i in range(60)]
+    query = "delta gamma3 alpha1 beta4 gamma beta alpha omega"
+    backward = [*reversed(texts)]
+    first, second = (
+        CollectionWords((PlacedWords(0, Words.of(order)),)).coverage(query, unit, np.arange(60))
+        for order in (texts, backward)
+    )
+    assert first.tobytes() == second[::-1].tobytes()
+    assert CollectionWords((PlacedWords(0, Words.of([*texts, query])),)).coverage(query, unit, np.array([60])) == 1
+
+
 def test_the_example_of_the_reference() -> None:
     words = Words.of(["heat"])
     numbers, df = words.units(["heat"], "characters")

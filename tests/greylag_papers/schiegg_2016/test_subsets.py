@@ -117,4 +117,4 @@ def test_study_of_synthetic_sets(tmp_path: Path) -> None:
             assert losses.shape == (2, M)
             assert scores[f"pick-best@{M} from {name}"] == pytest.approx(losses.min(axis=1).mean())
             assert scores[f"mean@{M} from {name}"] == pytest.approx(losses.mean())
-    assert (tmp_path / "new" / "report.html").read_text().count("<svg") == 2
+    assert (tmp_path / "new" / "report.html").read_text().count("<svg") == 1
