@@ -219,6 +219,21 @@ def test_tests_are_in_the_folder_of_what_they_test() -> None:
             assert tested.is_dir(), path
 
 
+def test_a_module_is_named_by_what_tests_it() -> None:
+    """By the name of a test module in the folder of the same name, or in a test module's docstring."""
+    named = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = ".".join(path.parent.relative_to(ROOT / "tests").parts)
+        named.add(f"{folder}.{path.stem.removeprefix('test_')}")
+        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+        for listed in re.findall(r"^Tests (`.*?)\.$", docstring, re.MULTILINE | re.DOTALL):
+            found = {name if "." in name else f"{folder}.{name}" for name in re.findall(r"`([^`]+)`", listed)}
+            assert found <= MODULES.keys(), f"{path} names modules that are not there"
+            named |= found
+    modules = {name for name, path in MODULES.items() if path.stem not in ("__init__", "__main__")}
+    assert sorted(modules - named) == []
+
+
 def test_every_upper_bound_of_a_dependency_has_its_reason() -> None:
     lines = (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[0].splitlines()
     assert [line for line in lines if re.search(r"[<~]=?\d|~=|==", line) and "  # " not in line] == []

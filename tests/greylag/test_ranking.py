@@ -1,4 +1,7 @@
-"""Rankings, runs and pipelines."""
+"""Rankings, runs and pipelines.
+
+Tests `pipeline`.
+"""
 
 from __future__ import annotations
 

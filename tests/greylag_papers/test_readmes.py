@@ -2,6 +2,8 @@
 
 A README has `<!-- claims -->` or `<!-- scores FILE: MEASURE; FILE: MEASURE -->` before a table. `claims.yaml` beside it
 has the claims: where the paper makes them, and which rows of which files judge them, as `verdicts` says.
+
+Tests `contrasts` and `texts`.
 """
 
 from __future__ import annotations

@@ -1,3 +1,8 @@
+"""The checks of an installation and of an index.
+
+Tests `greylag.lucene.doctor`.
+"""
+
 from __future__ import annotations
 
 import re

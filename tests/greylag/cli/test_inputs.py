@@ -1,4 +1,7 @@
-"""Whatever option, setting or parameter names a file is an input: protected, and what resumed work depends on."""
+"""Whatever option, setting or parameter names a file is an input: protected, and what resumed work depends on.
+
+Tests `greylag.runtime.inputs`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The command line as a whole: commands, options, errors, interrupts and the terminal."""
+"""The command line as a whole: commands, options, errors, interrupts and the terminal.
+
+Tests `terminal`.
+"""
 
 from __future__ import annotations
 

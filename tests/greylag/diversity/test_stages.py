@@ -1,4 +1,8 @@
-"""The stages that diversify, but for MMR and SVM-div, against their definitions."""
+"""The stages that diversify, but for MMR and SVM-div, against their definitions.
+
+Tests `aspects`, `candidates`, `coverage`, `essential_pages`, `group_limit`, `oracle`, `pm2`, `random_order`,
+`stage` and `xquad`.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any

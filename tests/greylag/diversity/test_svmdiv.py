@@ -1,4 +1,7 @@
-"""SVM-div: ranking, and training."""
+"""SVM-div: ranking, and training.
+
+Tests `training`.
+"""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""MMR, MSD and DPP over vectors against their definitions."""
+"""MMR, MSD and DPP over vectors against their definitions.
+
+Tests `dpp`, `msd` and `sparse_cosines`.
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Subtopics, and measures of diversity against ndeval and closed forms."""
+"""Subtopics, and measures of diversity against ndeval and closed forms.
+
+Tests `oracle` and `subtopics`.
+"""
 
 from itertools import permutations
 

@@ -1,4 +1,7 @@
-"""The grammar of measures, expected reciprocal rank, and scores against trec_eval and ir_measures."""
+"""The grammar of measures, expected reciprocal rank, and scores against trec_eval and ir_measures.
+
+Tests `measures`.
+"""
 
 import importlib.util
 import math

@@ -1,4 +1,7 @@
-"""Significance tests against SciPy, closed forms and enumeration."""
+"""Significance tests against SciPy, closed forms and enumeration.
+
+Tests `power`.
+"""
 
 import math
 from dataclasses import replace

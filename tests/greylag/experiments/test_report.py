@@ -1,4 +1,7 @@
-"""Reports, parsed as HTML and compared with what they were made from: tables, figures, queries before and after."""
+"""Reports, parsed as HTML and compared with what they were made from: tables, figures, queries before and after.
+
+Tests `explanation_tables`, `queries` and `tables`.
+"""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""The runner, studies and their registry, and what results depend on."""
+"""The runner, studies and their registry, and what results depend on.
+
+Tests `provenance`, `study` and `greylag.runtime.software`.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""Features: spelling, the pool, the files they name, Python functions, the operator ``**``, and normalisation."""
+"""Features: spelling, the pool, the files they name, Python functions, the operator ``**``, and normalisation.
+
+Tests `feature`, `named_files` and `spec`.
+"""
 
 import os
 from itertools import product

@@ -1,4 +1,7 @@
-"""Weightings and collection counts of windows, against formulas, loops and Lucene; parameters."""
+"""Weightings and collection counts of windows, against formulas, loops and Lucene; parameters.
+
+Tests `gains` and `statistics`.
+"""
 
 import math
 from itertools import pairwise

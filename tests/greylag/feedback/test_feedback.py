@@ -1,4 +1,7 @@
-"""Relevance feedback: stages by the formulas, and sessions."""
+"""Relevance feedback: stages by the formulas, and sessions.
+
+Tests `sessions` and `stages`.
+"""
 
 import math
 from collections import Counter

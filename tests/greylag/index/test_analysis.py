@@ -1,4 +1,7 @@
-"""Analysis in Python, compared with Lucene's."""
+"""Analysis in Python, compared with Lucene's.
+
+Tests `word_breaks`.
+"""
 
 import doctest
 import gzip

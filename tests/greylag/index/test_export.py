@@ -1,4 +1,7 @@
-"""Exports of Lucene indexes and folders of arrays: content, location, and failures."""
+"""Exports of Lucene indexes and folders of arrays: content, location, and failures.
+
+Tests `array_folder` and `invert`.
+"""
 
 import logging
 import os

@@ -1,4 +1,7 @@
-"""The compressed streams, compared with what was written into them and with the slow decoder."""
+"""The compressed streams, compared with what was written into them and with the slow decoder.
+
+Tests `shards`.
+"""
 
 import subprocess
 import sys

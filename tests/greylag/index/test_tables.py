@@ -1,4 +1,7 @@
-"""Arrays of an index and of its shards, compared with plain Python."""
+"""Arrays of an index and of its shards, compared with plain Python.
+
+Tests `renumber`.
+"""
 
 import hashlib
 from dataclasses import replace

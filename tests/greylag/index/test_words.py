@@ -1,4 +1,7 @@
-"""Words as they are written, compared with sets of words and n-grams."""
+"""Words as they are written, compared with sets of words and n-grams.
+
+Tests `greylag.features.written`.
+"""
 
 import json
 from math import log

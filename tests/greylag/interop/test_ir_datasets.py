@@ -1,4 +1,7 @@
-"""Names and data sets of ir_datasets and Pyserini; nothing is downloaded."""
+"""Names and data sets of ir_datasets and Pyserini; nothing is downloaded.
+
+Tests `named` and `names`.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Greedy selection and its committees, and coordinate ascent."""
+"""Greedy selection and its committees, and coordinate ascent.
+
+Tests `coordinate_ascent`, `extraction`, `greedy`, `learner` and `greylag.evaluation.folds`.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,7 @@
-"""The compiled line search: compared with dense scans, with every interval, and with sums written out."""
+"""The compiled line search: compared with dense scans, with every interval, and with sums written out.
+
+Tests `kernels`, `objectives` and `reference`.
+"""
 
 from itertools import pairwise, product
 

@@ -1,4 +1,7 @@
-"""Building indexes: accepted forms, refused input, and cleanup after a refusal."""
+"""Building indexes: accepted forms, refused input, and cleanup after a refusal.
+
+Tests `bulk_calls` and `documents`.
+"""
 
 import bz2
 import csv

@@ -1,4 +1,7 @@
-"""Starting Java, which needs a new process each time, and calling it through method handles."""
+"""Starting Java, which needs a new process each time, and calling it through method handles.
+
+Tests `method_handles`.
+"""
 
 import importlib.util
 import os

@@ -1,4 +1,7 @@
-"""LuceneIndex compared with Anserini's published figures, Lucene's own answers and brute force."""
+"""LuceneIndex compared with Anserini's published figures, Lucene's own answers and brute force.
+
+Tests `greylag.index.searches`.
+"""
 
 import hashlib
 import html

@@ -1,4 +1,7 @@
-"""Indexes that are damaged, absent, changed or prebuilt, and the checks of ``greylag doctor``."""
+"""Indexes that are damaged, absent, changed or prebuilt, and the checks of ``greylag doctor``.
+
+Tests `prebuilt`.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,7 @@
-"""The graph of documents and its compiled products."""
+"""The graph of documents and its compiled products.
+
+Tests `products`.
+"""
 
 from itertools import combinations
 

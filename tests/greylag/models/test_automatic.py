@@ -1,4 +1,7 @@
-"""The automatic choice, and listwise regression."""
+"""The automatic choice, and listwise regression.
+
+Tests `choice` and `greylag.learning.listwise`.
+"""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -1,4 +1,7 @@
-"""LambdaMART, and trees as a feature of models."""
+"""LambdaMART, and trees as a feature of models.
+
+Tests `greylag.features.learned.trees`.
+"""
 
 import json
 import sys

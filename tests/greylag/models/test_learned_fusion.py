@@ -1,4 +1,7 @@
-"""Learned fusion of runs: weights by hand and by search, the choice, held-out topics, and what is refused."""
+"""Learned fusion of runs: weights by hand and by search, the choice, held-out topics, and what is refused.
+
+Tests `fusion_model`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Linear models, their files and explanations, and rerankers."""
+"""Linear models, their files and explanations, and rerankers.
+
+Tests `model` and `rankers`.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Training by recipes: baselines, stacks, and cross-validation."""
+"""Training by recipes: baselines, stacks, and cross-validation.
+
+Tests `baselines`, `recipes` and `greylag.learning.preselect`.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Values in a SQLite file: damage, locks, places that cannot be written, and work that goes on from there."""
+"""Values in a SQLite file: damage, locks, places that cannot be written, and work that goes on from there.
+
+Tests `encoding`.
+"""
 
 from __future__ import annotations
 

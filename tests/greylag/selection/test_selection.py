@@ -1,4 +1,7 @@
-"""Selectors of features, against the papers' formulas, published values and other implementations."""
+"""Selectors of features, against the papers' formulas, published values and other implementations.
+
+Tests `gain`, `koller_sahami` and `mmr`.
+"""
 
 import math
 import warnings

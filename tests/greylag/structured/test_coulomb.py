@@ -1,4 +1,7 @@
-"""The Coulomb structured SVM: its limit cases, for each update, repulsion and assignment."""
+"""The Coulomb structured SVM: its limit cases, for each update, repulsion and assignment.
+
+Tests `electrostatics` and `ensemble`.
+"""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Structured models and cutting planes, compared with other solvers and the conditions of optimality."""
+"""Structured models and cutting planes, compared with other solvers and the conditions of optimality.
+
+Tests `constraint_pool`, `dual_steps`, `model` and `greylag.checks`.
+"""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Topics in all formats, titles of documents, and aspects of queries."""
+"""Topics in all formats, titles of documents, and aspects of queries.
+
+Tests `texts`.
+"""
 
 import gzip
 import time

@@ -1,4 +1,7 @@
-"""Vectors of documents and queries: given, of files, of FAISS indexes, and TF-IDF."""
+"""Vectors of documents and queries: given, of files, of FAISS indexes, and TF-IDF.
+
+Tests `dense`, `protocol`, `tfidf` and `vector_files`.
+"""
 
 import gzip
 from pathlib import Path

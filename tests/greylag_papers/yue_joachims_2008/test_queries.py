@@ -1,3 +1,8 @@
+"""The queries of the synthetic study, and their subtopics.
+
+Tests `synthetic_subtopics`.
+"""
+
 from __future__ import annotations
 
 from dataclasses import replace

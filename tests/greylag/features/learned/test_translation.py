@@ -1,4 +1,7 @@
-"""Lexical translation."""
+"""Lexical translation.
+
+Tests `base` and `greylag.models.fold_translations`.
+"""
 
 import json
 import math
