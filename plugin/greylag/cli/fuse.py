@@ -91,7 +91,7 @@ def fuse(
         from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
         from greylag.models.learned_fusion import learn_fusion
 
-        [maximised] = map(Objective.parse, measures_at([measure or "nDCG@10"], level, qrels))
+        [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
         if model_out is not None:
             learned.model.save(model_out)

@@ -220,8 +220,9 @@ def positive_grades(grades: Iterable[int]) -> IntArray:
 def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
     """``features @ weights``, shape (n,), added column by column: BLAS sums in an order that depends on threads."""
     scores = np.zeros(len(features))
-    for column, weight in zip(features.T, weights, strict=True):
-        scores += weight * column
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever ranks by infinite scores refuses them
+        for column, weight in zip(features.T, weights, strict=True):
+            scores += weight * column
     return scores
 
 

@@ -289,7 +289,9 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
                 if not numbered:
                     continue
             if len(row) != len(names):
-                raise FormatError(name, reader.line_num, f"{len(row)} columns instead of {len(names)}")
+                separated = "separated by tabs, as the first line has one" if tabs else "separated by commas"
+                reason = f"{len(row)} columns instead of {len(names)}, {separated}"
+                raise FormatError(name, reader.line_num, reason)
             record = dict(zip(names, row, strict=True))
             yield reader.line_num, {"id": record["1"], "contents": record["2"]} if tabs and not fields else record
     except csv.Error as error:
@@ -412,5 +414,7 @@ def _reading(name: Path) -> Iterator[None]:
         yield
     except KeyError as error:  # of tarfile
         raise FormatError(name, None, f"cannot be read: a link leads out of the archive ({error.args[0]})") from error
+    except RecursionError:  # of tarfile, too
+        raise FormatError(name, None, "cannot be read: links of the archive lead to each other") from None
     except (OSError, EOFError, tarfile.TarError, zlib.error, UnicodeDecodeError) as error:
         raise FormatError(name, None, f"cannot be read: {error}") from error

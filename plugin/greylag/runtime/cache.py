@@ -187,7 +187,11 @@ class WorkLog(Cache):
 
     def _fail(self, reason: str) -> None:
         self._writable = False
-        if self.path.parent.is_dir():
+        if "is full" in reason:  # the output, which may yet be finished, needs the room
+            self.remove()
+            self._counts.clear()
+            self._warn("was removed, as the disk is full: an interrupted command begins anew")
+        elif self.path.parent.is_dir():
             self._warn(f"cannot be written: {reason}; what is done is not kept from here")
 
     def _drop(self, reason: str) -> None:

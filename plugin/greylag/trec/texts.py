@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import Any
@@ -96,14 +97,15 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
     """
     with Faults(path, lenient=None) as faults:
         content = read_text(path, faults)
-        first = content.lstrip().partition(b"\n")[0]
+        lines = filter(None, map(bytes.strip, io.BytesIO(content)))
+        first = next((line for line in lines if not line.startswith(b"# ")), b"")  # runs have comments at their head
         if first.count(b"\t") == 2 or len(first.split()) not in (4, 6):
-            return _aspect_texts(path, content.decode().splitlines())
+            return _aspect_texts(path, content.decode().removesuffix("\n").split("\n"))
         columns = "qid aspect docid score" if len(first.split()) == 4 else "qid Q0 docid rank score tag"
         order = [columns.split().index(name) for name in ("qid", "docid", "score")]
         name_at = 1 if len(first.split()) == 4 else 5
         found: AspectScores = {}
-        for number, row in split_rows([content], columns, faults):
+        for number, row in split_rows([content], columns, faults, comments=True):
             qid, docid, text = (row[place].decode() for place in order)
             aspect, score = row[name_at].decode(), parse_number(text.encode())
             if not math.isfinite(score):

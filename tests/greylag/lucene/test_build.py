@@ -419,16 +419,16 @@ def test_two_processes_building_one_index(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}
 
 
-def archived_link() -> bytes:
+def archived_link(target: str) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         member = tarfile.TarInfo("a.html")
-        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        member.type, member.linkname = tarfile.SYMTYPE, target
         archive.addfile(member)
     return content.getvalue()
 
 
-LINK = archived_link()
+LINK, LOOP = archived_link("/etc/passwd"), archived_link("a.html")
 
 
 @pytest.mark.parametrize(
@@ -470,6 +470,7 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
         (FormatError, r"j.json:1: not JSON .*duplicate key 'id'; keep", {"j.json": GOOD.replace("{", '{"id": "0", ')}),
         (FormatError, r"t.trec:15: <doc> is not inside <DOC>", {"t.trec": TREC + TREC.lower()}),
         (FormatError, r"h.tar: cannot be read: a link leads out of the archive", {"h.tar": LINK}),
+        (FormatError, r"l.tar: cannot be read: links of the archive lead to each other", {"l.tar": LOOP}),
         (FormatError, r"t.trec:1: docid 'T 1' .*white space", {"t.trec": TREC.replace("T1", "T 1")}),
         (FormatError, r"t.trec:1: docid 'T.*1' .*NUL", {"t.trec": TREC.replace("T1", "T\x001")}),
         (FormatError, r"t.trec:15: the text is not in <TEXT>", {"t.trec": TREC + BARE.replace("B", "T3")}),

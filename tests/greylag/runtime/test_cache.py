@@ -333,6 +333,28 @@ def test_a_full_disk_costs_what_is_kept_only(tmp_path: Path, caplog: pytest.LogC
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_full_disk_is_left_to_the_output(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The first row fits; the next one finds a file that may not grow, which SQLite reports as a full disk."""
+    log = WorkLog(tmp_path / "log", lambda: "settings")
+    log._began -= 60
+    assert log.save_result("/1:bytes:0", b"x")
+
+    class Small(sqlite3.Connection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.execute("PRAGMA max_page_count = 4")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", Small)
+        assert not log.save_result("/1:bytes:1", b"x" * 100_000)
+    assert not log.path.exists()
+    assert not log.save_result("/1:bytes:2", b"x")
+    assert log.summary() == ""
+    assert [line.partition(" was ")[2].partition(":")[0] for line in caplog.messages] == [
+        "removed, as the disk is full"
+    ]
+
+
 def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "PATIENCE", 60.0)
     asked = threading.Event()

@@ -7,10 +7,12 @@ import gzip
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.trec import read_aspects, read_groups, read_titles, read_topics
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_aspects, read_groups, read_titles, read_topics, write_run
 from tests.greylag.experiments.samples import DEMO
 
 TREC = """
@@ -314,6 +316,16 @@ def test_reads_aspects() -> None:
     aspects = read_aspects(DEMO / "subtopics.tsv")
     assert aspects["1"][:2] == ("the big cat of the Americas", "the British car maker")
     assert len(aspects) == 24
+
+
+def test_aspects_have_lines_and_comments_as_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "aspects"
+    path.write_text("1\ta\tcats\u2028and\x85dogs\x0cor mice\n2\ta\tbirds\n", "utf-8")
+    assert read_aspects(path) == {"1": ("cats\u2028and\x85dogs\x0cor mice",), "2": ("birds",)}
+    run = Run((Ranking("1", "", ("a", "b"), np.array([2.0, 1.0])),), "cat")
+    write_run(run, path, metadata={"tag": "cat"})
+    assert path.read_text().startswith("# ")
+    assert read_aspects(path) == {"1": {"cat": {"a": 2.0, "b": 1.0}}}
 
 
 @pytest.mark.parametrize(
