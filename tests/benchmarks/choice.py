@@ -2,7 +2,7 @@
 
 Each trial has topics with relevant documents at random, and eleven rankers of the families of `greylag train` whose
 scores are random, too, with a part that they share; no ranker is better than another. `choose` itself averages and
-chooses. Of 500 trials, at most .06 may be significant at .05.
+chooses. Of 500 trials, at most .06 may be significant at .05. The same for `diversify`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from greylag.evaluation import SIGNIFICANCE_LEVEL, paired_test
+from greylag.diversity.choice import WEIGHTS, rule_of, tuned_by_fold
+from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
+from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.linesearch import Objective, RankingData
 from greylag.models.choice import Candidate, Choice, Fold, System, choose, learners
 from tests.benchmarks.harness import Row
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
-AP = Objective.parse("AP")
+AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")
 SYSTEMS = [
     System("BM25"), System("QL"), System("SDM"), System("RM3"),
     *(candidate.system for candidate in learners(AP, folds=5, seed=0, prior="RM3")),
@@ -48,9 +50,37 @@ def null_choice(rng: np.random.Generator, topics: int, gain: float = 0.0) -> Cho
     return choose([Fold(candidates, data, data)], data.qids, AP, n_folds=1)
 
 
+def null_diversifier(rng: np.random.Generator, topics: int) -> BestOfMany:
+    """The choice among diversifiers that do nothing: five, with thirteen weights each, beside the first stage.
+
+    Scores of a topic are alike, those of one diversifier more so, and each weight is chosen on the other folds.
+    """
+    qids = tuple(f"q{number}" for number in range(topics))
+    common, folds = rng.standard_normal(topics), split_folds(qids, 5, 0)
+    tests = [np.isin(qids, part) for part in folds]
+    pool = {"none": (common + 0.5 * rng.standard_normal(topics))[None, :, None]}
+    for method in range(5):
+        own = common + 0.3 * rng.standard_normal(topics)
+        pool[str(method)] = (own + 0.4 * rng.standard_normal((len(WEIGHTS), topics)))[:, :, None]
+    scores = {name: tuned_by_fold(values, tests, 1.0)[0][:, 0] for name, values in pool.items()}
+    by_name = {name: Scores.single(MEASURE, dict(zip(qids, of, strict=True))) for name, of in scores.items()}
+    return best_of_many(by_name, "none", rule=rule_of(pool, tests, 1.0))
+
+
+def null_rows(rng: np.random.Generator) -> Iterator[Row]:
+    """How often `diversify` recommends one of them, or warns of it."""
+    for topics in (24, 50, 200):
+        found = [null_diversifier(rng, topics).comparison for _ in range(TRIALS)]
+        shown = sum(one is not None and one.significant for one in found) / TRIALS
+        covers = sum(one is None or one.interval[0] <= 0 <= one.interval[1] for one in found) / TRIALS
+        yield Row(f"diversify, {topics} topics: p < .05, corrected", shown, "", "at most .06")
+        yield Row(f"diversify, {topics} topics: the interval covers 0", covers, "", "at least .94")
+
+
 def rows() -> Iterator[Row]:
     """Shares of trials, and means over them."""
     rng = np.random.default_rng(0)
+    yield from null_rows(np.random.default_rng(1))
     for topics in (24, 50, 200):
         plain, corrected, covers, too_high, before = 0, 0, 0, 0.0, 0.0
         for _ in range(TRIALS):

@@ -17,10 +17,10 @@ from greylag.evaluation.folds import split_folds
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
-from greylag.evaluation.selection_bias import BestOfMany, best_of_many
+from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
 from greylag.evaluation.significance import DECIMALS, Comparison, Significance, compare
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking, Run
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run
 from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.tables import aligned, html_text
 from greylag.trec import SubtopicQrels
@@ -179,30 +179,33 @@ def choose_diversifier(
     before = evaluate_by_subtopic(first, qrels, parsed)
     sign = -1.0 if parsed[0].family.lower_is_better else 1.0
     scores, seconds, stages, weights = {NONE: before}, dict[str, float](), dict[str, StageStep](), {}
-    pool = []  # the scores of all alternatives
+    pool = dict[str, FloatArray]()  # the scores of each method with each weight, (weights, queries, measures)
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
         start = perf_counter()
         if step.name == LEARNED and "model" not in dict(step.options):
             fitted = _learned(first, qrels, parts, index, k, n_jobs)
             scores[name], stages[name] = evaluate_by_subtopic(fitted, qrels, parsed), step
+            pool[name] = scores[name].values[None]
             seconds[name] = (perf_counter() - start) / len(first)
             continue
         tried = alternatives(_sized(step, k))
         runs = [alternative.make(index, **given).run(first, n_jobs=n_jobs, tag=name) for _, alternative in tried]
         seconds[name] = (perf_counter() - start) / len(first) / len(tried)
         values = np.array([evaluate_by_subtopic(run, qrels, parsed).values for run in runs])
-        held_out, chosen = _chosen(values, tests, sign)
+        held_out, chosen = tuned_by_fold(values, tests, sign)
         scores[name] = replace(before, values=held_out)
         stages[name] = tried[last_best(sign * values[:, :, 0].mean(axis=1))][1]
         weights[name] = tuple(weight for weight in (tried[place][0] for place in chosen) if weight is not None)
-        pool.append(values)
-    if pool:
-        every = np.concatenate([*pool[::-1], before.values[None]])  # the last wins ties: none
-        scores[CHOSEN] = replace(before, values=_chosen(every, tests, sign)[0])
+        pool[name] = values
+    tuned = [values for name, values in pool.items() if name in weights]
+    if tuned:
+        every = np.concatenate([*tuned[::-1], before.values[None]])  # the last wins ties: none
+        scores[CHOSEN] = replace(before, values=tuned_by_fold(every, tests, sign)[0])
     by_measure, by_cost = ({name: _one(found, column) for name, found in scores.items()} for column in range(2))
-    winner = best_of_many({name: by_measure[name] for name in (NONE, *stages)}, NONE)
-    gains = compare({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if pool else ()
+    alone = {name: by_measure[name] for name in (NONE, *stages)}
+    winner = best_of_many(alone, NONE, rule=rule_of({NONE: before.values[None], **pool}, tests, sign))
+    gains = compare({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if tuned else ()
     if winner.all is not None:
         gains = (*winner.all.comparisons, *gains)
     costs = compare(by_cost, NONE)
@@ -243,17 +246,35 @@ def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
     return [(value, step.adding(**{strength: value})) for value in WEIGHTS]
 
 
-def _chosen(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:
+def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:
     """The scores of the held-out queries, (queries, measures), of values of (alternatives, queries, measures).
 
-    Also which alternative is best on the other queries of each fold.
+    Also which alternative is best on the other queries of each fold, or on its own if there are no others.
     """
     found, places = np.empty(values.shape[1:]), []
     for test in tests:
-        place = last_best(sign * values[:, ~test, 0].mean(axis=1))
+        others = test if test.all() else ~test
+        place = last_best(sign * values[:, others, 0].mean(axis=1))
         found[test] = values[place, test]
         places.append(place)
     return found, places
+
+
+def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: float) -> Rule:
+    """The choice by some queries: the method that is best with weights from other folds, then its best weight.
+
+    `pool` has the scores of each method with each weight, (weights, queries, measures); of equally good methods, the
+    first is chosen.
+    """
+
+    def rule(queries: IntArray) -> tuple[str, FloatArray]:
+        parts = [part for test in tests if (part := test[queries]).any()]
+        means = [sign * tuned_by_fold(values[:, queries], parts, sign)[0][:, 0].mean() for values in pool.values()]
+        name = [*pool][first_best(np.array(means))]
+        weight = last_best(sign * pool[name][:, queries, 0].mean(axis=1))
+        return name, pool[name][weight, :, 0]
+
+    return rule
 
 
 def last_best(means: FloatArray) -> int:
