@@ -1,5 +1,7 @@
 """A collection with a model, and random training data."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from greylag.features.extract import FeatureExtractor
@@ -11,7 +13,7 @@ from greylag.learning.greedy import GreedySelection
 from greylag.linesearch.data import RankingData, positive_grades
 from greylag.models.model import RankingModel
 from greylag.models.recipes import train_on_data
-from greylag.ranking import Ranking
+from greylag.ranking import FloatArray, Ranking
 
 WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]
 
@@ -69,3 +71,9 @@ def random_data(
         grades=np.array(grades, dtype=np.int64),
         relevant_grades=tuple(positive_grades(judgements.values()) for judgements in judged),
     )
+
+
+def spreads(data: RankingData) -> FloatArray:
+    """The root mean squares of features around their query means."""
+    rows = [data.features[a:b] - data.features[a:b].mean(axis=0) for a, b in pairwise(data.offsets)]
+    return np.asarray(np.sqrt(np.mean(np.concatenate(rows) ** 2, axis=0)))

@@ -1,21 +1,18 @@
-"""The automatic choice, and listwise regression.
+"""The automatic choice.
 
-Tests `choice` and `greylag.learning.listwise`.
+Tests `choice`.
 """
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate, split_folds
 from greylag.features import FeatureParameters
 from greylag.learning import GreedySelection, ListwiseRegression
-from greylag.learning.listwise import _loss
 from greylag.linesearch import Objective, RankingData
 from greylag.linesearch.data import linear_scores
 from greylag.models import (
@@ -30,8 +27,8 @@ from greylag.models import (
 )
 from greylag.models.choice import Candidate, Choice, Fold, System, choose, learners
 from greylag.models.stack import TunedRM3
-from greylag.ranking import FloatArray, Run
-from tests.greylag.learning.samples import random_data
+from greylag.ranking import Run
+from tests.greylag.learning.samples import random_data, spreads
 from tests.greylag.models.test_stack import GRID, INDEX, QIDS, QRELS, RANKINGS
 
 AP = Objective.parse("AP")
@@ -41,69 +38,6 @@ RECIPE = AutomaticRecipe(grid=GRID, depth=25, folds=2)
 
 def sample() -> RankingData:
     return random_data(3, queries=12, documents=30, features=5)
-
-
-def by_definition(weights: FloatArray, data: RankingData, penalty: float) -> float:
-    """The function that listwise regression minimises, document by document."""
-    values, total = data.features / spreads(data), penalty / 2 * float(weights @ weights)
-    for first, end in pairwise(data.offsets):
-        scores, relevant = values[first:end] @ weights, data.grades[first:end] > 0
-        if relevant.any():
-            total -= float(np.mean([np.log(np.exp(s) / np.exp(scores).sum()) for s in scores[relevant]]))
-    return total
-
-
-def spreads(data: RankingData) -> FloatArray:
-    rows = [data.features[a:b] - data.features[a:b].mean(axis=0) for a, b in pairwise(data.offsets)]
-    return np.asarray(np.sqrt(np.mean(np.concatenate(rows) ** 2, axis=0)))
-
-
-@pytest.mark.parametrize("penalty", [0.3, 30.0])
-def test_listwise_regression_is_at_the_minimum(penalty: float) -> None:
-    data = sample()
-    found = np.array(ListwiseRegression("AP", penalty=penalty).fit(data).weights) * spreads(data)
-    least, rng = by_definition(found, data, penalty), np.random.default_rng(0)
-    for _ in range(50):
-        assert by_definition(found + rng.normal(scale=0.02, size=len(found)), data, penalty) > least - 1e-6
-    gains = AP.gains(data)
-    totals = np.add.reduceat(gains, data.offsets[:-1])
-    given = data, gains, totals, 1 / spreads(data), penalty
-    assert _loss(found, *given)[0] == pytest.approx(least)
-    assert check_grad(lambda w: _loss(w, *given)[0], lambda w: _loss(w, *given)[1], found + 0.1) < 1e-3
-
-
-def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none() -> None:
-    data = sample()
-    sizes = [
-        np.linalg.norm(np.array(ListwiseRegression("AP", penalty=p).fit(data).weights) * spreads(data))
-        for p in (1.0, 10.0, 100.0)
-    ]
-    assert sizes[0] > sizes[1] > sizes[2] > 0
-    constant = replace(
-        data,
-        features=np.concatenate([data.features, np.full((len(data.docids), 1), 7.0)], axis=1),
-        specs=(*data.specs, "constant"),
-    )
-    assert ListwiseRegression("AP").fit(constant).weights[-1] == 0
-    with pytest.raises(ParameterError, match="there is nothing to learn from"):
-        ListwiseRegression("AP").fit(replace(data, grades=np.zeros_like(data.grades)))
-
-
-def test_features_with_small_weights_are_dropped_by_halves() -> None:
-    data = random_data(10, queries=12, documents=30, features=9)
-    everything = ListwiseRegression("AP", penalty=2.0).fit(data)
-    order = np.argsort(-np.abs(np.array(everything.weights) * spreads(data)))
-    some = data.select_features(sorted(order[:4].tolist()))
-    again = ListwiseRegression("AP", penalty=2.0).fit(some)
-    left = np.argsort(-np.abs(np.array(again.weights) * spreads(some)))[:3]
-    expected = sorted(int(data.names.index(some.names[column])) for column in left)
-    found = ListwiseRegression("AP", penalty=2.0, max_features=3).fit(data)
-    assert list(found.columns) == expected != sorted(order[:3].tolist())
-    alone = ListwiseRegression("AP", penalty=2.0).fit(data.select_features(expected))
-    np.testing.assert_allclose(found.weights, alone.weights, rtol=1e-2, atol=1e-4)
-    assert ListwiseRegression("AP", penalty=2.0, max_features=9).fit(data) == everything
-    with pytest.raises(ParameterError, match="max_features is 0"):
-        ListwiseRegression("AP", max_features=0)
 
 
 def chosen(data: RankingData, candidates: list[Candidate], **options: float) -> Choice:

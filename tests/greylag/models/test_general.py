@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
 from greylag.index.positional import PositionalIndex
-from greylag.models import GeneralRanker, general_model
+from greylag.models import GeneralRanker, ModelRanker, general_model
 from greylag.ranking import FloatArray, Ranking
 from tests.greylag.diversity import samples
 
@@ -83,3 +85,23 @@ def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch:
     without = GeneralRanker(samples.index(4, 30))
     assert without._ranker.model == general_model(texts=False)
     assert without(ranked("w1x w2x")).scores.tolist() != with_texts.scores.tolist()
+
+
+@pytest.mark.parametrize(
+    ("texts", "weights", "scores"),
+    [
+        (True, "acdb08115f2289d8", [1.2436918067, -0.6859594139, 0.4555487437, -1.0132811365]),
+        (False, "94607ab4254dcfee", [1.2643986829, -0.6026573575, 0.3192716072, -0.9810129326]),
+    ],
+)
+def test_weights_and_values_are_those_that_the_study_measured(texts: bool, weights: str, scores: list[float]) -> None:
+    """Whoever changes a feature or a weight has to run the study `general` again, and to write its figures."""
+    model = general_model(texts=texts)
+    spelt = " ".join(f"{weight}*{feature}" for weight, feature in zip(model.weights, model.features, strict=True))
+    index = PositionalIndex.from_texts(
+        {"a": "heat transfer in slabs", "b": "the slab is cold", "c": "a transfer of heat", "d": "preheated slabs"}
+    )
+    ranking = Ranking("q", "heating transfer slab", ("a", "b", "c", "d"), np.array([3.0, 2.5, 1.0, 0.5]))
+    ranked = ModelRanker(model, index, transfer=True).scores(ranking)
+    assert hashlib.sha256(spelt.encode()).hexdigest()[:16] == weights
+    assert ranked.tolist() == pytest.approx(scores, abs=1e-9)
