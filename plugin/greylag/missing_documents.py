@@ -2,8 +2,9 @@
 
 Every stage has the same policy. The documents that it knows are ranked as if the others were not there. A ranker by
 features gives an unknown document, in each feature, the known documents' value that adds least to the score under the
-model; a stage that diversifies or spreads scores leaves it at its rank. So an unknown document is neither favoured nor
-lost, and it never changes the order of those that are known. Learners do not see unknown documents.
+model; the general ranker, and a stage that diversifies or spreads scores, leaves it at its rank. So an unknown document
+is neither favoured nor lost, and it never changes the order of those that are known. Learners do not see unknown
+documents.
 
 There is one warning a run, with the counts of all its queries, and one for each file that lacks some of them.
 `gathered` collects what `report` is told in a block, and the tallies of a run's queries are merged. Outside of a block,

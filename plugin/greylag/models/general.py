@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from greylag import missing_documents
 from greylag.index.positional import PositionalIndex
 from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
@@ -53,12 +50,5 @@ class GeneralRanker(Stage):
         object.__setattr__(self, "_ranker", ModelRanker(model, self.index))
 
     def __call__(self, ranking: Ranking) -> Ranking:
-        """Rank the documents by the model; those outside the index get the least score of the others."""
-        known = self.index.knows(ranking.docids)
-        lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
-        missing_documents.report("they get the lowest score", ranking.qid, lost, len(ranking))
-        scores = np.zeros(len(ranking))
-        if known.any():  # normalised among the known ones, whose order does not depend on the others
-            scores[known] = self._ranker.scores(ranking.select(known))
-            scores[~known] = scores[known].min()
-        return ranking.rescore(scores)
+        """Rank the documents by the model; those outside the index keep their ranks, as nothing is known of them."""
+        return self.rerank_known(ranking, self.index.knows(ranking.docids), self._ranker)
