@@ -65,7 +65,7 @@ class DPP(VectorStage):
 
     Parameters
     ----------
-    index, vectors, relevance_weight
+    index, vectors, latent, relevance_weight
         See `greylag.MMR`; the weight is theta in the paper.
     depth, k : int
         See `greylag.diversity.DiversityStage`.

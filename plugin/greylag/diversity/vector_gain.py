@@ -109,7 +109,7 @@ class VectorStage(GreedyStage):
 
     Parameters
     ----------
-    index, vectors, relevance_weight
+    index, vectors, latent, relevance_weight
         See `greylag.MMR`.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
@@ -123,12 +123,14 @@ class VectorStage(GreedyStage):
     index: PositionalIndex | None = None
     _: KW_ONLY
     vectors: Vectors | None = None
+    latent: bool = False
     relevance_weight: float = 0.7
     _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_vectors", vectors_of(type(self).__name__, self.index, self.vectors))
+        vectors = vectors_of(type(self).__name__, self.index, self.vectors, latent=self.latent)
+        object.__setattr__(self, "_vectors", vectors)
         if not 0 <= self.relevance_weight <= 1:
             raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
 

@@ -267,6 +267,30 @@ class VectorCosine(Evidence):
         return values
 
 
+@dataclass(frozen=True)
+class LatentCosine(Evidence):
+    """The cosine of the query's and the document's vectors by latent semantic analysis, spelt ``latent``.
+
+    The vectors are `greylag.vectors.LatentVectors`; 0 if one of them is zero.
+    """
+
+    form: ClassVar[str] = "latent"
+    uses_ranking: ClassVar[bool] = False
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """The cosines of a ranking's documents, shape (n,)."""
+        from greylag.vectors.latent import LatentVectors  # slow to import
+
+        vectors = LatentVectors(index)
+
+        def values(ranking: Ranking) -> FloatArray:
+            of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
+            cosines: FloatArray = (unit_rows(vectors.documents(ranking.docids)) * of_query).sum(axis=1)
+            return cosines
+
+        return values
+
+
 def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:
     """The vectors of a file, which the features of an extractor share."""
     key = f"vectors:{file}"

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from greylag.features.evidence import DocumentStatistic, Prior, ReciprocalRank, RunScore, Score, VectorCosine
+from greylag.features.evidence import (
+    DocumentStatistic,
+    LatentCosine,
+    Prior,
+    ReciprocalRank,
+    RunScore,
+    Score,
+    VectorCosine,
+)
 from greylag.features.feature import Feature, Normalisation, Normalised, PythonFeature, split_method, unique_features
 from greylag.features.spec import FeatureSpec
 from greylag.features.stages import StageScore
@@ -27,6 +35,7 @@ KINDS: dict[str, type[Feature]] = {
         RunScore,
         VectorCosine,
         WrittenForm,
+        LatentCosine,
         StageScore,
         PythonFeature,
     )
@@ -37,7 +46,7 @@ KINDS: dict[str, type[Feature]] = {
 def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
-    ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``prior:FILE``, ``score``,
+    ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``latent``, ``prior:FILE``, ``score``,
     ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or
     ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
     """

@@ -51,6 +51,8 @@ class ManifoldRanker(Stage):
         The collection, for its TF-IDF vectors. Give it or `vectors`.
     vectors : Vectors, optional
         Other vectors of documents and queries, such as `greylag.vectors.ArrayVectors`.
+    latent : bool, default False
+        Whether the index's vectors are `greylag.vectors.LatentVectors` in place of those of TF-IDF.
     depth : int >= 1, default 100
         The number of documents to rerank.
     alpha : float in [0, 1), default 0.6
@@ -85,6 +87,7 @@ class ManifoldRanker(Stage):
     index: PositionalIndex | None = None
     _: KW_ONLY
     vectors: Vectors | None = None
+    latent: bool = False
     depth: int = 100
     alpha: float = 0.6
     graph: Graph = "knn"
@@ -99,7 +102,7 @@ class ManifoldRanker(Stage):
     _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors))
+        object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent))
         check_counts(depth=self.depth)
         if self.confidence not in get_args(Confidence):
             raise ParameterError(
