@@ -28,7 +28,7 @@ from greylag.models.choice import Candidate, Choice, Fold, System, average, choo
 from greylag.models.fold_translations import FoldTranslations
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model
-from greylag.models.stack import MANY, StackCandidates, StackRecipe, TunedRM3
+from greylag.models.stack import MANY, POSITION, WRITTEN, StackCandidates, StackRecipe, TunedRM3
 from greylag.ranking import Run
 from greylag.runtime.progress import each
 
@@ -144,7 +144,8 @@ class AutomaticRecipe(Recipe):
         """The systems to try on features of these names, in the order in which the time may end."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
         sdm = Candidate(System("SDM"), tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
-        pool = (*map(str, candidate_pool(self.pool)), *(name for name in names if name.startswith(Translation.kind)))
+        known = {*map(str, (*candidate_pool(self.pool), *POSITION, *WRITTEN))}
+        pool = tuple(name for name in names if name in known or name.startswith(Translation.kind))
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate(System("QL"), ("FI/term/LM",), (1.0,)),

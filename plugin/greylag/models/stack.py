@@ -1,4 +1,7 @@
-"""The stack: RM3 tuned on training queries, and a linear model of it, of MRF features and of manifold ranking after it.
+"""The stack: RM3 tuned on training queries, and a linear model of it and of all evidence that is cheap.
+
+That is features of the MRF model and of manifold ranking, where the query's words stand, how they are written, and what
+words the collection uses alike.
 
 Everything is chosen on the training queries, so that `greylag.cross_validate` of a `StackRecipe` is nested. The model
 is an ordinary `RankingModel`: one file, for `ModelRanker` and ``greylag rerank``.
@@ -6,9 +9,10 @@ is an ordinary `RankingModel`: one file, for `ModelRanker` and ``greylag rerank`
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -35,11 +39,18 @@ from greylag.runtime.progress import each
 from greylag.trec import at_level
 
 T = TypeVar("T")
+_log = logging.getLogger("greylag")
 
 GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
 """The values to try for BM25, RM3, and query likelihood."""
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
+POSITION = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
+"""How early the query's words come first, and BM25 of the first ten words."""
+LATENT = (parse_feature("latent"),)
+"""The similarity by latent semantic analysis."""
+WRITTEN = tuple(map(parse_feature, ("written:words", "written:characters")))
+"""What a document covers of the query's words as they are written, and of their n-grams of characters."""
 MANY = 500
 """With more training queries, only rows that are trained on are kept, and the folds of the choice share parameters."""
 
@@ -69,6 +80,8 @@ class TunedRM3:
 @dataclass(frozen=True)
 class StackRecipe(Recipe):
     """How a stack is made from the candidates of a union, such as that of BM25 and query likelihood.
+
+    Features of words as they are written are left out if the index does not store its texts.
 
     Parameters
     ----------
@@ -111,6 +124,11 @@ class StackRecipe(Recipe):
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> StackCandidates:
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        if index.words is None:
+            left_out = ", ".join(map(str, WRITTEN))
+            _log.info(
+                "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
+            )
         qrels = at_level(qrels, self.measure.rel)
         judged = [
             ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
@@ -123,14 +141,20 @@ class StackRecipe(Recipe):
             self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed, prior=prior
         )
 
-    def features(self, tuned: TunedRM3) -> dict[str, tuple[Feature, ...]]:
-        """The candidates by where they come from. RM3, which is the stack's prior, is the first."""
+    def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
+        """The candidates by where they come from. RM3, which is the stack's prior, is the first.
+
+        Those that need texts, as an index may store them, are among them with `texts`.
+        """
         spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
         return {
             "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
             "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
             "MRF": candidate_pool(self.pool),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
+            "position": POSITION,
+            "latent": LATENT,
+            **({"written form": WRITTEN} if texts else {}),
             **({"more": self.more} if self.more else {}),
         }
 
@@ -198,7 +222,8 @@ class StackCandidates:
             return concatenated(list(rows))
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.recipe.pool)))
         pool = counted.data(tuned.parameters)
-        features = tuple(feature for part in self.recipe.features(tuned).values() for feature in part)
+        groups = self.recipe.features(tuned, texts=self.index.words is not None)
+        features = tuple(dict.fromkeys(chain.from_iterable(groups.values())))
         others = tuple(feature for feature in features if feature not in pool.specs)
         extractor = FeatureExtractor(self.index, others, tuned.parameters)
         data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)

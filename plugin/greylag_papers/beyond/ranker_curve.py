@@ -32,10 +32,12 @@ from greylag.linesearch import RankingData
 from greylag.linesearch.data import linear_scores
 from greylag.linesearch.objectives import Objective
 from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, train_on_data
+from greylag.models.automatic import PreparedChoice
 from greylag.models.choice import title
 from greylag.models.lambdamart import LambdaMART, PreparedTrees
 from greylag.models.model import RankingModel
 from greylag.models.recipes import useful_features
+from greylag.models.stack import TunedRM3
 from greylag.ranking import FloatArray
 from greylag.tables import Row
 from greylag.trec import Qrels, at_level
@@ -46,6 +48,7 @@ AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
 BM25, RM3, SELECTED, STACK = "BM25", "RM3", "MRF-FS", "stack"
 GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coordinate ascent"
 BEST = "the best other"
+ALL, WITHOUT = "all features", "without "
 SYSTEMS = (AUTOMATIC, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
 T = TypeVar("T")
@@ -108,7 +111,7 @@ class Opened:
 class Learned:
     """What all systems learned from some topics."""
 
-    values: dict[str, list[float]]  # the measure of each test topic, by system
+    values: dict[str, list[float]]  # the measure of each test topic, by system, and by `ablations`
     chosen: str  # by the automatic choice
     seconds: dict[str, float]  # of CPU; features are computed for the automatic choice, and used by all
 
@@ -172,10 +175,22 @@ def rankers(
         alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
         yield name, alone
     rows = candidates.training(tuned, qids)
+    yield from ablations(prepared, tuned, rows, n_jobs)
     pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.pool)])
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
     if settings.lightgbm:
         yield LIGHTGBM, PreparedTrees(LambdaMARTRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
+
+
+def ablations(
+    prepared: PreparedChoice, tuned: TunedRM3, rows: RankingData, n_jobs: int | None
+) -> Iterator[tuple[str, RankingModel]]:
+    """Listwise regression of all features, and of those that are left without each source of them."""
+    stack, learner = prepared.stack, ListwiseRegression(prepared.recipe.measure)
+    yield ALL, train_on_data(rows, learner, n_jobs=n_jobs)
+    for source, features in stack.recipe.features(tuned, texts=stack.index.words is not None).items():
+        others = [column for column, feature in enumerate(rows.specs) if feature not in features]
+        yield f"{WITHOUT}{source}", train_on_data(rows.select_features(others), learner, n_jobs=n_jobs)
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:
@@ -249,8 +264,9 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         lambda found: f"{found.chosen} ({sum(found.seconds.values()):.0f} s of CPU)",
     )  # fmt: skip
     measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
-    scores = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
-    scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in scores.items()}
+    every_score = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
+    scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in every_score.items()}
+    losses = source_losses(every_score)
     names = list(next(iter(scores.values())))
     every = [(size, found) for size, point in learned.items() for found in point]
     chosen: list[Row] = [(size, found.chosen) for size, found in every]
@@ -266,8 +282,17 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     means = means_table(f"{measure} by number of training topics, {n_test} held-out topics", by_size)
     spent = [(size, *map(found.seconds.get, names)) for size, found in every]
     times = Table("CPU seconds", ("topics", *names), spent, 1)
+    sources = (
+        [
+            comparison_table(
+                f"{measure} of listwise regression without a source less that of all features", *losses.values()
+            )
+        ]
+        if losses
+        else []
+    )
     return Outcome(
-        scores=rows,
+        scores=rows | loss_rows(losses),
         results={
             "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
             "chosen": [found.chosen for _, found in every],
@@ -277,6 +302,7 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         sections=[
             Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
+            *([Section("Sources", _TEXTS["ranker_curve: sources"], sources)] if losses else []),
             Section("Time", _TEXTS["ranker_curve: time"], [times]),
         ],
         seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
@@ -321,6 +347,26 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
             figures = {"difference": one.difference, "low": low, "high": high, "p": one.corrected_p}
             rows[f"{size} topics, {AUTOMATIC} less {name}"] = figures
     return rows
+
+
+def source_losses(scores: Mapping[int, Mapping[str, Scores]]) -> dict[int, Significance]:
+    """For each number of topics, listwise regression without each source of features less that of all."""
+    losses = {}
+    for size, by_system in scores.items():
+        if ALL in by_system:
+            lacking = {f"{name}, {size} topics": of for name, of in by_system.items() if name.startswith(WITHOUT)}
+            losses[size] = compare({ALL: by_system[ALL], **lacking}, ALL)
+    return losses
+
+
+def loss_rows(losses: Mapping[int, Significance]) -> dict[str, dict[str, float]]:
+    """What experiment files expect: for each number of topics, the mean loss without each source."""
+    return {
+        f"{size} topics, loss without": {
+            one.run.removeprefix(WITHOUT).partition(",")[0]: -one.difference for one in loss.comparisons
+        }
+        for size, loss in losses.items()
+    }
 
 
 COLLECTION = Study(Settings, open_curve, run)
