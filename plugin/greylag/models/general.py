@@ -31,8 +31,7 @@ def general_model(*, texts: bool = True) -> RankingModel:
 class GeneralRanker(Stage):
     """Ranks by `general_model`, a linear model that was learned on other collections; ties keep the incoming order.
 
-    All features are normalised within the ranking, so that a query alone is ranked as it is in a batch. They need no
-    counts but those of terms.
+    All features are normalised within the ranking, so that a query alone is ranked as it is in a batch.
 
     Parameters
     ----------
