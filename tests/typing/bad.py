@@ -47,7 +47,7 @@ MMR(index, lambd=0.5)  # call-arg reportCallIssue
 MMR(index, 20)  # call-arg reportCallIssue
 MMR("index")  # arg-type reportArgumentType
 EssentialPages(index, 20, 5)  # call-arg reportCallIssue
-ManifoldRanker(index, None, 30)  # call-arg reportCallIssue
+ManifoldRanker(index, None, True)  # call-arg reportCallIssue
 ManifoldRanker(index, graph="ring")  # arg-type reportArgumentType
 ManifoldRanker(index, k=10)  # call-arg reportCallIssue
 ModelRanker(index, model)  # arg-type reportArgumentType
