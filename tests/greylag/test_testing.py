@@ -12,7 +12,8 @@ from greylag.errors import ParameterError
 from greylag.features import PythonFeature, Score
 from greylag.features.feature import Feature
 from greylag.learning import GreedySelection, Selection
-from greylag.linesearch import RankingData
+from greylag.learning.learner import after_each_round
+from greylag.linesearch import Objective, RankingData
 from greylag.pipeline import Stage
 from greylag.ranking import Ranking
 from greylag.testing import check_feature, check_learner, check_stage
@@ -173,6 +174,16 @@ class Optimist(GreedySelection):
 
 
 @dataclass(frozen=True)
+class Declines(GreedySelection):
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        found = super().fit(data, n_jobs=n_jobs)
+        last = tuple(-weight for weight in found.history[-1])
+        worse = replace(found, history=(*found.history[:-1], last))
+        means = after_each_round(worse, data, Objective.parse("AP")).mean(axis=1)
+        return replace(worse, training_scores=tuple(means.tolist()))
+
+
+@dataclass(frozen=True)
 class ByThreads(GreedySelection):
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         return super().fit(data).head(n_jobs or 1)
@@ -189,6 +200,7 @@ class Centres(GreedySelection):
     ("learner", "fault"),
     [
         (Optimist("AP", max_features=2), "reports the training scores"),
+        (Declines("AP", max_features=2), "reports training scores that fall"),
         (ByThreads("AP", max_features=3), "something else in 2 threads"),
         (Centres("AP", max_features=1), "changes the data"),
     ],

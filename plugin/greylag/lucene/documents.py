@@ -256,7 +256,7 @@ def _json_form(name: Path, line: int, record: Mapping[str, Any]) -> Fields:
     for docid, contents in _JSON_FORMS:
         if {docid, contents[-1]} <= record.keys():
             return docid, contents
-    there = ", ".join(record) or "nothing"
+    there = f"{', '.join(record) or 'nothing':.100}"
     raise FormatError(
         name, line, f"an object needs id and contents, or _id and text, but this one has {there}: give --fields"
     )

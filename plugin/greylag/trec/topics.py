@@ -76,7 +76,7 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
         for line, qid, words in read(path, text, field, faults):
             query = " ".join(words.split())
             if qid.split() != [qid]:
-                raise FormatError(path, line, f"topic identifier {qid!r} is empty or has white space; rename it")
+                raise FormatError(path, line, f"topic identifier {qid!r:.60} is empty or has white space; rename it")
             if qid in topics:
                 faults.repair(line, f"duplicate topic {qid!r}", "keeps the first")
             elif not query:

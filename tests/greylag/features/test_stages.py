@@ -128,7 +128,10 @@ def test_one_spelling() -> None:
         ("stage:manifold(depth=1.5)", "depth is 1.5: it must be an integer"),
         ("stage:mmr(relevance_weight=high)", "relevance_weight is 'high': it must be a number"),
         ("stage:mmr(k=true)", "k is True: it must be an integer"),
-        ("stage:mmr(index=x)", "there is no option index: use depth, k, min_relevance, vectors, latent, relevance_weight"),
+        (
+            "stage:mmr(index=x)",
+            "there is no option index: use depth, k, min_relevance, vectors, latent, relevance_weight",
+        ),
         ("stage:manifold(graph=ring)", "graph is 'ring': it must be connecting, knn, "),
         ("stage:rm3(fb_docs=" + "9" * 5000 + ")", "it must be an integer"),
         ("stage:svmdiv(titles=x)", "model=FILE is missing"),

@@ -48,6 +48,17 @@ def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool
         assert learner.fit(data) == learner.fit(expected)
 
 
+def test_an_archive_has_the_same_with_grade_0_for_what_is_not_judged(tmp_path: Path) -> None:
+    rankings = [Ranking("q1", "", ("a", "b", "c"), np.zeros(3)), Ranking("q2", "", ("a",), np.zeros(1))]
+    values = [np.array([[1.0], [2.0], [3.0]]), np.array([[4.0]])]
+    write_features(tmp_path / "x.npz", ["f"], zip(rankings, values, strict=True), {"q1": {"b": 2, "c": -1}})
+    arrays = np.load(tmp_path / "x.npz")
+    assert {name: arrays[name].tolist() for name in arrays} == {
+        "features": [[1.0], [2.0], [3.0], [4.0]], "names": ["f"], "qids": ["q1", "q1", "q1", "q2"],
+        "docids": ["a", "b", "c", "a"], "grades": [0, 2, -1, 0],
+    }  # fmt: skip
+
+
 def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
     path.write_text(
