@@ -162,7 +162,7 @@ def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) ->
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
     process = start(*words, before=SLOWLY)
-    threading.Thread(target=stop_after, args=(process, log, 20_000, signal.SIGINT)).start()
+    threading.Thread(target=stop_after, args=(process, log, 5_000, signal.SIGINT)).start()
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     assert errors.startswith(f"greylag: interrupted; kept in {log}: run bm25-manifold (")
