@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from math import isfinite
 
 import numpy as np
 
@@ -19,12 +21,13 @@ class ListwiseRegression:
 
     With s(d) = w'x(d), the weights minimise the convex function
 
-        sum over q of sum over d of -g(d) / G(q) log(exp s(d) / sum over d' of exp s(d'))  +  penalty / 2 |w|^2
+        sum over q of sum over d of -g(d) / G(q) log(exp s(d) / sum over d' of exp s(d'))  +  penalty / 2 |w - c|^2
 
     where d and d' are the documents of query q, g(d) is the objective's gain of d (1 for a relevant document by AP, its
-    grade by nDCG), and G(q) is their sum. Queries without a gain are left out. Features are divided by the root mean
-    square around their query means. As the penalty is not divided by the number of queries, it counts the less, the
-    more of them there are: it is a normal prior of variance 1 / penalty.
+    grade by nDCG), G(q) is their sum, and c is the centre of the penalty, 0 by default. Queries without a gain are left
+    out. Features are divided by the root mean square around their query means, and w and c are in these units. As the
+    penalty is not divided by the number of queries, it counts the less, the more of them there are: it is a normal
+    prior with mean c and variance 1 / penalty.
 
     Parameters
     ----------
@@ -35,6 +38,9 @@ class ListwiseRegression:
     max_features : int >= 1, optional
         The largest number of features; all by default. While there are more, the half with the smaller weights (in
         units of the features' spreads), or fewer, is dropped, and the others' weights are learned again.
+    centre : mapping of str to float, optional
+        Weights by the name of a feature, in the feature's own units, such as those of a model that was learned on other
+        collections. Other features have 0, and features that the data lacks count for nothing.
 
     References
     ----------
@@ -47,6 +53,7 @@ class ListwiseRegression:
     _: KW_ONLY
     penalty: float = 30.0
     max_features: int | None = None
+    centre: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
@@ -54,6 +61,8 @@ class ListwiseRegression:
             raise ParameterError(f"penalty is {self.penalty}; it must be a finite number above 0")
         if self.max_features is not None and self.max_features < 1:
             raise ParameterError(f"max_features is {self.max_features}; it must be at least 1")
+        if not all(map(isfinite, self.centre.values())):
+            raise ParameterError("the weights of centre must be finite numbers")
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn the weights, in one round; the result does not depend on `n_jobs`."""
@@ -65,13 +74,16 @@ class ListwiseRegression:
         totals = _by_query(np.add, gains, data)
         if not totals.any():
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        units, columns, start = 1.0 / _spreads(data), np.arange(len(data.specs)), np.zeros(len(data.specs))
+        spreads, columns = _spreads(data), np.arange(len(data.specs))
+        units = 1.0 / spreads
+        centre = np.array([self.centre.get(name, 0.0) for name in data.names]) * np.where(units > 0, spreads, 0.0)
+        start = centre
         most = self.max_features or len(columns)
         while True:
             seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
             with threadpool_limits(1, "blas"):  # sums depend on the number of threads
                 found = minimize(
-                    _loss, start, (seen, gains, totals, units[columns], self.penalty), jac=True, method="L-BFGS-B",
+                    _loss, start, (seen, gains, totals, units[columns], self.penalty, centre[columns]), jac=True, method="L-BFGS-B",
                     options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
                 )  # fmt: skip
             if len(columns) <= most:
@@ -84,7 +96,13 @@ class ListwiseRegression:
 
 
 def _loss(
-    weights: FloatArray, data: RankingData, gains: FloatArray, totals: FloatArray, units: FloatArray, penalty: float
+    weights: FloatArray,
+    data: RankingData,
+    gains: FloatArray,
+    totals: FloatArray,
+    units: FloatArray,
+    penalty: float,
+    centre: FloatArray,
 ) -> tuple[float, FloatArray]:
     """The function to minimise and its gradient, for weights of features multiplied by `units`."""
     sizes = np.diff(data.offsets)
@@ -94,8 +112,9 @@ def _loss(
     sums = np.maximum(_by_query(np.add, shares, data), 1e-300)
     shares *= np.repeat((totals > 0) / sums, sizes)
     targets = gains / np.repeat(np.where(totals > 0, totals, 1.0), sizes)
-    loss = np.log(sums[totals > 0]).sum() - targets @ scores + penalty / 2 * weights @ weights
-    return float(loss), ((shares - targets) @ data.features) * units + penalty * weights
+    away = weights - centre
+    loss = np.log(sums[totals > 0]).sum() - targets @ scores + penalty / 2 * away @ away
+    return float(loss), ((shares - targets) @ data.features) * units + penalty * away
 
 
 def _by_query(reduce: np.ufunc, values: FloatArray, data: RankingData) -> FloatArray:
