@@ -11,8 +11,7 @@ from pathlib import Path
 from greylag.experiments import Context, open_index
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index import PositionalIndex
-from greylag.models import StackRecipe
-from greylag.models.stack import TunedRM3
+from greylag.models.sources import FeatureSources, TunedRM3
 from greylag.trec import read_topics
 from greylag.vectors.latent import decompose
 from tests.benchmarks.generated import write_documents
@@ -28,7 +27,7 @@ def rows() -> Iterator[Row]:
         lucene = open_index(DATA / "cacm" / "cacm.tar.gz", "HtmlCollection", Context(Path(folder)))
         index = PositionalIndex.from_lucene(lucene)
         rankings = lucene.bm25(100).run(read_topics(DATA / "cacm" / "topics.cacm.txt")).rankings
-        groups = StackRecipe("AP").features(TunedRM3(FeatureParameters(), 0.5), texts=True)
+        groups = FeatureSources().features(TunedRM3(FeatureParameters(), 0.5), texts=True)
 
         def spent(*names: str) -> float:
             extract = FeatureExtractor(index, tuple(chain.from_iterable(groups[name] for name in names)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -81,7 +80,6 @@ TAKING = {
     **{f"--{one}": [name for name, ranker in RANKERS.items() if one in ranker.takes] for one in ("learner", "pool")},
     "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
     "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
-    "--time": [name for name, ranker in RANKERS.items() if "seconds" in ranker.takes],
     "--titles": list(DIVERSIFIERS),
     "--measure": list(RANKERS),
     "--relevance-level": list(RANKERS),
@@ -131,12 +129,6 @@ def train(
             "--out-run", help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank."
         ),
     ] = None,
-    limit: Annotated[
-        str | None,
-        typer.Option(
-            "--time", metavar="10m", help="automatic: try no more learners after this time: 90s, 10m or 2h, in all."
-        ),
-    ] = None,
 ) -> None:
     """Learn a model from judged topics, and write it as JSON.
 
@@ -150,7 +142,7 @@ def train(
     name, _ = read_call(model)
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
-    asked = {"--features": features, "--pool": pool, "--learner": learner, "--preselect": preselect, "--time": limit}
+    asked = {"--features": features, "--pool": pool, "--learner": learner, "--preselect": preselect}
     for flag, value in {**asked, "--titles": titles, "--measure": measure, "--relevance-level": level}.items():
         if value is not None and name not in TAKING[flag]:
             raise ParameterError(f"{flag} is for --model {' or '.join(TAKING[flag])}, not for {name}")
@@ -168,7 +160,6 @@ def train(
         pool=pool,
         learner=learner,
         preselection=preselect,
-        seconds=None if limit is None else read_time(limit) / (1 + (folds or 0)),
     )
     train_ranker(shared, name, spelt, files, folds, propose=measure is None and level is None)
 
@@ -260,14 +251,6 @@ def _learned(name: str, recipe: Recipe, result: TrainingResult) -> str:
         whole = f"{model.objective} {model.training_scores[0]:.4f} on training topics with"
         return "\n".join([whole, *(f"{weight:+.6g}  {spec}" for spec, weight, _ in rows)])
     return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
-
-
-def read_time(text: str) -> float:
-    """The seconds of a time such as 90s, 10m or 2h."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", text)
-    if match is None or float(match[1]) == 0:
-        raise ParameterError(f"--time {text!r:.60} is not a time above 0 such as 90s, 10m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def propose_measure(qrels: Qrels) -> None:

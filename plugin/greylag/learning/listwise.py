@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import isfinite
 
@@ -40,7 +40,8 @@ class ListwiseRegression:
         units of the features' spreads), or fewer, is dropped, and the others' weights are learned again.
     centre : mapping of str to float, optional
         Weights by the name of a feature, in the feature's own units, such as those of a model that was learned on other
-        collections. Other features have 0, and features that the data lacks count for nothing.
+        collections. Other features have 0, and features that the data lacks count for nothing. A feature that is
+        constant within every query keeps its weight.
 
     References
     ----------
@@ -66,6 +67,11 @@ class ListwiseRegression:
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn the weights, in one round; the result does not depend on `n_jobs`."""
+        (selection,) = self.path(data, (self.penalty,))
+        return selection
+
+    def path(self, data: RankingData, penalties: Sequence[float]) -> list[Selection]:
+        """As `fit` with each penalty in turn; one begins where the one before ended, which saves most of the steps."""
         from scipy.optimize import minimize  # slow to import
         from threadpoolctl import threadpool_limits
 
@@ -74,25 +80,32 @@ class ListwiseRegression:
         totals = _by_query(np.add, gains, data)
         if not totals.any():
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        spreads, columns = _spreads(data), np.arange(len(data.specs))
-        units = 1.0 / spreads
-        centre = np.array([self.centre.get(name, 0.0) for name in data.names]) * np.where(units > 0, spreads, 0.0)
-        start = centre
-        most = self.max_features or len(columns)
-        while True:
-            seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
-            with threadpool_limits(1, "blas"):  # sums depend on the number of threads
-                found = minimize(
-                    _loss, start, (seen, gains, totals, units[columns], self.penalty, centre[columns]), jac=True, method="L-BFGS-B",
-                    options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
-                )  # fmt: skip
-            if len(columns) <= most:
-                break
-            kept = np.sort(np.argsort(-np.abs(found.x), kind="stable")[: max(most, len(columns) // 2)])
-            columns, start = columns[kept], found.x[kept]
-        weights, chosen = found.x * units[columns], tuple(columns.tolist())
-        value = float(objective.evaluate(data, linear_scores(data, chosen, weights)).mean())
-        return Selection(chosen, (tuple(weights.tolist()),), (value,))
+        spreads = _spreads(data)
+        units, centre_weights = 1.0 / spreads, np.array([self.centre.get(name, 0.0) for name in data.names])
+        centre = centre_weights * np.where(units > 0, spreads, 0.0)
+        most, start, selections = self.max_features or len(data.specs), centre, []
+        for penalty in penalties:
+            columns, weights = np.arange(len(data.specs)), start
+            while True:
+                seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
+                with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+                    arguments = seen, gains, totals, units[columns], penalty, centre[columns]
+                    weights = minimize(
+                        _loss, weights, arguments, jac=True, method="L-BFGS-B",
+                        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
+                    ).x  # fmt: skip
+                if len(columns) == len(data.specs):
+                    start = weights
+                if len(columns) <= most:
+                    break
+                kept = np.sort(np.argsort(-np.abs(weights), kind="stable")[: max(most, len(columns) // 2)])
+                columns, weights = columns[kept], weights[kept]
+            # Nothing is known of a feature that is constant within every query.
+            learned = np.where(units[columns] > 0, weights * units[columns], centre_weights[columns])
+            chosen = tuple(columns.tolist())
+            value = float(objective.evaluate(data, linear_scores(data, chosen, learned)).mean())
+            selections.append(Selection(chosen, (tuple(learned.tolist()),), (value,)))
+        return selections
 
 
 def _loss(

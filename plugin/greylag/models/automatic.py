@@ -3,37 +3,41 @@
 Everything is chosen on the training queries, so that `greylag.cross_validate` of an `AutomaticRecipe` is nested. All
 systems weight the same features with the same parameters of weighting, so that their average is a `RankingModel`, too.
 
-To add evidence, give `StackRecipe.features` a group of features. To add a learner, give `candidates` a line.
+To add evidence, give `FeatureSources.features` a group of features. To add a learner, give `candidates` a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 from greylag.checks import check_non_negative
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
-from greylag.features.feature import Feature
-from greylag.features.learned.translation import Translation
-from greylag.features.spec import Pool, candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.learning.learner import Selection
+from greylag.learning.listwise import ListwiseRegression
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
-from greylag.models.baselines import Grid
-from greylag.models.choice import Candidate, Choice, Fold, System, average, choose, learners
-from greylag.models.fold_translations import FoldTranslations
+from greylag.models.choice import Candidate, Choice, System, average, choose, learners, listwise
+from greylag.models.cross_fitting import add_translation, cross_fit_baselines
+from greylag.models.general import general_model
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model
-from greylag.models.stack import MANY, POSITION, WRITTEN, StackCandidates, StackRecipe, TunedRM3
+from greylag.models.sources import FeatureSources, PreparedSources, TunedRM3
 from greylag.ranking import Run
-from greylag.runtime.progress import each
 
-BM25, RM3 = System("BM25"), System("RM3")
-"""The tuned baselines that models are held against. The first is what others are compared with."""
+BM25, QL, SDM, RM3 = BASELINES = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
+"""The tuned baselines that models are held against."""
+GENERAL = System("general")
+"""The general model, with weights that were learned on other collections."""
+ADAPTED = System("adapted", "penalty 50")
+"""Listwise regression around the general model's weights: the choice, unless another system leads clearly."""
+PENALTIES = (300.0, 50.0, 10.0, 2.0)
+"""Of listwise regression around the general model's weights."""
 DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
 """The priors that are features."""
 
@@ -72,11 +76,7 @@ class Automatic:
         objective = Objective.parse(self.objective)
         candidates = learners(objective, folds=self.folds, seed=self.seed)
         parts = split_folds(data.qids, min(self.folds, len(data.qids)), self.seed)
-        folds = (
-            Fold(candidates, data.select_queries(without(data.qids, part)), data.select_queries(part))
-            for part in each(parts, "inner folds")
-        )
-        choice = choose(folds, data.qids, objective, n_folds=len(parts), n_jobs=n_jobs)
+        choice = choose(data, parts, candidates, objective, n_jobs=n_jobs)
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
 
 
@@ -84,26 +84,26 @@ class Automatic:
 class AutomaticRecipe(Recipe):
     """The best that greylag can do with the topics at hand: tuned baselines, learned models, or an average of these.
 
-    In cross-validation over the training queries, the parameters of BM25, query likelihood and RM3 are tuned, and the
-    weights of all features of a `StackRecipe` are learned by several learners. The choice is that of `choose`, and is
-    learned again on all training queries. With more than 500 queries, the folds of the choice share parameters that are
-    tuned once, on at most 2,000 queries, and systems are compared on the `depth` documents of each query that a stack
-    is trained on.
+    The parameters of BM25, query likelihood and RM3 are tuned on the training queries. The weights of all features are
+    learned by listwise regression, around 0 and around those of `general_model`, with several penalties. Everything is
+    compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. Regression
+    around the general model with a penalty of 50 is chosen unless another system, or an average, leads by two standard
+    errors; with a single training query, it is not compared. Systems are compared on the documents that are trained on.
 
     Parameters
     ----------
     objective : Objective or str, default "AP"
         The measure to maximise.
-    pool, more, grid, depth, seed
-        As in `StackRecipe`.
+    sources : FeatureSources, default ``FeatureSources()``
+        The features, to which those of the general model and priors of documents are added.
+    general : RankingModel, optional
+        In place of `general_model`, such as one of collections of your own. All features end in ``@z``.
     folds : int >= 2, default 5
         The number of folds of the cross-validation that chooses, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
     translate : bool, default True
         Whether `greylag.features.learned.translation.Translation`, learned from the training queries, is a feature.
-    seconds : float, optional
-        The time after which no more learners are tried. The choice then depends on the machine; the model's provenance
-        tells what was left out. Baselines and listwise regressions are always tried, since they take less than their
-        features; then greedy selection of MRF features, and the stack.
 
     Examples
     --------
@@ -112,106 +112,83 @@ class AutomaticRecipe(Recipe):
 
     objective: Objective | str = "AP"
     _: KW_ONLY
-    pool: Pool = "sd"
-    more: tuple[Feature, ...] = ()
-    grid: Grid = None  # type: ignore[assignment]
-    depth: int = 200
+    sources: FeatureSources = FeatureSources()
+    general: RankingModel | None = None
     folds: int = 5
     seed: int = 0
     translate: bool = True
-    seconds: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Automatic(self.objective, folds=self.folds, seed=self.seed).objective)
-        object.__setattr__(self, "grid", self.stack.grid)
-
-    @property
-    def stack(self) -> StackRecipe:
-        """Where the features come from."""
-        more = tuple(dict.fromkeys((*DOCUMENT, *self.more)))
-        return StackRecipe(
-            self.objective, pool=self.pool, more=more, grid=self.grid, depth=self.depth, inner_folds=self.folds,
-            seed=self.seed,
-        )  # fmt: skip
 
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
-        """The judged rankings; features are computed when the first fold has chosen their parameters."""
-        return PreparedChoice(self, self.stack.prepare(rankings, qrels, index, n_jobs=n_jobs))
+        """The judged rankings; features are computed once their parameters are tuned."""
+        general = self.general or general_model(texts=index.words is not None)
+        more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
+        sources = replace(self.sources, more=tuple(more))
+        return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
-    def candidates(self, tuned: TunedRM3, names: Sequence[str]) -> list[Candidate]:
-        """The systems to try on features of these names, in the order in which the time may end."""
+    def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
+        """The systems to try on features of these names."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
-        sdm = Candidate(System("SDM"), tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
-        known = {*map(str, (*candidate_pool(self.pool), *POSITION, *WRITTEN))}
-        pool = tuple(name for name in names if name in known or name.startswith(Translation.kind))
+        sdm = Candidate(SDM, tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
         return [
             Candidate(BM25, (bm25,), (1.0,)),
-            Candidate(System("QL"), ("FI/term/LM",), (1.0,)),
+            Candidate(QL, ("FI/term/LM",), (1.0,)),
             *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
             Candidate(RM3, (rm3,), (1.0,)),
-            *learners(self.measure, folds=self.folds, seed=self.seed, pool=pool, prior=rm3),
+            Candidate(GENERAL, tuple(map(str, general.features)), general.weights),
+            Candidate(System(ADAPTED.family), learner=self.adapted(general), penalties=PENALTIES),
+            listwise(self.measure),
         ]
+
+    def adapted(self, general: RankingModel) -> ListwiseRegression:
+        """Listwise regression around the general model's weights."""
+        weights = dict(zip(map(str, general.features), general.weights, strict=True))
+        return ListwiseRegression(self.measure, centre=weights)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedChoice:
-    """An `AutomaticRecipe` and its features; what does not depend on the training queries is computed once."""
+    """An `AutomaticRecipe`, the general model and the features; each set of queries is tuned for once."""
 
     recipe: AutomaticRecipe
-    stack: StackCandidates
-    _tuned: dict[tuple[str, ...], TunedRM3] = field(init=False, repr=False, default_factory=dict)
+    general: RankingModel
+    features: PreparedSources
 
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
         """The choice for these training queries."""
         return self.choose(qids, n_jobs=n_jobs)[0]
 
-    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice]:
-        """As `fit`, with the scores of all that was tried."""
+    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
+        """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
         recipe, given = self.recipe, frozenset(qids)
-        judged = tuple(ranking.qid for ranking in self.stack.rankings if ranking.qid in given)
-        if len(judged) < 2:
-            raise ParameterError(
-                f"the automatic choice needs two topics with a relevant document, not {len(judged)}: force one with "
-                "--model rm3, or tune nothing with greylag search"
-            )
-        parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
-        translations = FoldTranslations(self.stack.index, self.stack.rankings, self.stack.qrels, parts)
-        folds = (self._fold(judged, part, translations) for part in each(parts, "inner folds"))
-        choice = choose(folds, judged, recipe.measure, n_folds=len(parts), seconds=recipe.seconds, n_jobs=n_jobs)
-        tuned = self._tune(judged)
-        rows = self._complete(self.stack.training(tuned, judged), judged, tuned, translations)
-        candidates = recipe.candidates(tuned, rows.names)
-        selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
-        tuned_baselines = {str(c.system): c.features[0] for c in candidates if c.system in (BM25, RM3)}
-        made = {"set_aside": [], "baselines": tuned_baselines, "choice": choice.to_dict()}
+        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in given]
+        if not judged:
+            raise ParameterError("no topic has a relevant document: greylag rerank ranks without judgements")
+        tuned = self.features.tune(judged)
+        rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
+        made: dict[str, Any] = {"set_aside": []}
+        if len(judged) == 1:
+            adapted = recipe.adapted(self.general)
+            return selected_model(adapted.fit(rows), rows, adapted, made), None
+        parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
+        rows = cross_fit_baselines(rows, self.features, tuned, parts)
+        if recipe.translate:
+            index, mu = self.features.index, tuned.parameters.mu
+            rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
+        candidates = recipe.candidates(tuned, self.general, rows.names)
+        choice = choose(
+            rows, parts, candidates, recipe.measure, baselines=BASELINES, incumbent=ADAPTED, n_jobs=n_jobs
+        )  # fmt: skip
+        selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
+        tuned_baselines = {
+            str(candidate.system): dict(zip(candidate.features, candidate.weights, strict=True))
+            for candidate in candidates
+            if candidate.system in BASELINES
+        }
+        made |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
         return selected_model(selection, rows, learner, made), choice
-
-    def _fold(self, judged: Sequence[str], part: Sequence[str], translations: FoldTranslations) -> Fold:
-        """A fold that holds out a part of the judged queries."""
-        training = without(judged, part)
-        # With so many queries, leaving a fold out hardly changes parameters.
-        tuned = self._tune(tuple(judged) if len(judged) > MANY else training)
-        rows = self._complete(self.stack.training(tuned, training), training, tuned, translations)
-        held_out = self._complete(self.stack.data(tuned).select_queries(part), training, tuned, translations)
-        return Fold(self.recipe.candidates(tuned, rows.names), rows, held_out)
-
-    def _complete(
-        self, data: RankingData, training: Sequence[str], tuned: TunedRM3, translations: FoldTranslations
-    ) -> RankingData:
-        """The data with translation, learned from the training queries, if the recipe has it."""
-        return translations.add(data, training, tuned.parameters.mu) if self.recipe.translate else data
-
-    def _tune(self, qids: tuple[str, ...]) -> TunedRM3:
-        """The parameters of weighting that are best for these queries."""
-        if qids not in self._tuned:
-            self._tuned[qids] = self.stack.tune(qids)
-        return self._tuned[qids]
-
-
-def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
-    """The queries that are not in the part, in their order."""
-    held_out = frozenset(part)
-    return tuple(qid for qid in qids if qid not in held_out)

@@ -1,12 +1,13 @@
 """The choice among systems: candidates, cross-validated on training queries, and the best of their averages.
 
-All systems weight the same features, so that their average is a system, too. To add a learner, give `learners` a line.
+All systems weight the same features, so that their average is a system, too. With few queries, the best of many is
+often not the best on other queries. So a system may be named beforehand that others replace only by a clear lead.
+To add a learner, give `learners` a line.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,10 +27,13 @@ from greylag.linesearch.objectives import Objective
 from greylag.models.recipes import useful_features
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import each
 from greylag.tables import Marked, Printed, Row, Table
 
-PENALTIES = (1.0, 10.0, 100.0, 1000.0)
+PENALTIES = (1000.0, 100.0, 10.0, 1.0)
 """Of listwise regression, to choose from."""
+LEAD = 2.0
+"""Standard errors by which a system has to be better than the one that is named beforehand."""
 
 
 class System(NamedTuple):
@@ -48,25 +52,28 @@ Members = tuple[System, ...]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A system to try: features with fixed weights, or a learner of some features, or of all if none are named."""
+    """Systems to try: features with fixed weights, or a learner of some features, or of all if none are named.
+
+    Listwise regression gives a system for each penalty.
+    """
 
     system: System
     features: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     learner: Learner | None = None
-    most: int | None = None  # queries that it learns from, at equal distances; set for learners that take long
+    penalties: tuple[float, ...] = ()  # of listwise regression
+    most: int | None = None  # queries that it learns from, at equal distances
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> dict[System, FloatArray]:
-        """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means.
-
-        A committee with a prior gives two systems: with the prior, and without.
-        """
+        """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
         named = data.select_features([data.names.index(name) for name in self.features]) if self.features else data
         if self.learner is None:
             columns, learned = named.names, {self.system: np.array(self.weights)}
         else:
             seen = named if self.most is None else named.select_queries(spaced(named.qids, self.most))
-            useful, _ = useful_features(seen)
+            # Each feature has its weight at the centre, whether or not it differs from others on these queries.
+            centred = isinstance(self.learner, ListwiseRegression) and self.learner.centre
+            useful = seen if centred else useful_features(seen)[0]
             columns, learned = useful.names, self._learn(self.learner, useful, n_jobs)
         places, scaled = [data.names.index(name) for name in columns], {}
         for system, of_columns in learned.items():
@@ -77,45 +84,37 @@ class Candidate:
 
     def _learn(self, learner: Learner, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray]:
         """The weights of all columns of the data."""
-        if isinstance(learner, GreedyCommittee) and learner.prior:
-            members = learner.members(data, n_jobs=n_jobs)
-            alone = System(self.system.family, "without prior")
-            return {self.system: learner.trust(data, members), alone: members}
-        selection, weights = learner.fit(data, n_jobs=n_jobs), np.zeros(len(data.specs))
-        weights[list(selection.columns)] = selection.weights
-        return {self.system: weights}
+        family = self.system.family
+        if isinstance(learner, ListwiseRegression) and self.penalties:
+            systems = [System(family, f"penalty {penalty:g}") for penalty in self.penalties]
+            return {
+                system: _every_weight(selection, data)
+                for system, selection in zip(systems, learner.path(data, self.penalties), strict=True)
+            }
+        return {self.system: _every_weight(learner.fit(data, n_jobs=n_jobs), data)}
 
 
-def learners(
-    objective: Objective, *, folds: int, seed: int, pool: tuple[str, ...] = (), prior: str = ""
-) -> list[Candidate]:
-    """The learners that are tried, quickest first: of all features, but greedy selection of a pool if one is given."""
-    regressions = [
-        Candidate(System("listwise", f"penalty {penalty:g}"), learner=ListwiseRegression(objective, penalty=penalty))
-        for penalty in PENALTIES
-    ]
-    committee = GreedyCommittee(objective, folds=folds, seed=seed, prior=prior)
+def listwise(objective: Objective) -> Candidate:
+    """Listwise regression of all features."""
+    return Candidate(System("listwise"), learner=ListwiseRegression(objective), penalties=PENALTIES)
+
+
+def learners(objective: Objective, *, folds: int, seed: int) -> list[Candidate]:
+    """The learners that are tried on features of which nothing is known beforehand."""
+    committee = GreedyCommittee(objective, folds=folds, seed=seed)
     return [
-        *regressions,
-        Candidate(System("greedy"), pool, learner=GreedySelection(objective), most=SEARCHED),
-        Candidate(System("stack" if prior else "committee"), learner=committee, most=SEARCHED),
+        listwise(objective),
+        Candidate(System("greedy"), learner=GreedySelection(objective), most=SEARCHED),
+        Candidate(System("committee"), learner=committee, most=SEARCHED),
     ]
-
-
-class Fold(NamedTuple):
-    """A fold of the cross-validation that chooses."""
-
-    candidates: Sequence[Candidate]  # quickest first
-    training: RankingData
-    held_out: RankingData
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(Printed):
-    """Systems and their averages with the scores of held-out training queries, and the best of them.
+    """Systems and their averages with the scores of held-out training queries, and the choice among them.
 
-    Printed, it is a table: each system beside the first one, with intervals that hold for all at once, and the choice
-    once more, corrected for having been chosen on the same queries (`best_of_many`).
+    Printed, it is a table: each system beside the best tuned baseline, with intervals that hold for all at once, and
+    the choice once more, corrected for having been made on the same queries (`best_of_many`).
 
     Parameters
     ----------
@@ -128,9 +127,11 @@ class Choice(Printed):
     left_out : mapping of System to str
         The reasons of the candidates that could not be tried.
     chosen : tuple of System
-        The members of the best system, of equally good ones the smallest.
+        The members of the choice.
+    baseline : System
+        The baseline with the best mean, which others are compared with.
     best : BestOfMany
-        The single systems beside the first, and the choice, corrected for having been made by the same queries.
+        The single systems beside the baseline, and the choice, corrected for having been made by the same queries.
     """
 
     objective: Objective
@@ -138,6 +139,7 @@ class Choice(Printed):
     values: Mapping[Members, FloatArray]
     left_out: Mapping[System, str]
     chosen: Members
+    baseline: System
     best: BestOfMany
     most = 60  # rows of the table
 
@@ -157,7 +159,7 @@ class Choice(Printed):
         return [*dict.fromkeys([*((system,) for system in self.families), self.chosen])]
 
     def compared(self, members: Members) -> Comparison | None:
-        """The comparison of a system with the first one; None for that."""
+        """The comparison of a system with the baseline; None for that."""
         found = self.best.all.comparisons if self.best.all else ()
         return next((comparison for comparison in found if comparison.run == title(members)), None)
 
@@ -166,7 +168,7 @@ class Choice(Printed):
         return self._table()
 
     def _table(self) -> Table:
-        chosen, (first, baseline) = self.chosen, next(iter(self.values.items()))
+        chosen, baseline = self.chosen, self.values[(self.baseline,)]
         rows: list[Row] = []
         for members in self.shown:
             mark = ">" if members == chosen else "+" if members[0] in chosen else " "
@@ -181,7 +183,7 @@ class Choice(Printed):
             f"Cross-validated on {len(self.qids)} training topics (>: the choice; low, high: 95 % intervals, which "
             "hold for all systems at once; corrected: for being chosen on these topics)"
         )
-        return Table(caption, ("", str(self.objective), f"less {title(first)}", "low", "high"), rows)
+        return Table(caption, ("", str(self.objective), f"less {self.baseline}", "low", "high"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures of the table as JSON can represent them, for a model's provenance."""
@@ -196,6 +198,7 @@ class Choice(Printed):
 
         return {
             "queries": len(self.qids),
+            "baseline": str(self.baseline),
             "tried": {
                 title(members): figures(float(self.values[members].mean()), self.compared(members))
                 for members in self.shown
@@ -218,63 +221,72 @@ def _cells(comparison: Comparison | None) -> Row:
 
 
 def choose(
-    folds: Iterable[Fold],
-    qids: Sequence[str],
+    data: RankingData,
+    parts: Sequence[Sequence[str]],
+    candidates: Sequence[Candidate],
     objective: Objective,
     *,
-    n_folds: int,
-    seconds: float | None = None,
+    baselines: Sequence[System] = (),
+    incumbent: System | None = None,
     n_jobs: int | None = None,
 ) -> Choice:
-    """Cross-validate all candidates and averages of the best ones over the training queries `qids`.
+    """Cross-validate all candidates, and averages of the best ones, over the queries of `data`.
 
     Of each family of candidates, the best one takes part. Averages are those of the best two, three, ... families by
-    their held-out mean, with equal weights. The best one is chosen, of equally good ones the smallest.
+    their held-out mean, with equal weights. The best one is chosen, of equally good ones the smallest; but if there is
+    an incumbent, only if its mean is higher by more than `LEAD` standard errors of their differences.
 
     Parameters
     ----------
-    folds : iterable of Fold
-        They hold out each of `qids` once. Each is prepared when the one before is done.
-    qids : sequence of str
-        At least two.
+    data : RankingData
+        The training queries, at least two.
+    parts : sequence of sequences of str
+        The queries that each fold holds out; together, all of `data`, each once.
+    candidates : sequence of Candidate
+        The first one is a baseline.
     objective : Objective
-    n_folds : int
-        The number of folds.
-    seconds : float, optional
-        Candidates with a `most` that would be begun later than their fold's share of these are left out, in all folds.
+    baselines : sequence of System, default ()
+        Systems of which the best one is what others are compared with; by default, the first candidate's.
+    incumbent : System, optional
+        The system that was named before its scores were seen.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     """
-    begun, left_out = time.monotonic(), dict[System, str]()
+    left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
-    for number, fold in enumerate(folds, 1):
-        # A share is left for learning the choice on all queries.
-        end = np.inf if seconds is None else begun + seconds * number / (n_folds + 1)
-        waiting = [candidate for candidate in fold.candidates if candidate.system not in left_out]
-        results = parallel_map(_fit, _in_time(waiting, end), fold.training, n_jobs, what="systems", n_jobs=n_jobs,
-                               total=len(waiting), coarse=True)  # fmt: skip
-        learned, done = dict[System, FloatArray](), 0
-        for candidate, result in zip(waiting, results, strict=False):
-            done += 1
+    for part in each(parts, "inner folds"):
+        training, held = data.select_queries(without(data.qids, part)), data.select_queries(part)
+        waiting = [candidate for candidate in candidates if candidate.system not in left_out]
+        results = parallel_map(_fit, waiting, training, n_jobs, what="systems", n_jobs=n_jobs, coarse=True)
+        learned = dict[System, FloatArray]()
+        for candidate, result in zip(waiting, results, strict=True):
             if isinstance(result, str):
                 left_out[candidate.system] = result
             else:
                 learned |= result
-        left_out.update((candidate.system, "skipped: time limit") for candidate in waiting[done:])
         weights.append(learned)
-        held_out.append(fold.held_out)
+        held_out.append(held)
     singles = [system for system in weights[0] if all(system in learned for learned in weights)]
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
-    scored = _Scored(objective, tuple(qids), list(zip(held_out, weights, strict=True)), singles)
-    every = np.arange(len(qids))
+    known = incumbent if incumbent in singles else None
+    scored = _Scored(objective, data.qids, list(zip(held_out, weights, strict=True)), singles, known)
+    every = np.arange(len(data.qids))
     order = scored.order(every)
     averages = [order[:size] for size in range(2, len(order) + 1)]
     values = {members: scored.values(members) for members in [*((system,) for system in singles), *averages]}
     measure = parse_measure(str(objective))
-    scores = {str(system): Scores((measure,), tuple(qids), values[(system,)][:, None], (), ()) for system in singles}
-    best = best_of_many(scores, str(singles[0]), rule=scored.rule)
-    return Choice(objective, tuple(qids), values, left_out, scored.choose(every), best)
+    scores = {str(system): Scores((measure,), data.qids, values[(system,)][:, None], (), ()) for system in singles}
+    compared = [system for system in baselines if system in singles] or singles[:1]
+    baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), 12))
+    best = best_of_many(scores, str(baseline), rule=scored.rule)
+    return Choice(objective, data.qids, values, left_out, scored.choose(every), baseline, best)
+
+
+def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
+    """The queries that are not in the part, in their order."""
+    held_out = frozenset(part)
+    return tuple(qid for qid in qids if qid not in held_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +297,7 @@ class _Scored:
     qids: tuple[str, ...]
     folds: Sequence[tuple[RankingData, Mapping[System, FloatArray]]]  # held-out data, and weights
     singles: Sequence[System]
+    incumbent: System | None
     _kept: dict[frozenset[System], FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def values(self, members: Members) -> FloatArray:
@@ -312,10 +325,16 @@ class _Scored:
         return tuple(best.values())
 
     def choose(self, queries: IntArray) -> Members:
-        """The best system or average of the best by these queries, of equally good ones the smallest."""
+        """The choice by these queries."""
         order = self.order(queries)
         sizes = range(1, len(order) + 1)
-        return max((order[:size] for size in sizes), key=lambda one: round(self.values(one)[queries].mean(), 12))
+        best = max((order[:size] for size in sizes), key=lambda one: round(self.values(one)[queries].mean(), 12))
+        if self.incumbent is None:
+            return best
+        known = (self.incumbent,)
+        leads = (self.values(best) - self.values(known))[queries]
+        error = leads.std(ddof=1) / np.sqrt(len(leads)) if len(leads) > 1 else np.inf
+        return best if leads.mean() > LEAD * error else known
 
     def rule(self, queries: IntArray) -> tuple[str, FloatArray]:
         """The choice by these queries, for `best_of_many`."""
@@ -323,12 +342,11 @@ class _Scored:
         return title(members), self.values(members)
 
 
-def _in_time(candidates: Sequence[Candidate], end: float) -> Iterator[Candidate]:
-    """The candidates, which are taken one by one, up to the first that takes long once the time is over."""
-    for candidate in candidates:
-        if candidate.most is not None and time.monotonic() > end:
-            return
-        yield candidate
+def _every_weight(selection: Selection, data: RankingData) -> FloatArray:
+    """The weights of all columns, 0 for those that are not selected."""
+    weights = np.zeros(len(data.specs))
+    weights[list(selection.columns)] = selection.weights
+    return weights
 
 
 def _fit(candidate: Candidate, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray] | str:

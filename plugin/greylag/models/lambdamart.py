@@ -1,4 +1,4 @@
-"""LambdaMART over the features of the stack, by LightGBM."""
+"""LambdaMART by LightGBM."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import numpy as np
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.feature import Feature
 from greylag.features.learned.trees import LEAF, Trees
-from greylag.features.spec import Pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.learner import Selection
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
-from greylag.models.baselines import Grid
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model, useful_features
-from greylag.models.stack import StackCandidates, StackRecipe
+from greylag.models.sources import FeatureSources, PreparedSources
 from greylag.ranking import Run
 
 
@@ -112,53 +110,34 @@ def _lightgbm() -> Any:
 
 @dataclass(frozen=True)
 class LambdaMARTRecipe(Recipe):
-    """LambdaMART over the candidates of a stack: RM3 tuned on training queries, MRF features, manifold ranking.
+    """LambdaMART over features whose parameters are tuned on training queries.
 
     The model is a `RankingModel` of one feature, the sum of the trees.
 
     Parameters
     ----------
-    objective, pool, more, grid, depth, seed
-        As in `StackRecipe`.
-    trees, leaves, learning_rate, min_documents
-        As in `LambdaMART`.
+    learner : LambdaMART
+    sources : FeatureSources, default ``FeatureSources()``
+        The features.
     """
 
-    objective: Objective | str = "AP"
+    learner: LambdaMART
     _: KW_ONLY
-    pool: Pool = "sd"
-    more: tuple[Feature, ...] = ()
-    grid: Grid = None  # type: ignore[assignment]
-    depth: int = 200
-    trees: int = 200
-    leaves: int = 15
-    learning_rate: float = 0.05
-    min_documents: int = 20
-    seed: int = 0
+    sources: FeatureSources = FeatureSources()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", self.learner.objective)
-        object.__setattr__(self, "grid", self.stack.grid)
         _lightgbm()  # before features are computed
 
     @property
-    def learner(self) -> LambdaMART:
-        """What the trees are learned by."""
-        names = "trees", "leaves", "learning_rate", "min_documents", "seed"
-        return LambdaMART(self.objective, **{name: getattr(self, name) for name in names})
-
-    @property
-    def stack(self) -> StackRecipe:
-        """Where the features come from."""
-        return StackRecipe(
-            self.objective, pool=self.pool, more=self.more, grid=self.grid, depth=self.depth, seed=self.seed
-        )
+    def measure(self) -> Objective:
+        """The learner's objective."""
+        return Objective.parse(self.learner.objective)
 
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedTrees:
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
-        return PreparedTrees(self, self.stack.prepare(rankings, qrels, index, n_jobs=n_jobs))
+        return PreparedTrees(self, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +145,12 @@ class PreparedTrees:
     """A `LambdaMARTRecipe` and its features."""
 
     recipe: LambdaMARTRecipe
-    stack: StackCandidates
+    features: PreparedSources
 
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
         """The model for these training queries; it does not depend on `n_jobs`."""
         learner = self.recipe.learner
-        data, set_aside = useful_features(self.stack.training(self.stack.tune(qids), qids))
+        data, set_aside = useful_features(self.features.training(self.features.tune(qids), qids))
         trees = learner.grow(data)
         scores = trees.scores(data.features)
         grown = replace(data, specs=(*data.specs, trees), features=np.column_stack([data.features, scores]))

@@ -23,8 +23,9 @@ from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.objectives import Objective
 from greylag.models.automatic import AutomaticRecipe
 from greylag.models.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
-from greylag.models.lambdamart import LambdaMARTRecipe
+from greylag.models.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.models.recipes import MRFRecipe, Recipe
+from greylag.models.sources import FeatureSources
 from greylag.models.stack import StackRecipe
 from greylag.runtime.inputs import named_files
 from greylag.spelling import Parameter, nearest, parameters, read_call, read_options, several
@@ -34,7 +35,7 @@ LEARNERS: Mapping[str, tuple[str, Any]] = {
     "coordinate-ascent": ("weight all features by coordinate ascent with restarts", CoordinateAscent),
 }
 """The learners of ``mrf`` by name, each with a line about it."""
-Asked = Literal["features", "pool", "learner", "preselection", "seconds"]
+Asked = Literal["features", "pool", "learner", "preselection"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,6 @@ def parse_model(
     pool: Pool | None = None,
     learner: str | None = None,
     preselection: str | None = None,
-    seconds: float | None = None,
 ) -> SpeltModel:
     """The recipe of a spelling, as ``greylag train --model`` takes it.
 
@@ -130,8 +130,6 @@ def parse_model(
         The learner of ``mrf``, such as ``coordinate-ascent(restarts=5)``; ``greedy`` by default.
     preselection : str, optional
         The preselection of ``mrf``, such as ``mmr(n_features=16)``.
-    seconds : float, optional
-        See `AutomaticRecipe`.
 
     Examples
     --------
@@ -144,7 +142,7 @@ def parse_model(
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
     asked: dict[str, Any] = {
-        "features": features, "pool": pool, "learner": learner, "preselection": preselection, "seconds": seconds
+        "features": features, "pool": pool, "learner": learner, "preselection": preselection
     }  # fmt: skip
     for key, value in asked.items():
         if value and key not in ranker.takes:
@@ -201,8 +199,8 @@ def _baseline(name: str, objective: Objective, values: dict[str, Any]) -> Recipe
     return BaselineRecipe(baseline, objective=objective, grid={**GRID, **values}, before=tuple(before))
 
 
-def _of_stack(
-    kind: Any,
+def _from_sources(
+    recipe: Callable[..., Recipe],
     objective: Objective,
     values: dict[str, Any],
     *,
@@ -210,8 +208,12 @@ def _of_stack(
     pool: Pool | None,
     **more: Any,
 ) -> Recipe:
-    recipe: Recipe = kind(objective, pool=pool or "sd", more=features, **values, **more)
-    return recipe
+    of_sources = {name: values.pop(name) for name in _SOURCES if name in values}
+    return recipe(objective, sources=FeatureSources(pool=pool or "sd", more=features, **of_sources), **values, **more)
+
+
+def _lambdamart(objective: Objective, sources: FeatureSources, **values: Any) -> Recipe:
+    return LambdaMARTRecipe(LambdaMART(objective, **values), sources=sources)
 
 
 def _grid(name: str) -> dict[str, Parameter]:
@@ -228,13 +230,14 @@ def _tuned(name: str, summary: str) -> Ranker:
 
 _QUERIES = parameters(QueryOptions)
 _GREEDY = parameters(GreedySelection, "objective")
-_STACK: tuple[Asked, ...] = ("features", "pool")
+_SOURCES = parameters(FeatureSources, "pool")
+_TAKES: tuple[Asked, ...] = ("features", "pool")
 RANKERS: Mapping[str, Ranker] = {
     "automatic": Ranker(
         "the best of baselines and learned models, or an average",
-        parameters(AutomaticRecipe, "objective", "pool", "seconds"),
-        partial(_of_stack, AutomaticRecipe),
-        (*_STACK, "seconds"),
+        {**_SOURCES, **parameters(AutomaticRecipe, "objective", "sources", "general")},
+        partial(_from_sources, AutomaticRecipe),
+        _TAKES,
         union=True,
     ),
     "mrf": Ranker(
@@ -251,16 +254,16 @@ RANKERS: Mapping[str, Ranker] = {
     "rm3": _tuned("rm3", "RM3 after BM25"),
     "stack": Ranker(
         "features selected from tuned RM3, MRF and manifold ranking",
-        parameters(StackRecipe, "objective", "pool"),
-        partial(_of_stack, StackRecipe),
-        _STACK,
+        {**_SOURCES, **parameters(StackRecipe, "objective", "sources")},
+        partial(_from_sources, StackRecipe),
+        _TAKES,
         union=True,
     ),
     "lambdamart": Ranker(
         "trees of the stack's features, by LightGBM",
-        parameters(LambdaMARTRecipe, "objective", "pool"),
-        partial(_of_stack, LambdaMARTRecipe),
-        _STACK,
+        {**_SOURCES, **parameters(LambdaMART, "objective")},
+        partial(_from_sources, _lambdamart),
+        _TAKES,
         union=True,
     ),
 }

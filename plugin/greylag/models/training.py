@@ -12,7 +12,7 @@ from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels
-from greylag.models.automatic import BM25, AutomaticRecipe, PreparedChoice
+from greylag.models.automatic import AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
 from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
@@ -44,34 +44,41 @@ class TrainingResult:
     held_out : CrossValidation or None
         None without folds.
     scores : mapping of str to Scores
-        The recipe's measure of the "first stage" and of the "held out" rankings, and for the automatic choice of "tuned
-        BM25" and "tuned RM3", which each fold tuned on its training queries. Empty without folds.
+        The recipe's measure of the "first stage", of the "held out" rankings, and of `baselines`. Empty without folds.
     choice : Choice or None
-        The systems that the automatic choice tried; None for other recipes.
+        The systems that the automatic choice tried; None for other recipes, and for a single training query.
+    baselines : mapping of str to Run
+        For the automatic choice with folds: "tuned BM25", "tuned RM3" and others, the rankings by baselines that each
+        fold tuned on its training queries.
     """
 
     model: RankingModel
     held_out: CrossValidation | None = field(default=None, compare=False)
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
     choice: Choice | None = field(default=None, compare=False)
+    baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
+
+    @property
+    def baseline(self) -> str:
+        """The tuned baseline with the best held-out mean, or else the first stage: whatever `verdict` compares with."""
+        return max(self.baselines, key=lambda name: float(self.scores[name].means[0]), default=FIRST)
 
     @property
     def verdict(self) -> str:
-        """How much better the automatic choice is than tuned BM25, or another model than the first stage.
+        """How much better the automatic choice is than the best tuned baseline, or another model than the first stage.
 
         By the held-out scores if there are any, else by those that the choice was made by, corrected for that; empty
-        for other recipes without folds.
+        for other recipes without folds. Which baseline is the best is known from the same topics, which favours it.
         """
-        name, tuned = "The automatic choice" if self.choice else "The held-out model", f"tuned {BM25}"
         if self.scores:
-            baseline = tuned if tuned in self.scores else FIRST
+            name, baseline = "The automatic choice" if self.baselines else "The held-out model", self.baseline
             named = {baseline: self.scores[baseline], name: self.scores[HELD_OUT]}
             return f"{compare(named, baseline).comparisons[0].verdict} Each topic was held out."
         if self.choice is None:
             return ""
-        best, queries = self.choice.best, len(self.choice.qids)
+        best, tuned = self.choice.best, f"tuned {self.choice.baseline}"
         if best.comparison is None:
-            return f"The choice is {tuned}: on {queries} topics, nothing else was better."
+            return f"The choice is {tuned}: on {len(self.choice.qids)} topics, nothing else was better."
         sentence = replace(best.comparison, baseline=tuned).verdict
         return f"{sentence} Corrected for the choice on the same topics."
 
@@ -140,13 +147,14 @@ def train(
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    held_out, scores, validated, choice = None, {}, {}, None
+    held_out, scores, validated, choice, of_baselines = None, {}, {}, None, dict[str, Run]()
     if folds is not None:
         held_out = cross_validate(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        runs = {FIRST: first, HELD_OUT: held_out.run, **held_out_baselines(held_out, first, index, n_jobs=n_jobs)}
+        of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
+        runs = {FIRST: first, HELD_OUT: held_out.run, **of_baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
@@ -154,20 +162,23 @@ def train(
         model, choice = prepared.choose(list(first), n_jobs=n_jobs)
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
-    return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice)
+    return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice, of_baselines)
 
 
 def held_out_baselines(
     held_out: CrossValidation, first: Run, index: PositionalIndex, *, n_jobs: int | None = None
 ) -> dict[str, Run]:
     """The rankings by the baselines that each fold of an automatic choice tuned on its training queries."""
+    if any("baselines" not in model.provenance for model in held_out.models):  # a fold had one query to learn from
+        return {}
     runs = {}
-    for name in held_out.models[0].provenance.get("baselines", ()):
-        stages = [
-            ModelRanker(
-                replace(model, features=(parse_feature(model.provenance["baselines"][name]),), weights=(1.0,)), index
-            )
-            for model in held_out.models
-        ]
+    for name in held_out.models[0].provenance["baselines"]:
+        stages = [ModelRanker(tuned_baseline(model, name), index) for model in held_out.models]
         runs[f"tuned {name}"] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=f"tuned {name}")
     return runs
+
+
+def tuned_baseline(model: RankingModel, name: str) -> RankingModel:
+    """The baseline that an automatic choice tuned on the model's training queries."""
+    weights = model.provenance["baselines"][name]
+    return replace(model, features=tuple(map(parse_feature, weights)), weights=tuple(weights.values()))

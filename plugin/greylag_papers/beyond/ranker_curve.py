@@ -31,13 +31,14 @@ from greylag.learning.learner import Learner
 from greylag.linesearch import RankingData
 from greylag.linesearch.data import linear_scores
 from greylag.linesearch.objectives import Objective
-from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, train_on_data
+from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
 from greylag.models.automatic import PreparedChoice
 from greylag.models.choice import title
 from greylag.models.lambdamart import LambdaMART, PreparedTrees
 from greylag.models.model import RankingModel
 from greylag.models.recipes import useful_features
-from greylag.models.stack import TunedRM3
+from greylag.models.sources import TunedRM3
+from greylag.models.stack import PreparedStack
 from greylag.ranking import FloatArray
 from greylag.tables import Row
 from greylag.trec import Qrels, at_level
@@ -121,7 +122,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     if settings.first_stage.model != "bm25":
         raise ParameterError("the union is that of BM25 and BM25+RM3: leave first_stage.model at bm25")
     if settings.lightgbm:
-        LambdaMARTRecipe(settings.measure)  # says so if LightGBM is missing
+        LambdaMARTRecipe(LambdaMART(settings.measure))  # says so if LightGBM is missing
     opened = open_collection(settings, context)
     topics, qrels, held_out = dict(opened.topics), dict(opened.qrels), None
     if settings.test is not None:
@@ -166,9 +167,9 @@ def rankers(
     measure, seed, qids = settings.measure, settings.seed, list(run)
     recipe = AutomaticRecipe(measure, seed=seed)
     prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
-    candidates = prepared.stack
+    candidates = prepared.features
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
-    stack = candidates.fit(qids, n_jobs=n_jobs)
+    stack = PreparedStack(StackRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
     yield STACK, stack
     tuned = candidates.tune(qids)
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
@@ -176,27 +177,30 @@ def rankers(
         yield name, alone
     rows = candidates.training(tuned, qids)
     yield from ablations(prepared, tuned, rows, n_jobs)
-    pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.pool)])
+    pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.sources.pool)])
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
     if settings.lightgbm:
-        yield LIGHTGBM, PreparedTrees(LambdaMARTRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
+        yield (
+            LIGHTGBM,
+            PreparedTrees(LambdaMARTRecipe(LambdaMART(measure, seed=seed)), candidates).fit(qids, n_jobs=n_jobs),
+        )
 
 
 def ablations(
     prepared: PreparedChoice, tuned: TunedRM3, rows: RankingData, n_jobs: int | None
 ) -> Iterator[tuple[str, RankingModel]]:
     """Listwise regression of all features, and of those that are left without each source of them."""
-    stack, learner = prepared.stack, ListwiseRegression(prepared.recipe.measure)
+    features, learner = prepared.features, ListwiseRegression(prepared.recipe.measure)
     yield ALL, train_on_data(rows, learner, n_jobs=n_jobs)
-    for source, features in stack.recipe.features(tuned, texts=stack.index.words is not None).items():
-        others = [column for column, feature in enumerate(rows.specs) if feature not in features]
+    for source, group in features.sources.features(tuned, texts=features.index.words is not None).items():
+        others = [column for column, feature in enumerate(rows.specs) if feature not in group]
         yield f"{WITHOUT}{source}", train_on_data(rows.select_features(others), learner, n_jobs=n_jobs)
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:
     """Read the files."""
     if settings.lightgbm:
-        LambdaMARTRecipe(settings.measure)  # says so if LightGBM is missing
+        LambdaMARTRecipe(LambdaMART(settings.measure))  # says so if LightGBM is missing
     measure, n_jobs = Objective.parse(settings.measure), context.n_jobs
     data = read_features(settings.path(settings.train))
     tested = data if settings.test is None else read_features(settings.path(settings.test))

@@ -162,7 +162,7 @@ def test_the_stack(
         "fb_terms": (10,),
         "original_weight": (0.3, 0.6),
     }
-    monkeypatch.setattr("greylag.models.stack.GRID", grid)
+    monkeypatch.setattr("greylag.models.sources.GRID", grid)
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
     words = [*few, "--qrels", made / "qrels.txt", "--out", model, *spelt("stack", "max_features=2")]
     folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]

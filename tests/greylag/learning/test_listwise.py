@@ -25,9 +25,10 @@ def sample() -> RankingData:
     return replace(data, features=data.features * [1.0, 30.0, 0.02, 4.0, 0.5])
 
 
-def by_definition(weights: FloatArray, data: RankingData, penalty: float) -> float:
+def by_definition(weights: FloatArray, data: RankingData, penalty: float, centre: FloatArray | float = 0.0) -> float:
     """The function that listwise regression minimises, document by document."""
-    values, total = data.features / spreads(data), penalty / 2 * float(weights @ weights)
+    away = weights - centre
+    values, total = data.features / spreads(data), penalty / 2 * float(away @ away)
     for first, end in pairwise(data.offsets):
         scores, relevant = values[first:end] @ weights, data.grades[first:end] > 0
         if relevant.any():
@@ -44,9 +45,38 @@ def test_listwise_regression_is_at_the_minimum(penalty: float) -> None:
         assert by_definition(found + rng.normal(scale=0.02, size=len(found)), data, penalty) > least - 1e-6
     gains = AP.gains(data)
     totals = np.add.reduceat(gains, data.offsets[:-1])
-    given = data, gains, totals, 1 / spreads(data), penalty
+    given = data, gains, totals, 1 / spreads(data), penalty, np.zeros(len(found))
     assert _loss(found, *given)[0] == pytest.approx(least)
     assert check_grad(lambda w: _loss(w, *given)[0], lambda w: _loss(w, *given)[1], found + 0.1) < 1e-3
+
+
+@pytest.mark.parametrize("penalty", [3.0, 300.0])
+def test_the_penalty_has_a_centre(penalty: float) -> None:
+    data = sample()
+    centre = dict(zip(data.names, np.array([0.5, -0.2, 3.0, 0.0, 1.0]).tolist(), strict=True))
+    learner = ListwiseRegression("AP", penalty=penalty, centre={**centre, "a feature that the data lacks": 9.0})
+    scaled = np.array(list(centre.values())) * spreads(data)
+    found = np.array(learner.fit(data).weights) * spreads(data)
+    least, rng = by_definition(found, data, penalty, scaled), np.random.default_rng(0)
+    for _ in range(50):
+        other = found + rng.normal(scale=0.02, size=len(found))
+        assert by_definition(other, data, penalty, scaled) > least - 1e-6
+    far = np.array(replace(learner, penalty=1e9).fit(data).weights)
+    np.testing.assert_allclose(far, list(centre.values()), atol=1e-6)
+    constant = replace(data, features=data.features * [0.0, 1.0, 1.0, 1.0, 1.0])
+    assert learner.fit(constant).weights[0] == centre[data.names[0]], "no document tells of a constant feature"
+    with pytest.raises(ParameterError, match="finite"):
+        replace(learner, centre={"x": np.nan})
+
+
+def test_a_path_of_penalties_is_each_by_itself() -> None:
+    data, penalties = sample(), (100.0, 10.0, 1.0)
+    for most in (None, 2):
+        learner = ListwiseRegression("AP", max_features=most)
+        for penalty, selection in zip(penalties, learner.path(data, penalties), strict=True):
+            alone = replace(learner, penalty=penalty).fit(data)
+            assert selection.columns == alone.columns
+            np.testing.assert_allclose(selection.weights, alone.weights, rtol=1e-3)
 
 
 def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none() -> None:

@@ -5,6 +5,7 @@ Tests `choice`.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,28 +26,26 @@ from greylag.models import (
     explain,
     train,
 )
-from greylag.models.choice import Candidate, Choice, Fold, System, choose, learners
-from greylag.models.stack import TunedRM3
+from greylag.models.automatic import ADAPTED
+from greylag.models.choice import LEAD, Candidate, Choice, System, choose, learners
+from greylag.models.general import general_model
+from greylag.models.sources import TunedRM3
 from greylag.ranking import Run
 from tests.greylag.learning.samples import random_data, spreads
-from tests.greylag.models.test_stack import GRID, INDEX, QIDS, QRELS, RANKINGS
+from tests.greylag.models.test_stack import INDEX, QIDS, QRELS, RANKINGS, SOURCES
 
 AP = Objective.parse("AP")
 RUN = Run(tuple(RANKINGS), "first")
-RECIPE = AutomaticRecipe(grid=GRID, depth=25, folds=2)
+GENERAL = general_model(texts=INDEX.words is not None)
+RECIPE = AutomaticRecipe(sources=SOURCES, folds=2)
 
 
 def sample() -> RankingData:
     return random_data(3, queries=12, documents=30, features=5)
 
 
-def chosen(data: RankingData, candidates: list[Candidate], **options: float) -> Choice:
-    parts = split_folds(data.qids, 3, 1)
-    folds = (
-        Fold(candidates, data.select_queries([q for q in data.qids if q not in part]), data.select_queries(part))
-        for part in parts
-    )
-    return choose(folds, data.qids, AP, n_folds=3, **options)
+def chosen(data: RankingData, candidates: list[Candidate], **options: Any) -> Choice:
+    return choose(data, split_folds(data.qids, 3, 1), candidates, AP, **options)
 
 
 def test_candidates_are_scored_on_queries_that_they_have_not_seen() -> None:
@@ -83,7 +82,7 @@ def test_of_each_family_the_best_is_averaged_in_the_order_of_their_means() -> No
         np.testing.assert_allclose(choice.values[tuple(best)][rows], AP.evaluate(held, np.asarray(scores)))
 
 
-def test_what_cannot_be_learned_or_has_no_time_is_left_out() -> None:
+def test_what_cannot_be_learned_is_left_out() -> None:
     data = sample()
     hopeless = System("hopeless")
     candidates = [
@@ -94,10 +93,7 @@ def test_what_cannot_be_learned_or_has_no_time_is_left_out() -> None:
     flat = replace(data, features=np.concatenate([data.features[:, :1], 0 * data.features[:, 1:]], axis=1))
     choice = chosen(flat, candidates[:2])
     assert (choice.chosen, [*choice.left_out]) == ((System("first"),), [hopeless])
-    choice = chosen(data, candidates, seconds=1e-9)
-    assert set(choice.left_out) == {hopeless, System("later")}
-    assert [*choice.values] == [(System("first"),)]
-    assert not chosen(data, candidates, seconds=3600.0).left_out
+    assert not chosen(data, candidates).left_out
 
 
 def test_the_learner_gives_the_scores_of_what_it_chose() -> None:
@@ -118,7 +114,7 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
         alone = RECIPE.fit(own, QRELS, INDEX)
         assert (alone.features, alone.weights) == (model.features, model.weights)
         made = model.provenance["choice"]
-        assert set(made["tried"]) >= {"BM25", "QL", "SDM", "RM3", "greedy", " + ".join(made["chosen"])}
+        assert set(made["tried"]) >= {"BM25", "QL", "SDM", "RM3", "general", " + ".join(made["chosen"])}
         assert made["queries"] == len(model.provenance["queries"]) < len(QIDS)
     model.save(tmp_path / "model.json")
     read = RankingModel.load(tmp_path / "model.json")
@@ -129,7 +125,9 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
     assert result.held_out == validated
     scores = {name: found for name, found in result.scores.items() if name.startswith("tuned ")}
     bm25 = RankingModel.load(tmp_path / "model.json").parameters
-    assert {"tuned BM25", "tuned RM3"} == set(scores)
+    assert {"tuned BM25", "tuned QL", "tuned SDM", "tuned RM3"} == set(scores) == set(result.baselines)
+    assert result.baseline == max(scores, key=lambda name: scores[name].means[0])
+    assert f"tuned {result.baseline.removeprefix('tuned ')}" in result.verdict
     own = Run(tuple(r for r in RANKINGS if r.qid in validated.folds[-1]), "x")
     expected = evaluate(RM3Stage(INDEX, original_weight=1.0, k1=bm25.k1, b=bm25.b).run(own), QRELS, ["AP"])
     for qid, value in zip(expected.qids, expected.values[:, 0], strict=True):
@@ -138,15 +136,47 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
 
 
 def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
-    prepared = replace(RECIPE, pool="fd").prepare(RUN, QRELS, INDEX)
+    prepared = replace(RECIPE, sources=replace(SOURCES, pool="fd")).prepare(RUN, QRELS, INDEX)
     tuned = TunedRM3(FeatureParameters(), 0.5)
-    candidates = prepared.recipe.candidates(tuned, prepared.stack.data(tuned).names)
-    assert [str(one.system) for one in candidates][:4] == ["BM25", "QL", "RM3", "listwise, penalty 1"]
+    candidates = prepared.recipe.candidates(tuned, prepared.general, prepared.features.data(tuned).names)
+    assert [str(candidate.system) for candidate in candidates][:4] == ["BM25", "QL", "RM3", "general"]
 
 
-def test_one_judged_topic_is_too_few() -> None:
-    with pytest.raises(ParameterError, match="needs two topics with a relevant document, not 1"):
-        RECIPE.fit(RUN, {"q1": QRELS["q1"]}, INDEX)
+def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None:
+    result = train(RUN, {"q1": QRELS["q1"]}, INDEX, RECIPE)
+    assert (result.choice, result.model.provenance["queries"]) == (None, ["q1"])
+    general = dict(zip(map(str, GENERAL.features), GENERAL.weights, strict=True))
+    learned = dict(zip(map(str, result.model.features), result.model.weights, strict=True))
+    prepared = RECIPE.prepare(RUN, {"q1": QRELS["q1"]}, INDEX)
+    rows = prepared.features.training(prepared.features.tune(["q1"]), ["q1"])
+    expected = ListwiseRegression(AP, centre=general).fit(rows)
+    assert dict(zip(rows.names, expected.weights, strict=True)) == learned
+    assert learned["score@z"] == general["score@z"], "all scores of the first stage are equal"
+    with pytest.raises(ParameterError, match="no topic has a relevant document"):
+        RECIPE.fit(RUN, {"q1": {}}, INDEX)
+
+
+def test_a_system_named_beforehand_stays_unless_another_leads_clearly() -> None:
+    data = sample()
+    candidates = [Candidate(System(name), (name,), (1.0,)) for name in data.names]
+    free = chosen(data, candidates)
+    for candidate in candidates:
+        choice = chosen(data, candidates, incumbent=candidate.system)
+        leads = free.values[free.chosen] - free.values[(candidate.system,)]
+        clear = leads.mean() > LEAD * leads.std(ddof=1) / np.sqrt(len(leads))
+        assert choice.chosen == (free.chosen if clear else (candidate.system,))
+    kept = [chosen(data, candidates, incumbent=c.system).chosen == (c.system,) for c in candidates]
+    assert len(set(kept)) == 2, "both cases occur"
+
+
+def test_others_are_compared_with_the_best_of_the_baselines() -> None:
+    data = sample()
+    candidates = [Candidate(System(name), (name,), (1.0,)) for name in data.names]
+    systems = [candidate.system for candidate in candidates[:3]]
+    choice = chosen(data, candidates, baselines=systems)
+    assert choice.baseline == max(systems, key=lambda system: choice.values[(system,)].mean())
+    assert choice.compared((choice.baseline,)) is None
+    assert choice.table().header[2] == f"less {choice.baseline}"
 
 
 def test_the_table_and_the_sentence_are_of_the_choice() -> None:
@@ -160,10 +190,11 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
     assert marks.count("+") == (len(choice.chosen) if len(choice.chosen) > 1 else 0)
     corrected = choice.best.comparison
     assert corrected is not None
+    assert ADAPTED in {system for members in choice.values for system in members}
     mean, difference, low, high = rows["the choice, corrected"][1:]
     assert mean == choice.best.mean <= choice.values[choice.chosen].mean()
     assert (difference.value, low.value, high.value) == (corrected.difference, *corrected.interval)
-    assert replace(corrected, baseline="tuned BM25").verdict in result.verdict
+    assert replace(corrected, baseline=f"tuned {choice.baseline}").verdict in result.verdict
     written = result.model.provenance["choice"]["corrected"]
     assert written == {"mean": mean, "difference": difference.value, "interval": [low.value, high.value],
                        "p": corrected.corrected_p}  # fmt: skip
@@ -176,6 +207,15 @@ def test_the_default_is_the_automatic_choice(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_learners_have_families_and_labels() -> None:
-    systems = [candidate.system for candidate in learners(AP, folds=2, seed=0)]
-    assert systems[:2] == [System("listwise", "penalty 1"), System("listwise", "penalty 10")]
-    assert [system.family for system in systems[-2:]] == ["greedy", "committee"]
+    assert [candidate.system.family for candidate in learners(AP, folds=2, seed=0)] == [
+        "listwise",
+        "greedy",
+        "committee",
+    ]
+    data, (listwise, *_) = sample(), learners(AP, folds=2, seed=0)
+    fitted = listwise.fit(data)
+    assert [system.label for system in fitted] == [f"penalty {penalty:g}" for penalty in listwise.penalties]
+    for penalty, weights in zip(listwise.penalties, fitted.values(), strict=True):
+        alone = ListwiseRegression(AP, penalty=penalty).fit(data)
+        scale = np.linalg.norm(alone.weights) / np.linalg.norm(weights)
+        np.testing.assert_allclose(weights * scale, alone.weights, rtol=1e-3, atol=1e-4)

@@ -20,7 +20,7 @@ from greylag.models import ModelRanker, RankingModel, cross_validate, explain
 from greylag.models.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.ranking import FloatArray, Run
 from tests.greylag.learning.samples import collection, random_data, rankings
-from tests.greylag.models.test_stack import GRID, INDEX, QRELS, RANKINGS
+from tests.greylag.models.test_stack import INDEX, QRELS, RANKINGS, SOURCES
 
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 
@@ -112,7 +112,7 @@ def test_damaged_trees_are_refused(damage: str, tmp_path: Path) -> None:
 def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
-        LambdaMARTRecipe()
+        LambdaMARTRecipe(LambdaMART("AP"))
     for wrong in ({"trees": 0}, {"leaves": 1}, {"learning_rate": 0.0}, {"seed": -1}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             LambdaMART("AP", **wrong)
@@ -145,7 +145,10 @@ def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on() -> None
 
 def test_the_recipe_sees_the_training_queries_alone() -> None:
     pytest.importorskip("lightgbm", reason="needs LightGBM")
-    recipe, run = LambdaMARTRecipe(grid=GRID, depth=25, trees=5, min_documents=2), Run(tuple(RANKINGS), "first")
+    recipe, run = (
+        LambdaMARTRecipe(LambdaMART("AP", trees=5, min_documents=2), sources=SOURCES),
+        Run(tuple(RANKINGS), "first"),
+    )
     validated = cross_validate(recipe, run, QRELS, INDEX, folds=2, seed=1)
     for model, part in zip(validated.models, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")

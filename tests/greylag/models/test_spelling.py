@@ -18,6 +18,7 @@ from greylag.learning.preselect import MMRPreselection
 from greylag.models import AutomaticRecipe, BaselineRecipe, MRFRecipe, StackRecipe, baselines, parse_model, train
 from greylag.models.baselines import GRID, TunedMRFRecipe
 from greylag.models.recipes import Recipe
+from greylag.models.sources import FeatureSources
 from greylag.models.spelling import RANKERS, model_files
 from greylag.ranking import Ranking, Run
 from tests.greylag.learning.samples import collection, rankings
@@ -37,7 +38,7 @@ SD = candidate_pool("sd")
         ),
         ("mrf(tune=true)", TunedMRFRecipe(MRFRecipe(SD, GreedySelection("AP")))),
         ("automatic(folds=3,translate=false)", AutomaticRecipe(folds=3, translate=False)),
-        ("stack(depth=50,max_features=2)", StackRecipe(depth=50, max_features=2)),
+        ("stack(depth=50,max_features=2)", StackRecipe(sources=FeatureSources(depth=50), max_features=2)),
     ],
 )
 def test_recipes(text: str, recipe: Recipe) -> None:
@@ -84,7 +85,6 @@ def test_every_model_takes_its_defaults(name: str) -> None:
         ("svm", {}, "unknown model 'svm'"),
         ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
         ("stack", {"learner": "greedy"}, "stack takes no learner"),
-        ("mrf", {"seconds": 3.0}, "mrf takes no seconds"),
         ("mrf(retrain=true)", {"learner": "greedy"}, "retrain is an option of greedy selection"),
     ],
 )

@@ -8,11 +8,14 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters
+from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
 from greylag.linesearch import Objective, RankingData
 from greylag.models import ModelRanker, RankingModel, RM3Stage, baselines
-from greylag.models.stack import StackCandidates, StackRecipe, TunedRM3, top_rows
+from greylag.models.cross_fitting import cross_fit_baselines
+from greylag.models.sources import FeatureSources, PreparedSources, TunedRM3, top_rows
+from greylag.models.stack import StackRecipe
 from greylag.ranking import Ranking, Run
 
 RNG = np.random.default_rng(3)
@@ -35,8 +38,9 @@ GRID = {
     "fb_terms": (4,),
     "original_weight": (0.3, 0.7),
 }
-RECIPE = StackRecipe(grid=GRID, max_features=3, inner_folds=2, depth=25)
-CANDIDATES = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+SOURCES = FeatureSources(grid=GRID, depth=25)
+RECIPE = StackRecipe(sources=SOURCES, max_features=3, inner_folds=2)
+CANDIDATES = PreparedSources(SOURCES, Objective.parse("AP"), RANKINGS[:8], QRELS, INDEX)
 TUNED = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
 QIDS = [f"q{q}" for q in range(8)]
 
@@ -76,14 +80,14 @@ def test_rm3_and_mu_are_the_best_of_the_grid() -> None:
 
 
 def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
-    kept = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+    kept = replace(CANDIDATES)
     for qids in (QIDS[:5], QIDS[2:], QIDS[:5]):
-        new = StackCandidates(RECIPE, RANKINGS[:8], QRELS, INDEX)
+        new = replace(CANDIDATES)
         tuned = kept.tune(qids)
         assert tuned == new.tune(qids)
         np.testing.assert_array_equal(kept.data(tuned).features, new.data(tuned).features)
         own = [ranking for ranking in RANKINGS[:8] if ranking.qid in qids]
-        assert tuned == StackCandidates(RECIPE, own, QRELS, INDEX).tune(qids), "other queries make no difference"
+        assert tuned == replace(CANDIDATES, rankings=own).tune(qids), "other queries make no difference"
 
 
 def test_the_features_are_those_of_an_extractor() -> None:
@@ -93,6 +97,25 @@ def test_the_features_are_those_of_an_extractor() -> None:
     expected = training_data(RANKINGS[:8], QRELS, extractor)
     np.testing.assert_array_equal(data.features, expected.features)
     assert (data.specs, data.docids, data.origin) == (expected.specs, expected.docids, expected.origin)
+
+
+def test_baselines_have_values_by_parameters_that_other_queries_tuned() -> None:
+    tuned, parts = CANDIDATES.tune(QIDS), [QIDS[:3], QIDS[3:]]
+    rows = CANDIDATES.training(tuned, QIDS)
+    fitted = cross_fit_baselines(rows, CANDIDATES, tuned, parts)
+    columns = [rows.names.index(name) for name in tuned.features]
+    others = [column for column in range(len(rows.specs)) if column not in columns]
+    assert fitted.names == rows.names
+    np.testing.assert_array_equal(fitted.features[:, others], rows.features[:, others])
+    parameters = [CANDIDATES.tune([qid for qid in QIDS if qid not in part]) for part in parts]
+    assert len({tuned, *parameters}) > 1, "something is tested"
+    for part, of_part in zip(parts, parameters, strict=True):
+        extract = FeatureExtractor(INDEX, tuple(map(parse_feature, of_part.features)), of_part.parameters)
+        for ranking in RANKINGS:
+            if ranking.qid in part:
+                own = fitted.select_queries([ranking.qid])
+                expected = extract(ranking)[[ranking.docids.index(docid) for docid in own.docids]]
+                np.testing.assert_array_equal(own.features[:, columns], expected)
 
 
 def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
@@ -119,7 +142,7 @@ def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
         own = kept.docids[kept.offsets[q] : kept.offsets[q + 1]]
         assert set(own) == set(list(dict.fromkeys(turns))[:25])
         assert list(own) == [docid for docid in incoming if docid in own]
-    assert kept.relevant_grades == data.relevant_grades
+    assert [*map(list, kept.relevant_grades)] == [*map(list, data.relevant_grades)]
 
 
 def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
@@ -133,7 +156,7 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
 
 
 def test_the_values_that_are_tried_by_default() -> None:
-    grid = StackRecipe().grid
+    grid = FeatureSources().grid
     assert grid["k1"] == (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0)
     assert grid["b"] == (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
     assert grid["mu"] == (50, 100, 250, 500, 1000, 2000, 4000)
@@ -143,25 +166,25 @@ def test_the_values_that_are_tried_by_default() -> None:
 
 def test_bad_recipes() -> None:
     with pytest.raises(ParameterError, match="depth must be an integer of at least 1, not 0"):
-        StackRecipe(depth=0)
-    recipe = StackRecipe(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
+        FeatureSources(depth=0)
+    sources = FeatureSources(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
     with pytest.raises(ParameterError, match="the grid has no values for fb_docs"):
-        StackCandidates(recipe, RANKINGS[:8], QRELS, INDEX).tune(QIDS)
+        replace(CANDIDATES, sources=sources).tune(QIDS)
     with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
         StackRecipe(inner_folds=1)
 
 
 def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = CANDIDATES.data(TUNED)
-    rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], RECIPE.depth)
+    rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], SOURCES.depth)
     expected = CANDIDATES.tune(["q0", "q4", "q7"])
-    for name in ("MANY", "SEARCHED"):
-        monkeypatch.setattr(f"greylag.models.stack.{name}", 3)
+    for name in ("BLOCK", "SEARCHED"):
+        monkeypatch.setattr(f"greylag.models.sources.{name}", 3)
     many = replace(CANDIDATES)
     assert many.tune(QIDS) == expected != replace(CANDIDATES).tune(["q1", "q2", "q3"])
-    for data in (many.data(TUNED), many.training(TUNED, QIDS)):
-        assert (data.specs, data.qids, data.docids) == (rows.specs, rows.qids, rows.docids)
-        assert len(data.docids) == 8 * RECIPE.depth < len(whole.docids)
-        for name in ("features", "offsets", "grades"):
-            np.testing.assert_array_equal(getattr(data, name), getattr(rows, name))
-        assert [*map(list, data.relevant_grades)] == [*map(list, rows.relevant_grades)]
+    data = many.training(TUNED, QIDS)
+    assert (data.specs, data.qids, data.docids) == (rows.specs, rows.qids, rows.docids)
+    assert len(data.docids) == 8 * SOURCES.depth < len(whole.docids)
+    for name in ("features", "offsets", "grades"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(rows, name))
+    assert [*map(list, data.relevant_grades)] == [*map(list, rows.relevant_grades)]

@@ -44,6 +44,7 @@ from greylag.models.recipes import (
     training_line,
     useful_features,
 )
+from greylag.models.sources import FeatureSources
 from greylag.models.stack import StackRecipe
 from greylag.models.training import train
 from greylag.ranking import Ranking, Run
@@ -92,7 +93,7 @@ RECIPES = {
     "tuned": TunedMRFRecipe(GREEDY, GRID),
     "bm25": BaselineRecipe(BM25, objective="nDCG@5", grid=GRID),
     "rm3 after bm25": BaselineRecipe(RM3, grid=GRID, before=(BM25,)),
-    "stack": StackRecipe(grid=GRID, max_features=2, inner_folds=2, depth=25),
+    "stack": StackRecipe(sources=FeatureSources(grid=GRID, depth=25), max_features=2, inner_folds=2),
 }
 
 

@@ -1,6 +1,6 @@
 """Lexical translation.
 
-Tests `base` and `greylag.models.fold_translations`.
+Tests `base` and `greylag.models.cross_fitting`.
 """
 
 import json
@@ -19,7 +19,7 @@ from greylag.features.learned.translation import QUERIES, Translation, estimate,
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
 from greylag.models import ModelRanker, RankingModel, explain
-from greylag.models.fold_translations import FoldTranslations
+from greylag.models.cross_fitting import add_translation
 from greylag.ranking import FloatArray, Ranking
 
 RNG = np.random.default_rng(5)
@@ -125,29 +125,17 @@ def test_values_are_those_of_the_formula_and_of_lm_without_a_table() -> None:
 def test_no_query_has_values_of_a_table_that_was_learned_from_it() -> None:
     parts = split_folds([ranking.qid for ranking in RANKINGS], 3, 0)
     data = training_data(RANKINGS, QRELS, FeatureExtractor(INDEX, parse_features("FI/term/LM")))
-    everyone = tuple(data.qids)
-    for held in parts:
-        others = tuple(qid for qid in everyone if qid not in held)
-        changed = {**QRELS, **{qid: {f"d{d}": 1 for d in range(20)} for qid in held}}
-        made, remade = (FoldTranslations(INDEX, RANKINGS, qrels, parts) for qrels in (QRELS, changed))
-        for training in (others, everyone):  # held-out queries, and training queries
-            before, after = (one.add(data.select_queries(held), training, MU).features[:, 1] for one in (made, remade))
-            np.testing.assert_array_equal(before, after)
-        assert made.add(data, others, MU).specs == remade.add(data, others, MU).specs
-        assert made.add(data, everyone, MU).specs != remade.add(data, everyone, MU).specs
-        expected = learn_translation(INDEX, [r for r in RANKINGS if r.qid in others], QRELS, mu=MU)
-        assert made.add(data, others, MU).specs[-1] == expected
-        column = made.add(data.select_queries(held), others, MU).features[:, 1]
-        np.testing.assert_array_equal(
-            column, np.concatenate([expected.bind(INDEX, {})(r) for q in held for r in RANKINGS if r.qid == q])
-        )
-        # Without another part, the queries of one half have values of the other half's.
-        one, two = held[::2], held[1::2]
-        by_halves = made.add(data.select_queries(one), tuple(held), MU).features[:, 1]
-        other_half = learn_translation(INDEX, [r for r in RANKINGS if r.qid in two], QRELS, mu=MU).bind(INDEX, {})
-        np.testing.assert_array_equal(
-            by_halves, np.concatenate([other_half(r) for q in one for r in RANKINGS if r.qid == q])
-        )
+    fitted = add_translation(data, INDEX, RANKINGS, QRELS, parts, MU)
+    assert fitted.specs == (*data.specs, learn_translation(INDEX, RANKINGS, QRELS, mu=MU))
+    for held_out in parts:
+        table = learn_translation(INDEX, [r for r in RANKINGS if r.qid not in held_out], QRELS, mu=MU)
+        expected = np.concatenate([table.bind(INDEX, {})(r) for q in held_out for r in RANKINGS if r.qid == q])
+        np.testing.assert_array_equal(fitted.select_queries(held_out).features[:, 1], expected)
+        changed = {**QRELS, **{qid: {f"d{d}": 1 for d in range(20)} for qid in held_out}}
+        refitted = add_translation(data, INDEX, RANKINGS, changed, parts, MU)
+        assert refitted.specs != fitted.specs
+        np.testing.assert_array_equal(refitted.select_queries(held_out).features[:, 1], expected)
+    np.testing.assert_array_equal(fitted.features[:, 0], data.features[:, 0])
 
 
 def test_a_model_keeps_the_table_and_explains_by_term(tmp_path: Path) -> None:

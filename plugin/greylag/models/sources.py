@@ -1,0 +1,263 @@
+"""The sources of features that models learn from: all cheap evidence, with parameters tuned on training queries.
+
+That is BM25 and RM3, the features of the MRF model, manifold ranking, where the query's words stand, how they are
+written, and which words the collection uses alike. To add evidence, give `FeatureSources.features` a group.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from greylag.checks import check_counts
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.spec import EXPANSION, Pool, candidate_pool
+from greylag.features.spelling import parse_feature
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import CountedRankings, training_data
+from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, spaced
+from greylag.linesearch.objectives import Objective
+from greylag.models import baselines
+from greylag.models.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
+from greylag.models.rankers import RM3_PARTS, RM3Stage
+from greylag.ranking import FloatArray, Ranking, Run
+from greylag.runtime.parallel import rebuilt
+from greylag.runtime.progress import each
+from greylag.trec import at_level
+
+T = TypeVar("T")
+_log = logging.getLogger("greylag")
+
+GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
+"""The values to try for BM25, RM3, and query likelihood."""
+MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
+"""The options of the manifold features."""
+POSITION = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
+"""How early the query's words come first, and BM25 of the first ten words."""
+LATENT = (parse_feature("latent"),)
+"""The similarity by latent semantic analysis."""
+WRITTEN = tuple(map(parse_feature, ("written:words", "written:characters")))
+"""What a document covers of the query's words as they are written, and of their n-grams of characters."""
+BLOCK = 500
+"""Queries whose features are computed at once; of each block, only the rows that are trained on are kept."""
+
+
+@dataclass(frozen=True)
+class TunedRM3:
+    """RM3 after BM25 with parameters tuned on training queries; RM3 itself estimates with the default mu."""
+
+    parameters: FeatureParameters
+    original_weight: float
+
+    @property
+    def bm25(self) -> str:
+        """The stage of BM25, as features spell it."""
+        return f"rm3(b={float(self.parameters.b)},k1={float(self.parameters.k1)},original_weight=1.0)"
+
+    @property
+    def rm3(self) -> str:
+        """The stages of BM25 and RM3, as features spell them."""
+        p = self.parameters
+        return (
+            f"{self.bm25}>>rm3(b={float(p.b)},fb_docs={p.fb_docs},fb_terms={p.fb_terms},k1={float(p.k1)},"
+            f"original_weight={float(self.original_weight)})"
+        )
+
+    @property
+    def features(self) -> tuple[str, str, str]:
+        """The features that are baselines by themselves."""
+        return f"stage:{self.bm25}", f"stage:{self.rm3}", f"stage:{self.rm3}@minmax"
+
+
+@dataclass(frozen=True)
+class FeatureSources:
+    """Which features a model may use, and which parameters of theirs are tried.
+
+    Features of words as they are written are left out if the index does not store its texts.
+
+    Parameters
+    ----------
+    pool : "sd", "fd" or "full", default "sd"
+        The features of the MRF model.
+    more : tuple of Feature, default ()
+        Other features, such as priors and runs.
+    grid : mapping, default `GRID`
+        The values to try, on at most 2,000 queries.
+    depth : int >= 1, default 200
+        Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
+        turn. They rank all documents.
+    """
+
+    pool: Pool = "sd"
+    more: tuple[Feature, ...] = ()
+    grid: Grid = field(default_factory=lambda: GRID)
+    depth: int = 200
+
+    def __post_init__(self) -> None:
+        check_counts(depth=self.depth)
+
+    def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
+        """The features by their source; the first one is RM3.
+
+        Those that need texts, as an index may store them, are among them with `texts`.
+        """
+        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
+        return {
+            "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
+            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
+            "MRF": candidate_pool(self.pool),
+            "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
+            "position": POSITION,
+            "latent": LATENT,
+            **({"written form": WRITTEN} if texts else {}),
+            **({"more": self.more} if self.more else {}),
+        }
+
+    def prepare(
+        self,
+        rankings: Run,
+        qrels: Qrels,
+        index: PositionalIndex,
+        objective: Objective,
+        *,
+        n_jobs: int | None = None,
+    ) -> PreparedSources:
+        """The rankings with a relevant document; features are computed once their parameters are tuned."""
+        if index.words is None:
+            left_out = ", ".join(map(str, WRITTEN))
+            _log.info(
+                "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
+            )
+        qrels = at_level(qrels, objective.rel)
+        judged = [
+            ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
+        ]
+        return PreparedSources(self, objective, judged, qrels, index, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedSources:
+    """Judged rankings and their features; each step that does not depend on the training queries is done once.
+
+    All rankings are of queries with a relevant document.
+    """
+
+    sources: FeatureSources
+    objective: Objective
+    rankings: Sequence[Ranking]
+    qrels: Qrels
+    index: PositionalIndex
+    n_jobs: int | None = None
+    _kept: dict[object, Any] = field(init=False, repr=False, default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    def tune(self, qids: Sequence[str]) -> TunedRM3:
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
+
+        Of more than `SEARCHED` queries, only that many are used, at equal distances.
+        """
+        if len(qids) > SEARCHED:
+            some = dict.fromkeys(spaced(qids, SEARCHED))
+            return replace(self, rankings=[one for one in self.rankings if one.qid in some]).tune(list(some))
+        grid = self.sources.grid
+        bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
+        best, tuned = -np.inf, TunedRM3(bm25, 1.0)
+        for parameters in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
+            data = self._feedback(parameters).select_queries(qids)
+            for weight in grid["original_weight"]:
+                scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]
+                value = float(self.objective.evaluate(data, scores).mean())
+                if value > best:
+                    best, tuned = value, TunedRM3(replace(parameters, mu=smoothed.mu), weight)
+        return tuned
+
+    def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
+        """All features of the rows to train on: each query's top documents by RM3 and by the incoming ranking."""
+        return self._once(("rows", tuned), lambda: self._rows(tuned)).select_queries(qids)
+
+    def data(self, tuned: TunedRM3) -> RankingData:
+        """All features of all documents."""
+        counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
+        pool = counted.data(tuned.parameters)
+        groups = self.sources.features(tuned, texts=self.index.words is not None)
+        features = tuple(dict.fromkeys(chain.from_iterable(groups.values())))
+        others = tuple(feature for feature in features if feature not in pool.specs)
+        extractor = FeatureExtractor(self.index, others, tuned.parameters)
+        data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)
+        values = np.concatenate([pool.features, data.features], axis=1)
+        joined = replace(data, specs=(*pool.specs, *others), features=values)
+        return joined.select_features([joined.specs.index(feature) for feature in features])
+
+    def _rows(self, tuned: TunedRM3) -> RankingData:
+        blocks = [self.rankings[first : first + BLOCK] for first in range(0, len(self.rankings), BLOCK)]
+        rows = []
+        for block in blocks:
+            data = (self if len(blocks) == 1 else replace(self, rankings=block)).data(tuned)
+            by_rm3 = data.features[:, data.names.index(f"stage:{tuned.rm3}")]
+            rows.append(top_rows(data, by_rm3, self.sources.depth))
+        return concatenated(rows)
+
+    def _baseline(self, baseline: Baseline) -> PreparedBaseline:
+        recipe = BaselineRecipe(baseline, objective=self.objective, grid=self.sources.grid)
+        return self._once(
+            baseline.name, lambda: PreparedBaseline(recipe, [self._counted(self.rankings, baseline.features)])
+        )
+
+    def _feedback(self, parameters: FeatureParameters) -> RankingData:
+        """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
+        k1, b = parameters.k1, parameters.b
+
+        def counted() -> CountedRankings:
+            first = RM3Stage(self.index, original_weight=1.0, k1=k1, b=b).run(self.rankings, n_jobs=self.n_jobs)
+            return self._counted(first.rankings, RM3_PARTS)
+
+        def shares() -> RankingData:
+            data = self._once(("BM25", k1, b), counted).data(parameters)
+            texts = {ranking.qid: ranking.query for ranking in self.rankings}
+            lengths = [max(1, len(self.index.query_terms(texts[qid]))) for qid in data.qids]
+            divisors = np.stack([np.repeat(lengths, np.diff(data.offsets)), np.ones(len(data.docids))], axis=1)
+            return replace(data, features=data.features / divisors)
+
+        return self._once(("RM3", parameters), shares)
+
+    def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
+        return CountedRankings(tuple(rankings), self.qrels, self.index, features)
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])
+
+
+def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
+    """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
+
+    Of two documents with the same best rank, that of `data` comes first.
+    """
+    if np.diff(data.offsets).max(initial=0) <= depth:
+        return data
+    kept, offsets = [], [0]
+    for first, end in pairwise(data.offsets.tolist()):
+        order = np.argsort(-scores[first:end], kind="stable")
+        ranks = np.empty(end - first, dtype=np.int64)
+        ranks[order] = np.arange(end - first)
+        best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
+        kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
+        offsets.append(offsets[-1] + len(kept[-1]))
+    rows = np.concatenate(kept)
+    return replace(
+        data,
+        offsets=np.array(offsets),
+        docids=tuple(data.docids[row] for row in rows),
+        features=data.features[rows],
+        grades=data.grades[rows],
+    )
