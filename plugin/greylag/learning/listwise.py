@@ -54,7 +54,7 @@ class ListwiseRegression:
     _: KW_ONLY
     penalty: float = 30.0
     max_features: int | None = None
-    centre: Mapping[str, float] = field(default_factory=dict)
+    centre: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))

@@ -34,10 +34,12 @@ BM25, QL, SDM, RM3 = BASELINES = tuple(map(System, ("BM25", "QL", "SDM", "RM3"))
 """The tuned baselines that models are held against."""
 GENERAL = System("general")
 """The general model, with weights that were learned on other collections."""
-ADAPTED = System("adapted", "penalty 50")
-"""Listwise regression around the general model's weights: the choice, unless another system leads clearly."""
-PENALTIES = (300.0, 50.0, 10.0, 2.0)
-"""Of listwise regression around the general model's weights."""
+ADAPTED, REFITTED = "adapted", "refitted"
+"""Listwise regression around the general model's weights, of all features and of those of the general model."""
+PENALTIES = (300.0, 30.0, 3.0)
+"""Of these regressions."""
+INCUMBENT = System(ADAPTED, "penalty 30"), System(REFITTED, "penalty 30")
+"""The choice, unless another system leads clearly."""
 DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
 """The priors that are features."""
 
@@ -86,9 +88,10 @@ class AutomaticRecipe(Recipe):
 
     The parameters of BM25, query likelihood and RM3 are tuned on the training queries. The weights of all features are
     learned by listwise regression, around 0 and around those of `general_model`, with several penalties. Everything is
-    compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. Regression
-    around the general model with a penalty of 50 is chosen unless another system, or an average, leads by two standard
-    errors; with a single training query, it is not compared. Systems are compared on the documents that are trained on.
+    compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. The average of
+    regressions around the general model, of all features and of the general model's, is chosen unless another system
+    or average leads by two standard errors; with a single training query, it is not compared. Systems are compared on
+    the documents that are trained on.
 
     Parameters
     ----------
@@ -133,21 +136,19 @@ class AutomaticRecipe(Recipe):
     def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
         """The systems to try on features of these names."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
+        centre = dict(zip(map(str, general.features), general.weights, strict=True))
+        around = ListwiseRegression(self.measure, centre=centre)
         sdm = Candidate(SDM, tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate(QL, ("FI/term/LM",), (1.0,)),
             *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
             Candidate(RM3, (rm3,), (1.0,)),
-            Candidate(GENERAL, tuple(map(str, general.features)), general.weights),
-            Candidate(System(ADAPTED.family), learner=self.adapted(general), penalties=PENALTIES),
+            Candidate(GENERAL, tuple(centre), general.weights),
+            Candidate(System(ADAPTED), learner=around, penalties=PENALTIES),
+            Candidate(System(REFITTED), tuple(centre), learner=around, penalties=PENALTIES),
             listwise(self.measure),
         ]
-
-    def adapted(self, general: RankingModel) -> ListwiseRegression:
-        """Listwise regression around the general model's weights."""
-        weights = dict(zip(map(str, general.features), general.weights, strict=True))
-        return ListwiseRegression(self.measure, centre=weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,18 +172,19 @@ class PreparedChoice:
         tuned = self.features.tune(judged)
         rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
+        candidates = recipe.candidates(tuned, self.general, rows.names)
         made: dict[str, Any] = {"set_aside": []}
         if len(judged) == 1:
-            adapted = recipe.adapted(self.general)
-            return selected_model(adapted.fit(rows), rows, adapted, made), None
+            return selected_model(
+                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
+            ), None
         parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
         rows = cross_fit_baselines(rows, self.features, tuned, parts)
         if recipe.translate:
             index, mu = self.features.index, tuned.parameters.mu
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
-        candidates = recipe.candidates(tuned, self.general, rows.names)
         choice = choose(
-            rows, parts, candidates, recipe.measure, baselines=BASELINES, incumbent=ADAPTED, n_jobs=n_jobs
+            rows, parts, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
         tuned_baselines = {

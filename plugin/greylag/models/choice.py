@@ -155,8 +155,8 @@ class Choice(Printed):
 
     @property
     def shown(self) -> list[Members]:
-        """The best system of each family, and the choice."""
-        return [*dict.fromkeys([*((system,) for system in self.families), self.chosen])]
+        """The best system of each family, the members of the choice, and the choice."""
+        return [*dict.fromkeys([*((system,) for system in (*self.families, *self.chosen)), self.chosen])]
 
     def compared(self, members: Members) -> Comparison | None:
         """The comparison of a system with the baseline; None for that."""
@@ -164,7 +164,7 @@ class Choice(Printed):
         return next((comparison for comparison in found if comparison.run == title(members)), None)
 
     def table(self) -> Table:
-        """The table that is printed: the best system of each family, and the choice."""
+        """The table that is printed: the best system of each family, the choice, and its members."""
         return self._table()
 
     def _table(self) -> Table:
@@ -227,7 +227,7 @@ def choose(
     objective: Objective,
     *,
     baselines: Sequence[System] = (),
-    incumbent: System | None = None,
+    incumbent: Members = (),
     n_jobs: int | None = None,
 ) -> Choice:
     """Cross-validate all candidates, and averages of the best ones, over the queries of `data`.
@@ -247,8 +247,8 @@ def choose(
     objective : Objective
     baselines : sequence of System, default ()
         Systems of which the best one is what others are compared with; by default, the first candidate's.
-    incumbent : System, optional
-        The system that was named before its scores were seen.
+    incumbent : tuple of System, default ()
+        The members of the system that was named before its scores were seen.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     """
@@ -269,12 +269,13 @@ def choose(
     singles = [system for system in weights[0] if all(system in learned for learned in weights)]
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
-    known = incumbent if incumbent in singles else None
+    known = incumbent if set(incumbent) <= set(singles) else ()
     scored = _Scored(objective, data.qids, list(zip(held_out, weights, strict=True)), singles, known)
     every = np.arange(len(data.qids))
     order = scored.order(every)
     averages = [order[:size] for size in range(2, len(order) + 1)]
-    values = {members: scored.values(members) for members in [*((system,) for system in singles), *averages]}
+    named = [known] if len(known) > 1 else []
+    values = {members: scored.values(members) for members in [*((system,) for system in singles), *averages, *named]}
     measure = parse_measure(str(objective))
     scores = {str(system): Scores((measure,), data.qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
@@ -297,7 +298,7 @@ class _Scored:
     qids: tuple[str, ...]
     folds: Sequence[tuple[RankingData, Mapping[System, FloatArray]]]  # held-out data, and weights
     singles: Sequence[System]
-    incumbent: System | None
+    incumbent: Members
     _kept: dict[frozenset[System], FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def values(self, members: Members) -> FloatArray:
@@ -329,12 +330,11 @@ class _Scored:
         order = self.order(queries)
         sizes = range(1, len(order) + 1)
         best = max((order[:size] for size in sizes), key=lambda one: round(self.values(one)[queries].mean(), 12))
-        if self.incumbent is None:
+        if not self.incumbent:
             return best
-        known = (self.incumbent,)
-        leads = (self.values(best) - self.values(known))[queries]
+        leads = (self.values(best) - self.values(self.incumbent))[queries]
         error = leads.std(ddof=1) / np.sqrt(len(leads)) if len(leads) > 1 else np.inf
-        return best if leads.mean() > LEAD * error else known
+        return best if leads.mean() > LEAD * error else self.incumbent
 
     def rule(self, queries: IntArray) -> tuple[str, FloatArray]:
         """The choice by these queries, for `best_of_many`."""

@@ -135,8 +135,6 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "tfidf"], "unknown model 'tfidf': use automatic, mrf"),
         (["--model", "lamdamart"], "unknown model 'lamdamart': did you mean lambdamart?"),
         (["--learner", "greedy"], "--learner is for --model mrf, not for automatic"),
-        (["--time", "10"], "--time '10' is not a time above 0 such as 90s, 10m or 2h"),
-        (["--model", "mrf", "--time", "1h"], "--time is for --model automatic, not for mrf"),
         (spelt("automatic", "folds=1"), "folds is 1; it must be at least 2"),
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
