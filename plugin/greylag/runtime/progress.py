@@ -64,6 +64,7 @@ def step(what: str, total: int | None = None) -> Iterator[Step]:
         disable=None if sys.stderr else True,
         leave=False,
         miniters=0,
+        smoothing=0,  # the remaining time by the mean of all items: the latest may have come from a cache
     ) as bar:
         yield Step(what, total, None if bar.disable else bar, is_part=False)
 

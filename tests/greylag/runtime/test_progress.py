@@ -94,3 +94,22 @@ def test_a_step_that_fails_is_over() -> None:
     with pytest.raises(RuntimeError, match="stop"):
         fails()
     assert progress._bar.get() is ...
+
+
+def test_the_remaining_time_is_by_the_mean_of_all_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
+
+    def work() -> None:
+        with step("folds", 5) as folds:
+            for number in (1, 2):
+                with folds.inside(), step("features", 10) as features:
+                    for done in range(1, 11):
+                        clock[0] += 6.0
+                        features.reach(done)
+                clock[0] += 0.1
+                folds.reach(number)
+
+    times = re.findall(r"2/5 \[02:00<(\d\d:\d\d)", on_terminal(work, monkeypatch))
+    assert times
+    assert set(times) == {"03:00"}, "one of five takes a minute"
