@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
 
+import numpy as np
+
+from greylag.checks import check_counts
 from greylag.evaluation import Scores, compare, evaluate
 from greylag.evaluation.folds import split_folds
 from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels
+from greylag.linesearch.objectives import Objective
 from greylag.models.automatic import AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
 from greylag.models.model import RankingModel
@@ -28,9 +33,13 @@ from greylag.models.recipes import (
 )
 from greylag.ranking import Run
 from greylag.tables import as_text, html_text, visible
+from greylag.trec import at_level
 
 HELD_OUT, FIRST = "held out", "first stage"
+MOST_TOPICS = 5_000
+"""Judged topics that are trained on unless more are asked for: 100 documents of each take about 1.5 GB."""
 WIDTH = 110  # of the sentence when it is printed
+_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +116,7 @@ def train(
     tag: str = "held-out",
     progress: Callable[[str], None] | None = None,
     query_form: QueryForm | None = None,
+    most_topics: int = MOST_TOPICS,
 ) -> TrainingResult:
     """Make the best model that the judged queries allow, or one by a recipe; with `folds`, score it on unseen queries.
 
@@ -135,6 +145,9 @@ def train(
         Called with a message after each fold.
     query_form : QueryForm, optional
         How queries are shortened before features are computed, wherever the model is used, too.
+    most_topics : int >= 1, default 5,000
+        If more topics have a relevant document, this number of them is drawn at random by `seed`, and all others are
+        left out.
 
     Examples
     --------
@@ -143,7 +156,9 @@ def train(
     >>> result.model.save("model.json")  # doctest: +SKIP
     """
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
-    first = Run(tuple(map(form.apply, given.rankings)), given.tag)
+    judged = with_relevant(given, qrels, recipe.measure)
+    kept = frozenset(given) if len(judged) <= most_topics else frozenset(sample_topics(judged, most_topics, seed=seed))
+    first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
@@ -163,6 +178,22 @@ def train(
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
     return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice, of_baselines)
+
+
+def with_relevant(qids: Iterable[str], qrels: Qrels, measure: Objective) -> list[str]:
+    """The queries with a relevant document by the level of the measure, in their order."""
+    judged = at_level(qrels, measure.rel)
+    return [qid for qid in qids if any(grade > 0 for grade in judged.get(qid, {}).values())]
+
+
+def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]:
+    """At most this number of topics, drawn at random without replacement, in their order; with a message if fewer."""
+    check_counts(most_topics=most)
+    if len(qids) <= most:
+        return list(qids)
+    drawn = np.sort(np.random.default_rng(seed).choice(len(qids), most, replace=False))
+    _log.info("trained on %s of %s topics with a relevant document, drawn at random", f"{most:,}", f"{len(qids):,}")
+    return [qids[number] for number in drawn]
 
 
 def held_out_baselines(

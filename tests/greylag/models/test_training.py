@@ -309,3 +309,18 @@ def test_a_grid_is_checked_before_work_starts() -> None:
         BaselineRecipe(BM25, grid={"k1": (1.0,)})
     with pytest.raises(ParameterError, match=r"b is 2\.0"):
         BaselineRecipe(BM25, grid={"k1": (1.0,), "b": (0.5, 2.0)})
+
+
+def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFixture) -> None:
+    judged = [qid for qid in FIRST if any(QRELS.get(qid, {}).values())]
+    caplog.set_level("INFO")
+    samples = [train(FIRST, QRELS, INDEX, RECIPES["bm25"], seed=seed, most_topics=3).model for seed in (0, 0, 1, 2, 3)]
+    assert samples[0] == samples[1]
+    drawn = [tuple(model.provenance["queries"]) for model in samples]
+    assert {len(qids) for qids in drawn} == {3}
+    assert len(set(drawn)) > 1
+    assert all(list(qids) == [qid for qid in judged if qid in qids] for qids in drawn)
+    assert f"trained on 3 of {len(judged)} topics" in caplog.text
+    alone = Run(tuple(FIRST[qid] for qid in drawn[0]), FIRST.tag)
+    assert train(alone, QRELS, INDEX, RECIPES["bm25"]).model == samples[0]
+    assert train(FIRST, QRELS, INDEX, RECIPES["bm25"]).model.provenance["queries"] == judged
