@@ -28,7 +28,7 @@ from greylag.models import baselines
 from greylag.models.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
 from greylag.models.rankers import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.runtime.parallel import rebuilt
+from greylag.runtime.parallel import parallel_map, rebuilt
 from greylag.runtime.progress import each
 from greylag.trec import at_level
 
@@ -168,6 +168,11 @@ class PreparedSources:
         if len(qids) > SEARCHED:
             some = dict.fromkeys(spaced(qids, SEARCHED))
             return replace(self, rankings=[one for one in self.rankings if one.qid in some]).tune(list(some))
+        # A map of one item, whose result an interrupted command keeps
+        (tuned,) = parallel_map(self._tune, [tuple(qids)], what="parameters", n_jobs=self.n_jobs, coarse=True)
+        return tuned
+
+    def _tune(self, qids: Sequence[str]) -> TunedRM3:
         grid = self.sources.grid
         bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
         best, tuned = -np.inf, TunedRM3(bm25, 1.0)
@@ -198,13 +203,16 @@ class PreparedSources:
         return joined.select_features([joined.specs.index(feature) for feature in features])
 
     def _rows(self, tuned: TunedRM3) -> RankingData:
-        blocks = [self.rankings[first : first + BLOCK] for first in range(0, len(self.rankings), BLOCK)]
-        rows = []
-        for block in blocks:
-            data = (self if len(blocks) == 1 else replace(self, rankings=block)).data(tuned)
+        def rows(first: int) -> RankingData:
+            block = (
+                self if len(self.rankings) <= BLOCK else replace(self, rankings=self.rankings[first : first + BLOCK])
+            )
+            data = block.data(tuned)
             by_rm3 = data.features[:, data.names.index(f"stage:{tuned.rm3}")]
-            rows.append(top_rows(data, by_rm3, self.sources.depth))
-        return concatenated(rows)
+            return top_rows(data, by_rm3, self.sources.depth)
+
+        starts = range(0, len(self.rankings), BLOCK)
+        return concatenated(list(parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True)))
 
     def _baseline(self, baseline: Baseline) -> PreparedBaseline:
         recipe = BaselineRecipe(baseline, objective=self.objective, grid=self.sources.grid)

@@ -156,8 +156,9 @@ def train(
     >>> result.model.save("model.json")  # doctest: +SKIP
     """
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
-    judged = with_relevant(given, qrels, recipe.measure)
-    kept = frozenset(given) if len(judged) <= most_topics else frozenset(sample_topics(judged, most_topics, seed=seed))
+    relevant = with_relevant(given, qrels, recipe.measure)
+    drawn = sample_topics(relevant, most_topics, seed=seed)
+    kept = frozenset(given if len(drawn) == len(relevant) else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
