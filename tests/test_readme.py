@@ -15,10 +15,11 @@ from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
 README = ROOT / "README.md"
 
 
-def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     printed = run_page(README)
+    assert "The cat sat.\nA dog ran.\nThe cat sat down.\n" in capsys.readouterr().out
     assert (DOCS / "demo.svg").read_text() == picture(tmp_path / "runs" / "demo" / "report.html")
     assert "is better than tuned BM25" in printed
     for name in ("best.run", "trained.run", "best-mmr.run"):
