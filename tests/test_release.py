@@ -27,8 +27,10 @@ def test_the_workflow_runs_the_checks_on_every_python_that_is_claimed() -> None:
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
     claimed = re.findall(r"Python :: (3\.\d+)", " ".join(classifiers))
     assert job["strategy"]["matrix"]["python"] == claimed
-    assert job["steps"][-1] == {"run": ".ci/run"}
+    assert job["steps"][-1] == {"run": ".ci/run", "env": {"PYTHON": "python${{ matrix.python }}"}}
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+    assert re.search(r"^PYTHON \?= ", (ROOT / "Makefile").read_text(), re.MULTILINE)  # that of the environment
+    assert "PYTHON=" not in (ROOT / ".ci" / "run").read_text()
 
 
 def test_the_container_installs_the_checkout_and_runs_a_command() -> None:
@@ -46,6 +48,6 @@ def test_the_container_installs_the_checkout_and_runs_a_command() -> None:
 
 
 def test_links_of_pages_outside_the_documentation_lead_somewhere() -> None:
-    for page in (ROOT / "AGENTS.md", ROOT / ".github" / "SECURITY.md"):
+    for page in (*ROOT.glob("*.md"), ROOT / ".github" / "SECURITY.md"):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), (page, target)
+            assert target.startswith("https://") or (page.parent / target).exists(), (page, target)

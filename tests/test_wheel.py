@@ -1,9 +1,11 @@
 """The wheel, built from the sdist, installed into an environment of its own and used away from the checkout."""
 
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,23 @@ def run(*words: object, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.long
-def test_the_installed_wheel(tmp_path: Path) -> None:
-    source, away, own = tmp_path / "source", tmp_path / "away", tmp_path / "venv"
+CLAIMED = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+PYTHONS = {
+    number: path
+    for number in CLAIMED
+    for path in (
+        *map(Path, filter(None, [shutil.which(f"python{number}")])),
+        *sorted((Path.home() / ".pyenv" / "versions").glob(f"{number}.*/bin/python3")),
+    )
+}
+"""An interpreter of each Python that is claimed and here."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    source, away = folder / "source", folder / "away"
     source.mkdir()
     away.mkdir()
     for part in map(ROOT.joinpath, BUILT_FROM):  # as building leaves files beside the sources
@@ -41,22 +57,60 @@ def test_the_installed_wheel(tmp_path: Path) -> None:
             shutil.copytree(part, source / part.name, symlinks=True, ignore=unwanted)
         else:
             shutil.copy(part, source)
-    run(sys.executable, "-c", SDIST, tmp_path, cwd=source)
-    (sdist,) = tmp_path.glob("greylag-*.tar.gz")
-    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, sdist, cwd=away)
-    run(sys.executable, "-m", "venv", "--without-pip", own, cwd=away)
-    (wheel,) = tmp_path.glob("greylag-*.whl")
-    run(*PIP, "--python", own, "install", "--no-deps", "--no-index", wheel, cwd=away)
-    # Only the dependencies come from this environment: its own .pth files, and so the checkout, do not count there.
+    run(sys.executable, "-c", SDIST, folder, cwd=source)
+    (sdist,) = folder.glob("greylag-*.tar.gz")
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, sdist, cwd=away)
+    (wheel,) = folder.glob("greylag-*.whl")
+    return wheel
+
+
+def installed(wheel: Path, python: Path | str, folder: Path) -> Path:
+    """An environment that has the wheel, and this environment's packages without its .pth files and so the checkout."""
+    own = folder / "venv"
+    run(python, "-m", "venv", "--without-pip", own, cwd=folder)
+    run(*PIP, "--python", own, "install", "--no-deps", "--no-index", wheel, cwd=folder)
     (site,) = own.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return own
 
+
+@pytest.mark.long
+def test_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    own, away = installed(wheel, sys.executable, tmp_path), tmp_path / "away"
+    away.mkdir()
     command = own / "bin" / "greylag"
     assert run(command, "--version", cwd=away).split()[-1] == greylag.__version__
     names, _, qrels = run(own / "bin" / "python", "-c", SHIPPED, cwd=away).partition("\n1 0 ")
     assert names.split() == [*shipped_files()]
     assert f"1 0 {qrels}".strip() == (ROOT / "qrels" / "cacm-padded.txt").read_text().strip()
-    demo = site / "greylag" / "demo"
+    (demo,) = own.glob("lib/python*/site-packages/greylag/demo")
     run(command, "index", demo / "docs.jsonl", "--out", "index", cwd=away)
-    run(command, "search", "--index", "index", "--topics", demo / "topics.tsv", "--out", "bm25.run", cwd=away)
-    assert "0.8670" in run(command, "evaluate", "--qrels", demo / "qrels.txt", "bm25.run", "-m", "AP", cwd=away)
+    run(command, "rerank", "--index", "index", "--topics", demo / "topics.tsv", "--out", "best.run", cwd=away)
+    assert "0.8757" in run(command, "evaluate", "--qrels", demo / "qrels.txt", "best.run", "-m", "AP", cwd=away)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", CLAIMED)
+def test_the_wheel_on_every_python_that_is_here(wheel: Path, tmp_path: Path, number: str) -> None:
+    """What is compiled of other packages is this Python's, so that elsewhere the command starts and nothing counts."""
+    if number not in PYTHONS:
+        pytest.skip(f"Python {number} is not here")
+    own = installed(wheel, PYTHONS[number], tmp_path)
+    run(own / "bin" / "python", "-W", "error", "-m", "compileall", "-q", *own.glob("lib/*/*/greylag*"), cwd=tmp_path)
+    command = own / "bin" / "greylag"
+    assert run(command, "--version", cwd=tmp_path).split()[-1] == greylag.__version__
+    assert "experiment" in run(command, "--help", cwd=tmp_path)
+
+
+def test_metadata_has_all_that_is_known_here() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {"Typing :: Typed", "Intended Audience :: Science/Research"} <= {*project["classifiers"]}
+    assert project["keywords"]
+    assert (ROOT / "plugin" / "greylag" / "py.typed").is_file()
+    assert "urls" not in project, "say so in CONTRIBUTING.md"
+    assert project["requires-python"] == f">={CLAIMED[0]}"
+    contributing, installation = (
+        (ROOT / name).read_text() for name in ("CONTRIBUTING.md", "plugin/docs/installation.md")
+    )
+    assert "`[project.urls]` and authors are left out" in contributing
+    assert f"Python {', '.join(CLAIMED[:-1])} and {CLAIMED[-1]}" in installation

@@ -20,21 +20,28 @@ def doctor(
 ) -> None:
     """Check Java, Pyserini and an index, and say what to do about what is missing.
 
-    The last line says whether greylag is ready. The exit code is 1 if something is missing or damaged; a note is about
+    The last line says whether greylag is ready, or what is missing. The exit code is 1 if something fails, or if an
+    --index is given and Java or Pyserini is missing; all that needs no index works without these. A note is about
     Pyserini's own searchers, which greylag does not need.
     """
     from greylag.index import PositionalIndex
-    from greylag.lucene.doctor import diagnose
+    from greylag.lucene.doctor import OF_JAVA, diagnose
 
     for path in index or []:
         if not path.is_dir():
             raise ParameterError(f"--index {path}: there is no such folder")
     probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
     checks = diagnose(index or None, *probes)
+    failed = [check.name for check in checks if not check.ok]
     for check in checks:
-        verdict, remedy = ("note" if check.ok else "missing", f"; {check.remedy}") if check.remedy else ("ok", "")
-        tell(f"{verdict:8}{check.name}: {check.detail}{remedy}")
-    if missing := [check.name for check in checks if not check.ok]:
-        tell(f"greylag is not ready: {' and '.join(missing)} missing or damaged, see above")
+        failure = "missing" if check.name in OF_JAVA else "fails"
+        verdict = failure if not check.ok else "note" if check.remedy else "ok"
+        tell(f"{verdict:8}{check.name}: {check.detail}{check.remedy and f'; {check.remedy}'}")
+    if not failed:
+        tell("greylag is ready")
+    elif index or not set(failed) <= {*OF_JAVA}:
+        tell(f"greylag is not ready: see {' and '.join(failed)} above")
         raise typer.Exit(1)
-    tell("greylag is ready")
+    else:
+        without = "fuse, evaluate, experiment demo, and Python on texts and embeddings"
+        tell(f"greylag is ready for all that needs no index ({without}); an index needs {' and '.join(failed)}")

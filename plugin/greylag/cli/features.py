@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from greylag.cli.options import (
     Features,
     Index,
     InputRun,
+    PartText,
     Shared,
     Topics,
 )
@@ -27,6 +29,7 @@ from greylag.learning.letor import write_features
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
 from greylag.spelling import parameters, read_call, read_options
+from greylag.trec.parts import Part
 
 KNOWN = parameters(FeatureParameters)
 PoolOption = Annotated[
@@ -54,9 +57,14 @@ def features(
     qrels: Annotated[
         Path | None, typer.Option("--qrels", help="Relevance judgements (a file or name), for the grades.")
     ] = None,
+    part: PartText = None,
 ) -> None:
-    """Write the features of a run's documents as LETOR text or NumPy arrays."""
+    """Write the features of a run's documents as LETOR text or NumPy arrays.
+
+    Of a --part after the first, LETOR text does not name the features. NumPy arrays are not for cat.
+    """
     shared: Shared = context.obj
+    asked = Part.parse(part)
     if features is None and pool is None:
         raise ParameterError("give --features, --pool or both")
     chosen = read_options("features", read_call(f"features({values or ''})")[1], KNOWN)
@@ -66,10 +74,11 @@ def features(
     rankings = shared.open_run(run, topics)
     seen_topics(shared.inputs, rankings, extractor.index.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
-    rows = parallel_map(
-        partial(_features, extractor), rankings.rankings, what="features", n_jobs=shared.jobs, total=len(rankings)
-    )
-    write_features(out, [str(spec) for spec in extractor.specs], rows, judgements)
+    places, work = asked.places(len(rankings)), partial(_features, extractor)
+    of_part = asked.among(rankings.rankings, rankings)
+    rows = parallel_map(work, of_part, what="features", n_jobs=shared.jobs, total=len(places))
+    names, before = map(str, extractor.specs), islice(rankings, places.start)
+    write_features(out, names, rows, judgements, before=before)
 
 
 def chosen_features(named: str | None, pool: Pool | None) -> tuple[Feature, ...]:

@@ -129,6 +129,14 @@ Topics = Annotated[Path, TOPICS]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
 OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
 Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
+PartText = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NUMBER/PARTS",
+        help="Only a part of the topics, such as 3/16. The outputs of all parts, joined by cat, are the whole.",
+    ),
+]
 Features = Annotated[
     FeatureText | None,
     typer.Option(

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, Shared, Tag
+from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, PartText, Shared, Tag
 from greylag.cli.running import check_outputs
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
@@ -31,6 +32,7 @@ from greylag.runtime.inputs import Names
 from greylag.stages import StageStep, registered_stages
 from greylag.tables import visible
 from greylag.trec import write_rankings
+from greylag.trec.parts import Part
 from greylag.trec.runs import JoinedRuns, RunFile, run_tag, write_members
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.vector_files import open_vectors
@@ -78,6 +80,7 @@ def rerank(
     members: Annotated[
         bool, typer.Option("--members", help="Write a run for each member of the ensemble that is the last stage.")
     ] = False,
+    part: PartText = None,
     tag: Tag = None,
 ) -> None:
     """Rerank or diversify a run by a model, or by stages one after another; with neither, by the general model.
@@ -96,6 +99,7 @@ def rerank(
     reciprocal ranks.
     """
     shared: Shared = context.obj
+    asked = Part.parse(part)
     learned = None if model is None else load_model(model)
     fusion = learned if isinstance(learned, FusionModel) else None
     if (model is None or fusion) and (files or transfer):
@@ -114,7 +118,7 @@ def rerank(
     made += [(step.name, step.make(positions, vectors=embeddings)) for step in steps]
     if topics is None and (asking := next((name for name, stage in made if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
-    rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1])
+    rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1], asked)
     for _, stage in made:
         check_topics(stage, rankings)
     names = [*(["fused"] if fusion else [rankings.tag]), *(name for name, _ in made)]
@@ -128,15 +132,14 @@ def rerank(
     stages_made: list[Callable[[Any], Ranking]] = [*([fusion] if fusion else []), *(stage for _, stage in made)]
     stages_before: Pipeline[Any] = Pipeline(tuple(stages_made[:-1] if members else stages_made))
     if not members:
-        write_rankings(stages_before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+        write_rankings(stages_before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
         return
     if not isinstance(last, CSSVM):
         raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {names[-1]}")
     paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
     check_outputs(paths, shared.inputs)
-    write_members(
-        partial(_member_rankings, stages_before, last), rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata
-    )
+    ranked = partial(_member_rankings, stages_before, last)
+    write_members(ranked, rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
     tell(" ".join(map(str, paths)))
 
 
@@ -187,9 +190,17 @@ def model_stage(
 
 
 def first_rankings(
-    shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, first: Stage | FusionModel
+    shared: Shared,
+    runs: Sequence[Path],
+    index: Sequence[Path],
+    topics: Path | None,
+    first: Stage | FusionModel,
+    part: Part,
 ) -> tuple[Run | RunFile | JoinedRuns, list[tuple[str, Path | None]]]:
-    """The run, those that a model fuses, or the candidates of a model that needs none; and their tags."""
+    """The run, those that a model fuses, or the candidates of a model that needs none; and their tags.
+
+    Candidates are searched for the part's topics alone.
+    """
     opened = [shared.open_run(path, topics) for path in runs]
     before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
     if isinstance(first, FusionModel):
@@ -202,8 +213,11 @@ def first_rankings(
         return opened[0], before
     trained = isinstance(first, ModelRanker) and first.model.provenance.get("searched")
     if topics is not None and (trained or isinstance(first, GeneralRanker)):
-        searched = search_first(index, shared.topics(topics), shared.jobs, stack=bool(trained))
-        return searched, [(searched.tag, None)]
+        texts = shared.topics(topics)
+        searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, stack=bool(trained))
+        others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
+        rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
+        return Run(rankings, searched.tag), [(searched.tag, None)]
     raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import SEARCHED, SPELT, Kind, OutputRun, Shared, Tag, Topics, help_of
+from greylag.cli.options import SEARCHED, SPELT, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
 from greylag.fusion import PooledSources
 from greylag.index.expansion import EXPANSIONS, RM3Search
 from greylag.index.searches import MODELS, Search
@@ -17,6 +17,7 @@ from greylag.lucene.open_index import folders
 from greylag.ranking import Run
 from greylag.spelling import parameters
 from greylag.trec import write_rankings
+from greylag.trec.parts import Part
 from greylag.trec.runs import tell_empty
 
 KINDS = {
@@ -42,16 +43,18 @@ def search(
         ),
     ] = "bm25",
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,
+    part: PartText = None,
     tag: Tag = None,
 ) -> None:
     """Search with BM25 or query likelihood, with or without expansion of the query, and write a run."""
     shared: Shared = context.obj
+    asked = Part.parse(part)
     model = Search.parse(search_model)
     queries = shared.topics(topics)
     source = model.source(LuceneIndex(folders(index, positions=model.expansion is not None)), hits)
     tag = model.name if tag is None else tag
     metadata = shared.metadata({"name": tag, "method": model.name, "hits": hits, **model.options, **model.feedback})
-    write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+    write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
 def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:

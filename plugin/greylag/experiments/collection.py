@@ -12,14 +12,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError, DependencyError, ParameterError
 from greylag.experiments.config import Experiment, InputFile, Positive, Settings
 from greylag.experiments.study import Context
 from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
 from greylag.index.expansion import EXPANSIONS
 from greylag.index.positional import PositionalIndex
 from greylag.lucene.build import build_index
-from greylag.lucene.documents import read_texts
+from greylag.lucene.documents import read_documents, read_texts
+from greylag.lucene.jvm import start_jvm
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
 from greylag.pipeline import Source
 from greylag.ranking import Run
@@ -39,6 +40,8 @@ class Collection(Settings):
     """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
     language: str = "en"
     """The language of the texts, such as de, by Anserini's analyzers; or whitespace."""
+    java: Literal["required", "optional"] = "required"
+    """Whether documents are indexed in memory, and searched by BM25 alone, where there is no Java."""
 
 
 class FirstStage(Settings):
@@ -79,9 +82,13 @@ class FirstStage(Settings):
         names = ("k1", "b") if self.model.startswith("bm25") else ("mu",)
         return {**{name: getattr(self, name) for name in names}, **self._of_expansion(self.model)}
 
-    def source(self, lucene: LuceneIndex, model: SearchModel | None = None) -> Source:
-        """The search with this model, or with `model` if given."""
+    def source(self, lucene: LuceneIndex | PositionalIndex, model: SearchModel | None = None) -> Source:
+        """The search with this model, or with `model` if given. A positional index has BM25 alone."""
         model = model or self.model
+        if model == "bm25":
+            return lucene.bm25(self.hits, k1=self.k1, b=self.b)
+        if isinstance(lucene, PositionalIndex):
+            raise ParameterError(f"first_stage.model: {model} needs Java, without which bm25 alone searches")
         first = (
             lucene.bm25(self.hits, k1=self.k1, b=self.b)
             if model.startswith("bm25")
@@ -137,7 +144,7 @@ class CollectionSettings(Experiment):
             )
         return texts, judgements
 
-    def search(self, lucene: LuceneIndex, topics: Mapping[str, str], context: Context) -> Run:
+    def search(self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context) -> Run:
         """The rankings of the first stage."""
         stage = self.first_stage
         run = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
@@ -160,7 +167,8 @@ class OpenCollection:
 
     Parameters
     ----------
-    lucene : LuceneIndex
+    lucene : LuceneIndex or PositionalIndex
+        What is searched; where Java is missing, `index`.
     index : PositionalIndex
     topics : dict of qid to text
     qrels : Qrels
@@ -174,7 +182,7 @@ class OpenCollection:
         The topics that the results are of.
     """
 
-    lucene: LuceneIndex
+    lucene: LuceneIndex | PositionalIndex
     index: PositionalIndex
     topics: dict[str, str]
     qrels: Qrels
@@ -191,10 +199,27 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
     settings.check(list(topics))
     made = settings.collection
-    lucene = open_index(settings.path(made.docs), made.type, context, fields=made.fields, language=made.language)
+    lucene = _open_index(settings, context)
     first = settings.search(lucene, topics, context)
     texts = partial(read_texts, settings.path(made.docs), collection=made.type, fields=made.fields)
-    return OpenCollection(lucene, PositionalIndex.from_lucene(lucene), topics, qrels, first, form, texts, test)
+    index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
+    return OpenCollection(lucene, index, topics, qrels, first, form, texts, test)
+
+
+def _open_index(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
+    """The index of the collection, in memory if Java may be missing and is."""
+    made = settings.collection
+    docs = settings.path(made.docs)
+    try:
+        if made.java == "optional":
+            start_jvm()
+    except DependencyError:
+        texts = read_documents(docs, collection=made.type, fields=made.fields)
+        index = PositionalIndex.from_texts(texts, language=made.language)
+        how = "in memory and for BM25 alone, as Java is missing (greylag doctor says more)"
+        context.progress(f"index: {index.n_documents} documents, {how}")
+        return index
+    return open_index(docs, made.type, context, fields=made.fields, language=made.language)
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:

@@ -28,6 +28,7 @@ from greylag.experiments.study import Context, Outcome, Study, load
 from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores, models_table
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters, Profile
+from greylag.index.positional import PositionalIndex
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.preselect import MMRPreselection
 from greylag.lucene.lucene_index import LuceneIndex, SearchModel
@@ -174,7 +175,7 @@ class Settings(CollectionSettings):
         split = {qid: grades[qid] for among, grades in of_each for qid in among if qid in grades}
         return topics | texts, split, tuple(texts)
 
-    def search(self, lucene: LuceneIndex, topics: Mapping[str, str], context: Context) -> Run:
+    def search(self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context) -> Run:
         """The rankings of the first stage, tagged by the name of its file if it is a run."""
         if self.first_stage.run is None:
             return super().search(lucene, topics, context)
@@ -219,6 +220,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
             if model == first.tag
             else settings.first_stage.source(opened.lucene, model).run(topics, n_jobs=n_jobs, tag=model)
             for model in each(list(dict.fromkeys(models)), "models")
+            if model == "bm25" or isinstance(opened.lucene, LuceneIndex)
         ]
     tuned = [
         _validate(_baseline(settings, name), settings, opened, context, tuned_name(name)).run

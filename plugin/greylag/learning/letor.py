@@ -20,7 +20,12 @@ from greylag.runtime.files import Faults, check_names, open_atomically, parse_nu
 
 
 def write_features(
-    path: str | Path, names: Iterable[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels | None = None
+    path: str | Path,
+    names: Iterable[str],
+    rows: Iterable[tuple[Ranking, FloatArray]],
+    qrels: Qrels | None = None,
+    *,
+    before: Iterable[str] = (),
 ) -> None:
     """Write the features of rankings.
 
@@ -40,18 +45,23 @@ def write_features(
         One pair for each query.
     qrels : mapping of qid to docid to grade, optional
         The grades; 0 without qrels, and for documents that are not judged.
+    before : iterable of str, default none
+        The qids of queries whose lines another file has, after which those of this file go on: the names of the
+        features are in that file, and qids are numbered from there. A .npz file does not depend on it.
     """
     if Path(path).suffix == ".npz":
         _write_npz(path, list(names), rows, qrels or {})
     else:
         with open_atomically(path) as file:
-            file.writelines(_letor_lines(list(names), rows, qrels or {}))
+            file.writelines(_letor_lines(list(names), rows, qrels or {}, list(before)))
 
 
-def _letor_lines(names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> Iterator[str]:
+def _letor_lines(
+    names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels, before: list[str]
+) -> Iterator[str]:
     check_names("feature", names)
-    legend = "".join(f" {number}={name}" for number, name in enumerate(names, 1))
-    numbered = 0
+    legend = "" if before else "".join(f" {number}={name}" for number, name in enumerate(names, 1))
+    numbered = sum(not _is_number(qid) for qid in before)
     for ranking, features in rows:
         check_names("query", [ranking.qid])
         check_names("document", ranking.docids)

@@ -30,12 +30,12 @@ _BYTES = "org.apache.lucene.util.BytesRef"
 _CELL = "java.util.concurrent.atomic.AtomicReference"
 _COUNTER = "java.util.concurrent.atomic.AtomicInteger"
 _DOCUMENT = "org.apache.lucene.document.Document"
+_FIELDS = "org.apache.lucene.index.StoredFields"
 _HIT = "org.apache.lucene.search.FieldDoc"
 _HITS = "[Lorg.apache.lucene.search.ScoreDoc;"
 _OBJECT = "java.lang.Object"
 _OUTPUT = "org.apache.lucene.store.DataOutput"
 _POSTINGS = "org.apache.lucene.index.PostingsEnum"
-_READER = "org.apache.lucene.index.IndexReader"
 _QUERY = "org.apache.lucene.search.Query"
 _SEARCHER = "org.apache.lucene.search.IndexSearcher"
 _SORT = "org.apache.lucene.search.Sort"
@@ -106,13 +106,13 @@ def repeated_term(terms: Any) -> str | None:
 
 def stored(reader: Any, name: str) -> bool:
     """Whether the first document is stored with a field."""
-    return bool(reader.maxDoc()) and reader.document(0).get(name) is not None
+    return bool(reader.maxDoc()) and reader.storedFields().document(0).get(name) is not None
 
 
 def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
     """A stored field, which all documents have, of `count` documents from number `first` on."""
     counter = java_class(_COUNTER)(first)
-    with _outputs(_texts_routine(name), reader, count, counter, dtypes=("u1",)) as (written,):
+    with _outputs(_texts_routine(name), reader.storedFields(), count, counter, dtypes=("u1",)) as (written,):
         data, place, found = written.tobytes(), 0, []
         for _ in range(count):
             size = shift = 0
@@ -256,12 +256,12 @@ def _texts_routine(name: str) -> Handle:
     ::
 
         for (int i = 0; i < count; i++)
-            out.writeString(reader.document(counter.getAndIncrement()).get(name));
+            out.writeString(fields.document(counter.getAndIncrement()).get(name));
     """
-    routine = Routine(_READER, "int", _COUNTER, _OUTPUT)
-    reader, count, counter, out = routine.arguments()
+    routine = Routine(_FIELDS, "int", _COUNTER, _OUTPUT)
+    fields, count, counter, out = routine.arguments()
     number = routine.call(method(_COUNTER, "getAndIncrement", "int"), counter)
-    document = routine.call(method(_READER, "document", _DOCUMENT, "int"), reader, number)
+    document = routine.call(method(_FIELDS, "document", _DOCUMENT, "int"), fields, number)
     text = routine.call(method(_DOCUMENT, "get", _STRING, _STRING), document, routine.constant(_STRING, name))
     return routine.repeat(count, routine.call(method(_OUTPUT, "writeString", "void", _STRING), out, text))
 

@@ -32,6 +32,8 @@ WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
 OPTIONAL = ("import", "searchers")
 """The checks without which greylag works."""
+OF_JAVA = ("Java", "Pyserini")
+"""The checks without which all works that needs no Lucene index."""
 
 
 class Check(NamedTuple):

@@ -140,6 +140,14 @@ def read_texts(
     return found
 
 
+def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
+    """The docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
+    form = collection or guess_collection(docs)
+    if form not in ("JsonCollection", "TableCollection"):
+        raise ParameterError(f"{docs}: without Java, JSON and tables can be indexed, not {form}")
+    return _read_records(docs, form, None if fields is None else parse_fields(fields))
+
+
 def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterator[Document]:
     """The documents of JSON or tables."""
     read = _json_records if collection == "JsonCollection" else _table_records

@@ -39,11 +39,13 @@ from greylag.runtime.files import (
 )
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.metadata import metadata_header
+from greylag.trec.parts import Part
 
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
 """Numbers of lines, from 1, with their columns."""
 
+WHOLE = Part()
 COLUMNS = "qid Q0 docid rank score tag"
 MSMARCO_COLUMNS = "qid docid rank"
 _log = logging.getLogger("greylag")
@@ -251,6 +253,7 @@ def write_rankings(
     tag: str,
     n_jobs: int | None = None,
     metadata: Mapping[str, Any] | None = None,
+    part: Part = WHOLE,
 ) -> None:
     """Rank every query and write the run as queries are ranked; the file is the same as that of `write_run`.
 
@@ -266,13 +269,16 @@ def write_rankings(
         As for `write_run`; ``+training-topics`` follows the tag if the run that is reranked has it.
     n_jobs : int, optional
         Number of workers; see `greylag.parallel_map`.
+    part : Part, default all queries
+        The part of the queries to rank. The files of all parts in order are the file of all queries: only the first has
+        the metadata, and one may be empty.
 
     Raises
     ------
     ParameterError
-        As for `write_run`.
+        As for `write_run`; if there are fewer queries than parts.
     """
-    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs, metadata)
+    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs, metadata, part)
 
 
 def write_members(
@@ -283,9 +289,10 @@ def write_members(
     tag: str,
     n_jobs: int | None = None,
     metadata: Mapping[str, Any] | None = None,
+    part: Part = WHOLE,
 ) -> None:
     """`write_rankings` for several runs, of which `rank` gives a ranking each; run m is tagged ``tag-m``, from 1."""
-    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs, metadata)
+    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs, metadata, part)
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
@@ -319,29 +326,30 @@ def _write(
     what: str,
     n_jobs: int | None,
     metadata: Mapping[str, Any] | None,
+    part: Part,
 ) -> None:
     """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
     check_names("tag", tags)
     reranks = isinstance(inputs, Run | RunFile | JoinedRuns)
     items: Iterable[Any] = inputs.rankings if reranks else _queries(inputs)
     tags = [marked(tag, inputs.tag) for tag in tags] if reranks else tags
-    work = partial(_ranked_lines, rank, tuple(tags))
-    texts = parallel_map(work, items, what=f"run {what}", n_jobs=n_jobs, total=len(inputs))
+    work, qids = partial(_ranked_lines, rank, tuple(tags)), [*part.among(inputs, inputs)]
+    texts = parallel_map(work, part.among(items, inputs), what=f"run {what}", n_jobs=n_jobs, total=len(qids))
     empty: list[str] = []
     with ExitStack() as stack:
         files = [stack.enter_context(open_atomically(path)) for path in paths]
         for file, tag in zip(files, tags, strict=True):
-            file.write(metadata_header(tag, metadata))
+            file.write(metadata_header(tag, metadata if part.number == 1 else None))
         filled = [False] * len(files)
-        for qid, parts in zip(inputs, texts, strict=True):
+        for qid, parts in zip(qids, texts, strict=True):
             if not any(parts):
                 empty.append(qid)
             for number, (file, text) in enumerate(zip(files, parts, strict=True)):
                 file.write(text)
                 filled[number] = filled[number] or bool(text)
         for path, tag, has_lines in zip(paths, tags, filled, strict=True):
-            _check_output(has_lines, path, tag)
-    tell_empty(empty, len(inputs))
+            _check_output(has_lines or part.of > 1, path, tag)
+    tell_empty(empty, len(qids))
 
 
 def tell_empty(qids: Sequence[str], n: int) -> None:

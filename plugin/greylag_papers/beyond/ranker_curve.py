@@ -25,7 +25,6 @@ from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means_table
 from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
-from greylag.index import RM3Search
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
 from greylag.learning.learner import Learner
 from greylag.linesearch import RankingData
@@ -127,14 +126,14 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     topics, qrels, held_out = dict(opened.topics), dict(opened.qrels), None
     if settings.test is not None:
         read = read_topics(settings.path(settings.test.topics), field=settings.queries.field, lenient=settings.lenient)
-        if both := topics.keys() & read.keys():
-            raise ParameterError(f"topic {min(both)!r} is both a training and a test topic: rename it")
+        if shared := topics.keys() & read.keys():
+            raise ParameterError(f"topic {min(shared)!r} is both a training and a test topic: rename it")
         held_out = {qid: opened.query_form.shorten(text) for qid, text in read.items()}
         judged = read_qrels(settings.path(settings.test.qrels), lenient=settings.lenient)
         topics, qrels = {**topics, **held_out}, {**qrels, **{qid: judged.get(qid, {}) for qid in held_out}}
     stage = settings.first_stage
-    first = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)
-    run = PooledSources((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
+    both = stage.source(opened.lucene, "bm25"), stage.source(opened.lucene, "bm25+rm3")
+    run = PooledSources(both, k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 

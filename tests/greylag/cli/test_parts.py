@@ -1,0 +1,139 @@
+"""``--part``: the files that the parts of a command write, put together in order, are that of the whole command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import read_run
+from greylag.trec.metadata import read_metadata
+from tests.greylag.cli.conftest import Command, Refused
+
+PARTS = 5  # of 24 topics
+
+
+def together(command: Command, tmp_path: Path, *words: object, out: str = "out") -> None:
+    """Give the command whole and in parts, and compare all files that are written."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir()
+    code, _, err = command(*words, "--out", whole / out)
+    assert code == 0, err
+    for number in range(1, PARTS + 1):
+        folder = parts / str(number)
+        folder.mkdir(parents=True)
+        done = command(*words, "--out", folder / out, "--part", f"{number}/{PARTS}", "--jobs", number % 2 + 1)
+        assert done[0] == 0, done
+    names = sorted(path.name for path in whole.iterdir())
+    for name in names:
+        content = (whole / name).read_bytes()
+        pieces = [(parts / str(number) / name).read_bytes() for number in range(1, PARTS + 1)]
+        assert all(piece != content for piece in pieces)
+        if name.endswith(".gz"):
+            assert gzip.decompress(b"".join(pieces)) == gzip.decompress(content)
+        else:
+            assert b"".join(pieces) == content
+    assert all(sorted(path.name for path in folder.iterdir()) == names for folder in parts.iterdir())
+
+
+@pytest.mark.parametrize("out", ["bm25.run", "bm25.run.gz"])
+def test_search(command: Command, collection: list[object], tmp_path: Path, out: str) -> None:
+    together(command, tmp_path, "search", *collection, "--model", "bm25+rm3", "--hits", 30, out=out)
+
+
+def test_metadata_is_in_the_first_part(command: Command, collection: list[object], tmp_path: Path) -> None:
+    about = tmp_path / "about.yaml"
+    about.write_text("actor: {team: geese}\n")
+    for number in (1, 2):
+        words = ["--out", tmp_path / f"{number}.run", "--part", f"{number}/2"]
+        assert command("--metadata", about, "search", *collection, "--hits", 30, *words)[0] == 0
+    assert read_metadata(tmp_path / "1.run")["actor"]["team"] == "geese"
+    joined = tmp_path / "joined.run"
+    joined.write_bytes(b"".join((tmp_path / f"{number}.run").read_bytes() for number in (1, 2)))
+    assert joined.read_text().count("ir_metadata.start") == 1
+    assert len(read_run(joined)) == 24
+
+
+@pytest.mark.parametrize("rename", [str, "q{}".format, lambda qid: f"q{qid}" if int(qid) % 2 else qid])
+def test_features(command: Command, made: Path, tmp_path: Path, rename: Callable[[str], str]) -> None:
+    """Also with qids that are numbered in LETOR text."""
+    for name in ("bm25.run", "topics.tsv"):
+        text = (made / name).read_text()
+        (tmp_path / name).write_text(re.sub(r"^\d+", lambda qid: rename(qid[0]), text, flags=re.MULTILINE))
+    ranked = ["--index", made / "index", "--topics", tmp_path / "topics.tsv", "--run", tmp_path / "bm25.run"]
+    together(command, tmp_path, "features", *ranked, "--features", "SD/ordered/LM-O-4,FI/term/BM25")
+
+
+def test_arrays_of_parts_follow_one_another(command: Command, ranked: list[object], tmp_path: Path) -> None:
+    words = ["features", *ranked, "--features", "FI/term/BM25"]
+    files = [tmp_path / f"{number}.npz" for number in range(3)]
+    assert command(*words, "--out", files[0])[0] == 0
+    for number in (1, 2):
+        assert command(*words, "--out", files[number], "--part", f"{number}/2")[0] == 0
+    whole, *parts = map(np.load, files)
+    for name in ("features", "qids", "docids", "grades"):
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+    assert all(part["names"].tolist() == ["FI/term/BM25"] for part in parts)
+
+
+@pytest.mark.parametrize(
+    "stages", [["mmr(k=5)"], ["manifold", "random(seed=3)"], ["general", "group-limit(groups=GROUPS,k=9)"]]
+)
+def test_stages(command: Command, ranked: list[object], made: Path, tmp_path: Path, stages: list[str]) -> None:
+    groups = tmp_path / "groups.jsonl"
+    docids = sorted({line.split()[2] for line in (made / "bm25.run").read_text().splitlines()})
+    lines = (json.dumps({"id": docid, "group": f"g{number % 7}"}) for number, docid in enumerate(docids))
+    groups.write_text("".join(f"{line}\n" for line in lines))
+    options = [word for stage in stages for word in ("--stage", stage.replace("GROUPS", str(groups)))]
+    together(command, tmp_path, "rerank", *ranked, *options)
+
+
+def test_without_a_run(command: Command, collection: list[object], tmp_path: Path) -> None:
+    together(command, tmp_path, "rerank", *collection)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["searched", "given"])
+def test_a_model_that_saw_topics_of_some_parts(
+    command: Command, collection: list[object], made: Path, tmp_path: Path, given: bool
+) -> None:
+    """The mark of topics that a model was trained on is in all parts, as in the whole."""
+    few, model = tmp_path / "few.tsv", tmp_path / "model.json"
+    few.write_text("".join((made / "topics.tsv").read_text().splitlines(keepends=True)[:10]))
+    run = ["--run", made / "bm25.run"] if given else []
+    words = ["--index", made / "index", "--topics", few, "--qrels", made / "qrels.txt", *run]
+    code, _, err = command("train", *words, "--model", "mrf" if given else "stack", "--out", model)
+    assert code == 0, err
+    together(command, tmp_path, "rerank", *collection, *run, "--model", model)
+    for number in range(1, PARTS + 1):
+        lines = (tmp_path / "parts" / str(number) / "out").read_text().splitlines()
+        assert lines[0].split()[5].endswith("+training-topics")
+
+
+def test_members(command: Command, ranked: list[object], ensemble: Path, tmp_path: Path) -> None:
+    together(command, tmp_path, "rerank", *ranked, "--model", ensemble, "--members", out="div.run")
+    assert len([*(tmp_path / "whole").iterdir()]) == 3
+
+
+def test_a_part_may_be_empty_but_not_the_whole(command: Command, made: Path, tmp_path: Path) -> None:
+    topics, out = tmp_path / "t.tsv", tmp_path / "out.run"
+    topics.write_text("1\tgoose\n2\tof the\n")
+    words = ["search", "--index", made / "index", "--topics", topics, "--out", out]
+    code, _, err = command(*words, "--part", "2/2")
+    assert (code, err) == (0, "greylag: warning: 1 of 1 queries have no documents: '2'\n")
+    assert out.read_bytes() == b""
+    topics.write_text("1\tof\n2\tof the\n")
+    assert "has no documents" in command(*words)[2]
+
+
+@pytest.mark.parametrize("name", ["search", "features", "rerank"])
+@pytest.mark.parametrize(("text", "reason"), [("3", "NUMBER/PARTS"), ("0/2", "numbered from 1"), ("7/99", "24 topics")])
+def test_refusals(refused: Refused, ranked: list[object], tmp_path: Path, name: str, text: str, reason: str) -> None:
+    words = ranked[:4] if name == "search" else ranked
+    more = ["--pool", "sd"] if name == "features" else []
+    assert reason in refused(name, *words, *more, "--out", tmp_path / "out", "--part", text)
+    assert [*tmp_path.iterdir()] == []
