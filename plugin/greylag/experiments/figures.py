@@ -40,6 +40,8 @@ APART = 30  # pixels between labels of the x axis
 IN_ROW = 3  # panels
 PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
+WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+BETTER, WORSE = COLOURS[2], COLOURS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,15 @@ class Figure:
     caption: str
     svg: str
     data: Table | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of `bar_figure` or `part_figure`."""
+
+    name: str
+    value: float
+    better: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +136,37 @@ def line_figure(
     key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
     key |= {name: f'stroke="#808080" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
     return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
+
+
+def bar_figure(caption: str, xlabel: str, ylabel: str, bars: Sequence[Bar], data: Table) -> Figure:
+    """Draw upright bars from 0, in two colours, whose names and values show under the mouse."""
+    values = [bar.value for bar in bars]
+    low, high = min(0.0, *values), max(0.0, *values)
+    y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
+    parts = [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
+    for place, bar in enumerate(bars):
+        top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
+        parts.append(
+            f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" height="{bottom - top:.1f}" '
+            f'fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: {bar.value:+.4f}</title></rect>'
+        )
+    return Figure(caption, _svg(WIDE, HEIGHT, parts), data)
+
+
+def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> Figure:
+    """Draw bars from 0 to the right or, below 0, to the left, each below its name and value."""
+    values = [bar.value for bar in bars]
+    x, height = _scale(min(0.0, *values), max(0.0, *values), 4, WIDE - 4), BAR * len(bars)
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#80808060"/>']
+    for place, bar in enumerate(bars):
+        left, right = x(min(bar.value, 0.0)), x(max(bar.value, 0.0))
+        parts.append(_text(4, BAR * place + 16, f"{bar.name}: {bar.value:+.4f}", ""))
+        parts.append(
+            f'<rect x="{left:.1f}" width="{right - left:.1f}" y="{BAR * place + 22}" height="10" '
+            f'fill="{BETTER if bar.better else WORSE}"/>'
+        )
+    parts.append(_text(4, height + 16, xlabel, ""))
+    return Figure(caption, _svg(WIDE, height + 24, parts), data)
 
 
 def point_figure(
@@ -222,15 +264,21 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
     named = [(place, f"{place:g}") for place in places]
     if not log and (len(places) - 1) * APART > WIDTH - LEFT - RIGHT:
         named = ticks(places[0], places[-1])
-    drawn, last = [_title(title)], -math.inf
-    for value, text in ticks(min(ys), max(ys)):
-        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - 12}" stroke="#80808060"/>')
-        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
     for place, text in named:
         if (at := x(warp(place))) - last >= APART:
             drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
             last = at
     return Axes(lambda value: x(warp(value)), y, tuple(drawn))
+
+
+def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
+    """Lines across the figure at round numbers, with these at the left."""
+    drawn = []
+    for value, text in ticks(low, high):
+        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="#80808060"/>')
+        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    return drawn
 
 
 def _short(number: str) -> str:
@@ -281,9 +329,9 @@ def _title(title: str) -> str:
     return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
 
 
-def _axis_names(xlabel: str, ylabel: str) -> list[str]:
+def _axis_names(xlabel: str, ylabel: str, width: int = WIDTH) -> list[str]:
     return [
-        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
+        _text((LEFT + width - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
         _text(4, TOP - 2, ylabel, 'font-size="10"'),
     ]
 

@@ -43,6 +43,18 @@ class Search:
         """The search without its parameters, such as bm25+rm3."""
         return self.model if self.expansion is None else f"{self.model}+{self.expansion}"
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the model and of the expansion by name, those that are not given with their defaults."""
+        kinds: list[tuple[type, Mapping[str, Any]]] = [(MODELS[self.model], self.options)]
+        if self.expansion is not None:
+            kinds.append((EXPANSIONS[self.expansion], self.feedback))
+        return {
+            name: given.get(name, parameter.default)
+            for kind, given in kinds
+            for name, parameter in parameters(kind, "k").items()
+        }
+
     @classmethod
     def parse(cls, text: str) -> Search:
         """Parse a model, such as ``bm25(k1=0.9)``, or a model and an expansion, such as ``ql+rm3(fb_docs=5)``."""

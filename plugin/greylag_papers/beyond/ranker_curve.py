@@ -118,8 +118,8 @@ class Learned:
 
 def open_curve(settings: Settings, context: Context) -> Opened:
     """Open the collection, and search it for all topics."""
-    if settings.first_stage.model != "bm25":
-        raise ParameterError("the union is that of BM25 and BM25+RM3: leave first_stage.model at bm25")
+    if settings.first_stage.name != "bm25":
+        raise ParameterError("the union is that of BM25 and BM25+RM3: first_stage.model must be bm25")
     if settings.lightgbm:
         LambdaMARTRecipe(settings.measure)  # says so if LightGBM is missing
     opened = open_collection(settings, context)
@@ -132,7 +132,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         judged = read_qrels(settings.path(settings.test.qrels), lenient=settings.lenient)
         topics, qrels = {**topics, **held_out}, {**qrels, **{qid: judged.get(qid, {}) for qid in held_out}}
     stage = settings.first_stage
-    first = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)
+    first = opened.lucene.bm25(stage.hits, **stage.search.options)
     run = PooledSources((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]

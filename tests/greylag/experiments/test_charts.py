@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.experiments.charts import HEIGHT, MARGIN, change_chart, result, rounds_chart
+from greylag.experiments.charts import change_chart, contributions_chart, result, rounds_chart
+from greylag.experiments.figures import BELOW, BETTER, HEIGHT, TOP, WIDE, WORSE, Figure
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def scores(measure: str, values: list[float]) -> Scores:
@@ -15,7 +18,11 @@ def scores(measure: str, values: list[float]) -> Scores:
 
 
 def number(element: ElementTree.Element, name: str) -> float:
-    return float(element.attrib[name].rstrip("%"))
+    return float(element.attrib[name])
+
+
+def elements(figure: Figure, tag: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(figure.svg).iter(f"{SVG}{tag}"))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -27,26 +34,28 @@ def test_bars_are_the_changes_sorted(seed: int) -> None:
     changes = np.array(new) - np.array(old)
     assert figure.data is not None
     assert [row[3] for row in figure.data.rows] == pytest.approx(-np.sort(-changes), abs=1e-12)
-    bars = [element for element in ElementTree.fromstring(figure.svg) if element.tag == "rect"]
-    span = max(0.0, changes.max()) - min(0.0, changes.min())
-    assert [number(bar, "height") for bar in bars] == pytest.approx(
-        HEIGHT * np.abs(-np.sort(-changes)) / span, abs=0.11
-    )
+    bars = elements(figure, "rect")
+    high, span = HEIGHT - BELOW - TOP - 8, max(0.0, changes.max()) - min(0.0, changes.min())
+    assert [number(bar, "height") for bar in bars] == pytest.approx(high * np.abs(-np.sort(-changes)) / span, abs=0.11)
     ends = [number(bar, "x") + number(bar, "width") for bar in bars]
     assert all(end <= number(bar, "x") for end, bar in zip(ends, bars[1:], strict=False))
-    assert ends[-1] <= 100
-    zero = MARGIN + HEIGHT * max(0.0, changes.max()) / span
+    assert ends[-1] <= WIDE
+    zero = TOP + 8 + high * max(0.0, changes.max()) / span
     for bar, row in zip(bars, figure.data.rows, strict=True):
         change, top = float(row[3]), number(bar, "y")  # type: ignore[arg-type]
         assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
         assert bar[0].text == f"{row[0]}: {change:+.4f}"
         if round(change, 9):
-            assert bar.attrib["class"] == ("better" if (change > 0) == (measure == "AP") else "worse")
-    labels = [float(text.text or "") for text in ElementTree.fromstring(figure.svg) if text.tag == "text"]
+            assert bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
+    texts = [text.text for text in elements(figure, "text")]
+    assert texts[-2:] == [f"{n} queries, by change", f"change of {measure}"]
+    labels = [float(text or "") for text in texts[:-2]]
     assert len(labels) >= 2
     assert 0.0 in labels
-    for line, label in zip(ElementTree.fromstring(figure.svg).iter("line"), labels, strict=True):
-        assert number(line, "y1") == pytest.approx(zero - HEIGHT * label / span, abs=0.11)
+    for line, label in zip(elements(figure, "path"), labels, strict=True):
+        assert float(line.attrib["d"].split()[1].partition("H")[0]) == pytest.approx(
+            zero - high * label / span, abs=0.11
+        )
 
 
 def test_nothing_changes() -> None:
@@ -59,13 +68,31 @@ def test_nothing_changes() -> None:
 
 def test_rounds_of_different_length() -> None:
     given = {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)}
-    figure = rounds_chart("AP by round", given)
-    points = [element for element in ElementTree.fromstring(figure.svg) if element.tag == "circle"]
-    heights = [MARGIN + HEIGHT * share for share in (1.0, 0.5, 0.0, 0.5)]
-    assert [number(point, "cy") for point in points] == pytest.approx(heights)
-    assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx") <= 100
+    figure = rounds_chart("AP by round", "AP", given)
+    points = elements(figure, "circle")
+    heights = [TOP + 8 + (HEIGHT - BELOW - TOP - 8) * share for share in (1.0, 0.5, 0.0, 0.5)]
+    assert [number(point, "cy") for point in points] == pytest.approx(heights, abs=0.06)
+    assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx")
     assert figure.data is not None
     assert figure.data.rows == [(1, 0.25, 0.5), (2, 0.5, None), (3, 0.75, None)]
+    assert {"round", "AP", "fold 1", "fold 2"} <= {text.text for text in elements(figure, "text")}
+
+
+def test_contributions_are_drawn_from_0() -> None:
+    figure = contributions_chart("Parts", [("SD<", 2.0), ("score", -1.0), ("none", 0.0)], "difference")
+    axis = float(elements(figure, "path")[0].attrib["d"].split()[0].removeprefix("M"))
+    (most, less, none), per_unit = elements(figure, "rect"), (WIDE - 8) / 3
+    assert number(most, "x") == pytest.approx(axis, abs=0.06)
+    assert number(most, "width") == pytest.approx(2 * per_unit, abs=0.11)
+    assert number(less, "x") + number(less, "width") == pytest.approx(axis, abs=0.11)
+    assert number(none, "width") == 0
+    assert (most.attrib["fill"], less.attrib["fill"]) == (BETTER, WORSE)
+    assert [text.text for text in elements(figure, "text")] == [
+        "SD<: +2.0000",
+        "score: -1.0000",
+        "none: +0.0000",
+        "difference",
+    ]
 
 
 @pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])

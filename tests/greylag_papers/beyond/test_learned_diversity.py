@@ -65,7 +65,7 @@ def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.M
 def test_the_pipeline_must_diversify(tmp_path: Path) -> None:
     (tmp_path / "plain.yaml").write_text("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n")
     settings = Settings(name="x", data_folder=tmp_path, pipeline="plain.yaml")
-    with pytest.raises(FormatError, match=r"plain.yaml: the part 'diversify' is missing"):
+    with pytest.raises(FormatError, match=r"plain.yaml: subtopic_qrels, a stage mmr or"):
         open_pipeline(settings, Context(tmp_path))
     (tmp_path / "plain.yaml").write_text("name: x\nstudy: sum\nnumbers: n\n")
     with pytest.raises(FormatError, match=r"plain.yaml: study 'sum': use an experiment file of the study 'pipeline'"):
