@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from greylag.evaluation import Scores, Significance
+from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DECIMALS, Comparison
 from greylag.experiments.figures import Bar, Figure, bar_figure, line_figure, part_figure
 from greylag.experiments.report import Section
@@ -24,6 +25,17 @@ def change_charts(compared: Compared) -> list[Figure]:
     return [change_chart(scores, found.baseline, found.run) for scores, found in first_comparisons(compared)]
 
 
+def changes_figure(compared: Compared) -> Figure:
+    """All these charts in one figure, each with the names of its runs as the title."""
+    panels, measure = {}, ""
+    for scores, found in first_comparisons(compared):
+        panels[f"{found.run} against {found.baseline}"] = _bars(
+            _changes(scores, found.baseline, found.run), found.measure
+        )
+        measure = str(found.measure)
+    return bar_figure(f"Changes of {measure} by query", "queries, by change", f"change of {measure}", panels)
+
+
 def verdicts(compared: Compared) -> list[str]:
     """A sentence for each comparison by the first measure."""
     return [found.verdict for _, found in first_comparisons(compared)]
@@ -41,20 +53,28 @@ def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Co
 
 def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:
     """The change of the first measure from one run to another: a bar for each query, in descending order."""
-    first, second = scores[before], scores[after]
-    columns = (first.qids, first.values[:, 0].tolist(), second.values[:, 0].tolist())
-    rows = [(qid, old, new, round(new - old, DECIMALS)) for qid, old, new in zip(*columns, strict=True)]
-    rows.sort(key=lambda row: -row[3])
-    measure = first.measures[0]
+    rows, measure = _changes(scores, before, after), scores[before].measures[0]
     higher, lower = sum(row[3] > 0 for row in rows), sum(row[3] < 0 for row in rows)
     direction = ", a loss" if measure.family.lower_is_better else ""
     caption = (
         f"Change of {measure}{direction} from {before} to {after}, a bar for each query: {higher} higher, {lower} "
         f"lower, {len(rows) - higher - lower} equal"
     )
-    bars = [Bar(qid, change, (change > 0) != measure.family.lower_is_better) for qid, _, _, change in rows]
     data = Table(f"{measure} by query", ("query", before, after, "change"), rows)
-    return bar_figure(caption, f"{len(rows)} queries, by change", f"change of {measure}", bars, data)
+    panels = {"": _bars(rows, measure)}
+    return bar_figure(caption, f"{len(rows)} queries, by change", f"change of {measure}", panels, data)
+
+
+def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:
+    """Query, both scores by the first measure and the change, in descending order of changes."""
+    first, second = scores[before], scores[after]
+    columns = (first.qids, first.values[:, 0].tolist(), second.values[:, 0].tolist())
+    rows = [(qid, old, new, round(new - old, DECIMALS)) for qid, old, new in zip(*columns, strict=True)]
+    return sorted(rows, key=lambda row: -row[3])
+
+
+def _bars(rows: Sequence[tuple[str, float, float, float]], measure: Measure) -> list[Bar]:
+    return [Bar(qid, change, (change > 0) != measure.family.lower_is_better) for qid, _, _, change in rows]
 
 
 def rounds_chart(caption: str, measure: str, by_name: Mapping[str, Sequence[float]]) -> Figure:

@@ -13,10 +13,13 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
+from greylag.errors import DependencyError, ParameterError
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.files import open_atomically, write_text
 from greylag.tables import Table, visible
 
 Points = Mapping[int, float] | Mapping[float, float]  # y by x
@@ -41,6 +44,7 @@ IN_ROW = 3  # panels
 PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+RESOLUTION = 3  # pixels of a PNG for one of the figure
 BETTER, WORSE = COLOURS[2], COLOURS[0]
 
 
@@ -138,19 +142,34 @@ def line_figure(
     return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
 
 
-def bar_figure(caption: str, xlabel: str, ylabel: str, bars: Sequence[Bar], data: Table) -> Figure:
-    """Draw upright bars from 0, in two colours, whose names and values show under the mouse."""
-    values = [bar.value for bar in bars]
-    low, high = min(0.0, *values), max(0.0, *values)
-    y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
-    parts = [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
-    for place, bar in enumerate(bars):
-        top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
-        parts.append(
-            f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" height="{bottom - top:.1f}" '
-            f'fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: {bar.value:+.4f}</title></rect>'
-        )
-    return Figure(caption, _svg(WIDE, HEIGHT, parts), data)
+def bar_figure(
+    caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Sequence[Bar]], data: Table | None = None
+) -> Figure:
+    """Draw upright bars from 0, in two colours, whose names and values show under the mouse; panels one below another.
+
+    Parameters
+    ----------
+    caption, xlabel, ylabel : str
+    panels : mapping of title to sequence of Bar
+    data : Table, optional
+        See `Figure`.
+    """
+    parts = []
+    for number, (title, bars) in enumerate(panels.items()):
+        values = [bar.value for bar in bars]
+        low, high = min(0.0, *values), max(0.0, *values)
+        y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
+        parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
+        parts += [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
+        for place, bar in enumerate(bars):
+            top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
+            parts.append(
+                f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" '
+                f'height="{bottom - top:.1f}" fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: '
+                f"{bar.value:+.4f}</title></rect>"
+            )
+        parts.append("</g>")
+    return Figure(caption, _svg(WIDE, HEIGHT * len(panels), parts), data)
 
 
 def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> Figure:
@@ -230,6 +249,41 @@ def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Se
             parts.append(_text(x - 6, TOP + high * (place + 0.5) / len(rows) + 4, name, 'text-anchor="end"'))
         x, below = x + math.ceil(wide) + margin, max(below, TOP + high)
     return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure for a paper as .svg, .pdf or .png, by the end of the name.
+
+    Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes; those
+    of PDF and PNG depend on the fonts of the machine.
+
+    Raises
+    ------
+    ParameterError
+        If the name ends otherwise.
+    DependencyError
+        If cairosvg, which PDF and PNG need, cannot be used.
+    """
+    svg = figure.svg.replace("#808080", "#404040")
+    form = path.suffix.lower()
+    if form == ".svg":
+        write_text(path, svg + "\n")
+        return
+    if form not in (".pdf", ".png"):
+        raise ParameterError(f"{path}: a figure is written as .svg, .pdf or .png")
+    try:
+        import cairosvg
+    except (ImportError, OSError) as error:  # OSError: without the library cairo
+        raise DependencyError(
+            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs the "
+            "library cairo (libcairo2 of Debian), or write .svg"
+        ) from None
+    if form == ".png":
+        drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")
+    else:
+        drawn = re.sub(rb"\(D:\d{14}", b"(D:19700101000000", cairosvg.svg2pdf(bytestring=svg.encode()))  # as long
+    with open_atomically(path, binary=True) as file:
+        file.write(drawn)
 
 
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
