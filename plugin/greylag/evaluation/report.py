@@ -116,7 +116,7 @@ def score_tables(
         tables.append(
             replace(
                 whole,
-                caption=f"{significance.method} {FIGURES}.{_equivalence_note(significance)}",
+                caption=f"{significance.method}\n{FIGURES}.{_equivalence_note(significance)}",
                 header=("run", *whole.header[1:]),
             )
         )

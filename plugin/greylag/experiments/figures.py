@@ -264,7 +264,7 @@ def write_figure(path: Path, figure: Figure) -> None:
     DependencyError
         If cairosvg, which PDF and PNG need, cannot be used.
     """
-    svg = figure.svg.replace("#808080", "#404040")
+    svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
     form = path.suffix.lower()
     if form == ".svg":
         write_text(path, svg + "\n")
@@ -275,8 +275,8 @@ def write_figure(path: Path, figure: Figure) -> None:
         import cairosvg
     except (ImportError, OSError) as error:  # OSError: without the library cairo
         raise DependencyError(
-            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs the "
-            "library cairo (libcairo2 of Debian), or write .svg"
+            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs "
+            "the library cairo (libcairo2 of Debian), or write .svg"
         ) from None
     if form == ".png":
         drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")

@@ -43,6 +43,22 @@ def test_topics_restrict_runs_and_judgements(command: Command, refused: Refused,
     )
 
 
+def test_a_figure_of_the_changes(
+    command: Command, refused: Refused, made: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "-m", "nDCG@10"]
+    plain = command(*words, "--baseline", runs[0])
+    assert command(*words, "--baseline", runs[0], "--figure", tmp_path / "changes.svg") == plain
+    drawn = (tmp_path / "changes.svg").read_text()
+    assert drawn.count("<rect") == 24
+    assert "change of nDCG@10" in drawn
+    assert f"{runs[1]} against {runs[0]}" in drawn
+    assert "--figure needs --baseline or --all-pairs" in refused(*words, "--figure", tmp_path / "x.svg")
+    wrong = [*words, "--baseline", runs[0], "--figure"]
+    assert "a figure is written as .svg, .pdf or .png" in refused(*wrong, tmp_path / "x.gif")
+    assert "is the input" in refused(*wrong, runs[1])
+
+
 def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
     words = [*ranked, "--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]

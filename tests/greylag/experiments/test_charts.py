@@ -1,14 +1,19 @@
 """Charts as SVG, whose bars and points are read back and compared with the numbers; and what a result says."""
 
 import re
+import struct
+import sys
+import time
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.experiments.charts import change_chart, contributions_chart, result, rounds_chart
-from greylag.experiments.figures import BELOW, BETTER, HEIGHT, TOP, WIDE, WORSE, Figure
+from greylag.experiments.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
+from greylag.experiments.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, Figure, write_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -56,6 +61,49 @@ def test_bars_are_the_changes_sorted(seed: int) -> None:
         assert float(line.attrib["d"].split()[1].partition("H")[0]) == pytest.approx(
             zero - high * label / span, abs=0.11
         )
+
+
+def test_a_figure_for_a_paper(tmp_path: Path) -> None:
+    """A panel for each comparison, with its bars; a PDF and a PNG have the same bytes a second later."""
+    rng = np.random.default_rng(1)
+    runs = {name: scores("AP", rng.random(5).tolist()) for name in "abc"}
+    figure = changes_figure([(runs, compare(runs, "a"))])
+    panels = list(ElementTree.fromstring(figure.svg).iter(f"{SVG}g"))
+    assert len(panels) == 2
+    for panel, run in zip(panels, "bc", strict=True):
+        alone = change_chart(runs, "a", run)
+        (drawn,) = ElementTree.fromstring(alone.svg).iter(f"{SVG}g")
+        bars = [[bar.attrib for bar in of_one.iter(f"{SVG}rect")] for of_one in (panel, drawn)]
+        assert bars[0] == bars[1]
+        assert panel[0].text == f"{run} against a"
+    write_figure(tmp_path / "x.svg", figure)
+    assert "#808080" not in (tmp_path / "x.svg").read_text()
+    assert len(ElementTree.parse(tmp_path / "x.svg").findall(f".//{SVG}rect")) == 10
+    with pytest.raises(ParameterError, match=r"x.jpg: a figure is written as .svg, .pdf or .png"):
+        write_figure(tmp_path / "x.jpg", figure)
+
+
+@pytest.mark.parametrize(("form", "begins"), [("pdf", b"%PDF-"), ("png", b"\x89PNG\r\n")])
+def test_figures_by_cairo(tmp_path: Path, form: str, begins: bytes) -> None:
+    pytest.importorskip("cairosvg", exc_type=OSError)  # the library cairo may be missing
+    runs = {name: scores("AP", values) for name, values in {"a": [0.5, 0.25], "b": [0.75, 0.0]}.items()}
+    figure = change_chart(runs, "a", "b")
+    for name in ("one", "two"):
+        write_figure(tmp_path / f"{name}.{form}", figure)
+        time.sleep(1.1)  # a PDF has its date in seconds
+    drawn = (tmp_path / f"one.{form}").read_bytes()
+    assert drawn.startswith(begins)
+    assert (tmp_path / f"two.{form}").read_bytes() == drawn
+    if form == "png":
+        assert struct.unpack(">II", drawn[16:24]) == (RESOLUTION * WIDE, RESOLUTION * HEIGHT)
+
+
+def test_without_cairosvg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    same = scores("AP", [0.5, 0.25])
+    with pytest.raises(DependencyError, match="pip install cairosvg"):
+        write_figure(tmp_path / "x.pdf", change_chart({"a": same, "b": same}, "a", "b"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_changes() -> None:

@@ -10,7 +10,6 @@ from greylag import FormatError, ParameterError, Run
 from greylag.diversity import PRESETS, CandidateMaker
 from greylag.experiments import Context, load
 from greylag.experiments.config import shipped_file
-from greylag.experiments.pipeline import Diversify
 from greylag.trec import read_run
 from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries
@@ -24,12 +23,11 @@ def test_nothing_learned_has_seen_the_tested_fold() -> None:
     make = CandidateMaker(queries.index(1, n), PRESETS["svmdiv"])
     ranked = [Run(tuple(queries.ranking(seed, n, qid) for seed, qid in enumerate(qids)))] * 3
     qrels = {qid: queries.judgements(seed, n) for seed, qid in enumerate(qids)}
-    option = Diversify(k=5, depth=10, subtopic_qrels="")
-    before = cross_validate(make, folds, ranked, qrels, option, 3)
+    before = cross_validate(make, folds, ranked, qrels, 5, 3)
     assert set(before) == set(qids)
     for test in folds:
         changed = {qid: queries.judgements(99, n) if qid in test else judged for qid, judged in qrels.items()}
-        after = cross_validate(make, folds, ranked, changed, option, 3)
+        after = cross_validate(make, folds, ranked, changed, 5, 3)
         assert [after[qid].docids for qid in test] == [before[qid].docids for qid in test]
         assert any(after[qid].docids != before[qid].docids for qid in qids)
 
