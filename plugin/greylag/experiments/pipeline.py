@@ -130,7 +130,9 @@ class Settings(CollectionSettings):
     subtopic_measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
     """Measures of diversity."""
     test_topics: config.InputFile | None = None
-    """The test topics of a split, as `topics`. All of `topics` are then trained on, without folds."""
+    """The test topics of a split, as `topics`. All of `topics` are then trained on, without folds. If both are the same
+    file, judgements are the split, as in BEIR's form.
+    """
     test_qrels: config.InputFile | None = None
     """Their judgements; by default `qrels`."""
 
@@ -191,6 +193,9 @@ class Settings(CollectionSettings):
         if self.test_topics is None:
             return topics, qrels, tested
         texts, judged = self.judged(self.test_topics, self.test_qrels or self.qrels)
+        if self.test_topics == self.topics:  # as in BEIR's form, judgements are the split
+            topics = {qid: text for qid, text in topics.items() if qid in qrels}
+            texts = {qid: text for qid, text in texts.items() if qid in judged}
         if both := [qid for qid in texts if qid in topics]:
             reason = f"{len(both)} topics, such as {both[0]!r}, are in {self.topics}, too"
             raise FormatError(self.test_topics, None, f"{reason}: leave them out of one of the files")
