@@ -20,7 +20,6 @@ from typing import Any
 from greylag import FeatureParameters, ParameterError, Run
 from greylag.evaluation import evaluate, split_folds, to_dict
 from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.index.expansion import EXPANSIONS
 from greylag.models import ModelRanker, RankingModel, rerank_by_fold
 from greylag.runtime import parallel_map
 from greylag_papers.metzler_2007 import learning
@@ -137,7 +136,8 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     method = f"org.apache.lucene.search.similarities.{name}"
     steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **search.parameters}]
     if search.expansion is not None:
-        steps[0]["expansion"] = f"greylag.index.{EXPANSIONS[search.expansion].__name__}"
+        source = search.source(findings.experiment.collection.lucene)
+        steps[0]["expansion"] = f"greylag.index.{type(source).__name__}"
     if system in findings.models:
         model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
         steps.append({"name": system, "method": "greylag.ModelRanker", **model_files, "reranks": FIRST})

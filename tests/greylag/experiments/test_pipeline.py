@@ -1,4 +1,7 @@
-"""The main study on the demonstration collection."""
+"""The main study on the demonstration collection, and its report.
+
+Tests `pipeline`, `pipeline_report`.
+"""
 
 import json
 import re
