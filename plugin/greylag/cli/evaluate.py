@@ -280,13 +280,13 @@ def _unjudged_share(judged: evaluation.Scores) -> float:
 
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
-    """The scores as a page, which begins with the results of comparisons."""
+    """The scores as a page: what comparisons say, tables, charts."""
     from greylag.experiments.charts import result
     from greylag.experiments.report import Section, report_page
 
-    verdicts = [result(compared)] if compared else []
+    shown = result(compared, tables=tables) if compared else Section("Scores", parts=tables)
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
-    return report_page("Evaluation", [*verdicts, Section("Scores", parts=tables)], origin)
+    return report_page("Evaluation", [shown], origin)
 
 
 def _check_options(context: typer.Context) -> None:

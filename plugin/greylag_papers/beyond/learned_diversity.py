@@ -123,8 +123,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         tables=[table, *comparisons],
         title=f"SVM-div after the MRF model: {settings.name}",
         sections=[
-            result([(scores["diversity"], after["diversity"])]),
-            Section("Every step", _TEXTS["learned_diversity: steps"], [table]),
+            result([(scores["diversity"], after["diversity"])], _TEXTS["learned_diversity: steps"], [table]),
             Section("After the MRF model", _TEXTS["learned_diversity: tests"], comparisons),
         ],
         runs={name.replace("/", "-"): run for name, run in runs.items()},

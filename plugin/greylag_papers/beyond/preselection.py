@@ -82,10 +82,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)
     chosen = {name: [list(map(str, model.features)) for model in trial.models] for name, trial in trials.items()}
-    effectiveness = [
-        means_table("Means over queries", means(scores)),
-        comparison_table(f"Differences from the {WHOLE}", significance),
-    ]
+    totals = means_table("Means over queries", means(scores))
+    differences = comparison_table(f"Differences from the {WHOLE}", significance)
     times = {name: sum(trial.seconds) for name, trial in trials.items()}
     return Outcome(
         scores=means(scores),
@@ -93,8 +91,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tables=[table({name: scores[name] for name in trials}, significance), time_table(times)],
         title=f"Preselection: {settings.name}",
         sections=[
-            result([(scores, significance)]),
-            Section("Effectiveness", _TEXTS["preselection: effectiveness"], effectiveness),
+            result([(scores, significance)], tables=[totals]),
+            Section("Effectiveness", _TEXTS["preselection: effectiveness"], [differences]),
             Section("Training time", _TEXTS["preselection: time"], [time_table(times)]),
             Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
         ],

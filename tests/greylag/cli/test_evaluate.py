@@ -374,7 +374,7 @@ def test_metadata_from_search_to_evaluation(
 
 
 def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
-    """It begins with the verdict of the comparison, has all figures, and loads nothing."""
+    """It begins with the verdict of the comparison and the means, has all figures, and loads nothing."""
     words = ["evaluate", "--qrels", made / "qrels.txt", *runs, "--baseline", runs[0]]
     code, page, errors = command(*words, "-m", "AP", "--format", "html")
     assert code == 0, errors
@@ -385,6 +385,7 @@ def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     assert f"{abs(one['difference']):.4f}" in parsed.texts["p"][0]
     assert f"better on {one['wins']} of " in parsed.texts["p"][0]
     assert f"{one['corrected_p']:.4f}" in page
+    assert page.index("<table") < page.index("<svg")
     assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}
 
 
