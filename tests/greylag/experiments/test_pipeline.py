@@ -34,6 +34,7 @@ from greylag.models import (
 )
 from greylag.models.spelling import parse_model
 from greylag.ranking import SEEN
+from greylag.stages import StageStep
 from greylag.trec import read_run
 from tests.greylag.experiments import samples
 from tests.greylag.experiments.samples import DEMO, Page, run_file
@@ -200,12 +201,13 @@ def several(folder: Path, done: Finished, tmp_path: Path, own_data: None) -> Pat
     """A file with a union, learned fusion, and a stage of a module beside it."""
     module = f"own_stage_{next(NUMBERS)}"  # a process imports a module once
     (tmp_path / f"{module}.py").write_text(OWN)
+    shutil.copy(DEMO / "subtopics.tsv", tmp_path / "aspects.tsv")
     union = f"[bm25, ql(mu=500), 'run:{folder / 'mmr.run'}']"
     (tmp_path / "x.yaml").write_text(
         f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}}}\ntopics: {DEMO / 'topics.tsv'}\n"
         f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{model: {union}, hits: 50}}\n"
         "model: fusion\nbaselines: [mrf(max_features=1), mrf(max_features=2)]\npool: null\n"
-        f"stages: [{module}:Backwards(keep=2), mmr(k=5) >> {module}:Backwards]\n"
+        f"stages: [{module}:Backwards(keep=2), mmr(k=5) >> {module}:Backwards, 'xquad(aspects=aspects.tsv,k=5)']\n"
         "training: {folds: 3, objective: nDCG@10}\nmeasures: [nDCG@10]\n"
     )
     (tmp_path / "out").mkdir()
@@ -216,7 +218,7 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
     out = several.parent / "out"
     finished = run_file(several, out)
     names = ["rrf", "bm25", "ql", "mmr", "mrf(max_features=1)", "mrf(max_features=2)", "fusion", "Backwards"]
-    assert list(finished.scores) == [*names, "mmr-Backwards"]
+    assert list(finished.scores) == [*names, "mmr-Backwards", "xquad"]
     fused, runs = read_run(out / "fusion.run"), [read_run(out / f"{name}.run") for name in ("bm25", "ql", "mmr")]
     for number, fold in enumerate(split_folds(list(opened.topics), 3, 0), 1):
         training = {
@@ -231,6 +233,9 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
     after = read_run(out / "Backwards.run")
     for qid, ranking in fused.items():
         assert after[qid].docids == (*ranking.docids[:2], *ranking.docids[:1:-1])
+    xquad = StageStep.parse(f"xquad(aspects={several.parent / 'aspects.tsv'},k=5)").make(opened.index)
+    diverse = read_run(out / "xquad.run")
+    assert all(diverse[qid].docids[:5] == xquad(ranking).docids[:5] for qid, ranking in fused.items())
     page = (out / "report.html").read_text()
     assert "fusion fuses the first stage" in page
     assert "The weights of each fold" in page
