@@ -114,6 +114,11 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
     assert opened.first.tag == f"combsum{SEEN}"
     assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum"))
     assert set(opened.first["1"].docids) == {"a", "b", "c"}
+    few = both.model_copy(update={"first_stage": both.first_stage.model_copy(update={"hits": 1})})
+    opened = open_collection(few, Context(tmp_path / "out"))
+    assert [len(run["1"]) for run in opened.sources] == [1, 2]
+    assert opened.sources[0]["1"].docids != opened.sources[1]["1"].docids[:1]
+    assert len(opened.first["1"]) == 1
 
 
 def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
