@@ -97,6 +97,13 @@ class Stage(Composable[Ranking]):
     readers: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
     by_query: ClassVar[tuple[str, ...]] = ()
 
+    def check_topics(self, qids: Iterable[str]) -> None:
+        """Check that what the stage has `by_query` is of one of these queries at least."""
+        for name in self.by_query:
+            by_query = getattr(self, name)
+            if by_query is not None and not any(qid in by_query for qid in qids):
+                raise ParameterError(f"{name}: no query in common with the run")
+
     def scored(self, ranking: Ranking) -> Ranking:
         """The documents that have a value in the feature ``stage:NAME``, scored by it; by default all, as ranked."""
         return self(ranking)

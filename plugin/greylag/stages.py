@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -33,6 +34,20 @@ def registered_stages() -> Mapping[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 
+@contextmanager
+def modules_of(folder: Path) -> Iterator[None]:
+    """Modules may be files of this folder, too.
+
+    It comes last, so that a file there does not hide a module of the same name that greylag imports.
+    """
+    added = {str(folder)} - {*sys.path}
+    sys.path += added
+    try:
+        yield
+    finally:
+        sys.path[:] = [path for path in sys.path if path not in added]
+
+
 @cache
 def find_stage(name: str) -> type[Stage]:
     """The class of a registered stage, or that of ``MODULE:CLASS``, which may be a file in the working folder.
@@ -43,15 +58,11 @@ def find_stage(name: str) -> type[Stage]:
         known = registered_stages() or ["(none: install greylag, whose metadata names them)"]
         raise ParameterError(f"unknown stage {name!r:.60}: {nearest(name, known)}")
     entry = EntryPoint(name, name, GROUP) if ":" in name else registered_stages()[name]
-    # Last, so that a file in the folder does not hide a module of the same name that greylag imports.
-    folders = {str(Path.cwd())} - {*sys.path} if ":" in name else set()
-    sys.path += folders
     try:
-        kind: Any = entry.load()
+        with modules_of(Path.cwd()) if ":" in name else nullcontext():
+            kind: Any = entry.load()
     except (ImportError, AttributeError) as error:
         raise ParameterError(f"stage {name} cannot be imported: {error}") from error
-    finally:
-        sys.path[:] = [folder for folder in sys.path if folder not in folders]
     if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):
         raise ParameterError(f"stage {name} is {shown(kind)}, not a dataclass that extends greylag.Stage")
     return kind

@@ -103,8 +103,8 @@ def as_markdown(table: Table) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + note
 
 
-def as_latex(table: Table) -> str:
-    """A table of LaTeX, with the rules of the package booktabs."""
+def as_latex(table: Table, label: str = "") -> str:
+    """A table of LaTeX, with the rules of the package booktabs; a `label` needs a caption."""
 
     def cell(value: Cell) -> str:
         if isinstance(value, Marked):
@@ -115,6 +115,7 @@ def as_latex(table: Table) -> str:
     sides = "".join("r" if _is_numeric(table, column) else "l" for column in range(len(table.header)))
     head, *rows = (f"{' & '.join(map(cell, row))} \\\\" for row in (table.header, *table.rows))
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
+    caption += [f"\\label{{{label}}}"] if label and caption else []
     tabular = [
         f"\\begin{{tabular}}{{{sides}}}",
         "\\toprule",

@@ -6,32 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from greylag.experiments.charts import HEIGHT, MARGIN
 from tests.browser.pages import FLAGS, NAMES
 from tests.docs import DEMO, DOCS
 
 PICTURE = DOCS / "demo.svg"
-_STYLE = """\
-svg { color-scheme: light dark; --text: #333333; --line: #d4d4d4; --better: #1a6330; --worse: #a02420; }
-@media (prefers-color-scheme: dark) { svg { --text: #cccccc; --line: #555555; --better: #7fd69a; --worse: #ff9d97; } }
-text { font: 13px system-ui, sans-serif; fill: var(--text); }
-line { stroke: var(--line); }
-.better { fill: var(--better); }
-.worse { fill: var(--worse); }
-"""
 
 
 def picture(report: Path) -> str:
     """The first chart of a report, as an image of its own."""
-    chart = re.search(r'<svg role="img" aria-label="([^"]*)"[^>]*>(.*?)</svg>', report.read_text(encoding="utf-8"))
+    chart = re.search(r'<svg role="img" aria-label="([^"]*)"([^>]*>)(.*?</svg>)', report.read_text("utf-8"), re.DOTALL)
     assert chart
-    drawn = re.sub(r"(<(?:line|rect|text)\b)", r"\n\1", chart[2])
-    height = HEIGHT + 2 * MARGIN
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height + 24}" role="img">\n'
-        f"<title>{chart[1]}</title>\n<style>\n{_STYLE}</style>{drawn}\n"
-        f'<text x="14%" y="{height + 16}">{chart[1]}</text>\n</svg>\n'
-    )
+    return f'<svg role="img"{chart[2]}\n<title>{chart[1]}</title>{chart[3]}\n'
 
 
 def main(folder: Path) -> None:

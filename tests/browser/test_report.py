@@ -38,7 +38,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     curves = {"one": ({"up": {1: 0.1, 2: 0.4}}, {"chance": 0.2}), "two": ({"down": {1: 0.4, 2: 0.1}}, {})}
     measure, values = parse_measure("AP"), {"old": (0.1, 0.5, 0.3), "new": (0.4, 0.2, 0.3)}
     scores = {name: Scores.single(measure, dict(zip("abc", row, strict=True))) for name, row in values.items()}
-    drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", {"fold 1": (0.25, 0.5)})]
+    drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", "AP", {"fold 1": (0.25, 0.5)})]
     drawn.append(contributions_chart("Parts", [("SD/unordered/BM25-U-unlimited", 2.0), ("score", -1.0), ("none", 0.0)]))
     sections = [result([(scores, compare(scores, "old"))]), Section("Tables", "Words.", drawn), queries()]
     write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})

@@ -61,6 +61,11 @@ RULES: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
         ),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
+    "--figure": (
+        ("--baseline", "--all-pairs"),
+        ("--predicted", "--check"),
+        "it is a chart of the changes of each topic by the first measure",
+    ),
     "--margin": (("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 }
 """By option: those of which it needs one, those that cannot be given with it, and the reason."""
@@ -109,6 +114,10 @@ TheShape = Annotated[
     Shape,
     typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, JSON has everything, HTML is a page."),
 ]
+TheFigure = Annotated[
+    Path | None,
+    typer.Option("--figure", help="Chart of changes by topic to write: .svg, or .pdf or .png by the extra figures."),
+]
 Check = Annotated[
     bool, typer.Option("--check", help="Check whether each RUN follows the rules of a submission to TREC.")
 ]
@@ -140,6 +149,7 @@ def evaluate(
     predicted: Predicted = None,
     per_query: PerQuery = False,
     form: TheShape = "text",
+    figure: TheFigure = None,
     subtopics: BySubtopic = False,
     check: Check = False,
     docids: Docids = None,
@@ -184,6 +194,11 @@ def evaluate(
     if unjudged:
         holes = score_holes(read, score.keywords["qrels"], score.keywords["measures"])
         significance = significance and compare_with_holes(significance, read, score.keywords["qrels"], holes)
+    if figure is not None and significance:
+        from greylag.experiments.charts import changes_figure
+        from greylag.experiments.figures import write_figure
+
+        write_figure(figure, changes_figure([(shown, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
         "metadata": {name: found for name in scores if (found := read_metadata(Path(name)))},
@@ -265,13 +280,13 @@ def _unjudged_share(judged: evaluation.Scores) -> float:
 
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
-    """The scores as a page, which begins with the results of comparisons."""
+    """The scores as a page: what comparisons say, tables, charts."""
     from greylag.experiments.charts import result
     from greylag.experiments.report import Section, report_page
 
-    verdicts = [result(compared)] if compared else []
+    shown = result(compared, tables=tables) if compared else Section("Scores", parts=tables)
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
-    return report_page("Evaluation", [*verdicts, Section("Scores", parts=tables)], origin)
+    return report_page("Evaluation", [shown], origin)
 
 
 def _check_options(context: typer.Context) -> None:

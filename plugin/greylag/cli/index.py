@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +13,7 @@ from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.interop import texts_from_ir_datasets
+from greylag.interop.ir_datasets import write_documents
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import stamp_documents
 from greylag.lucene.lucene_index import ENGLISH
@@ -73,17 +72,9 @@ def index(
             raise ParameterError("--collection and --fields are for files, not for irds: names")
         with scratch_folder() as folder:
             origin = " ".join([str(docs), *([] if language == ENGLISH else [language]), *without])
-            n = build(_write_documents(str(docs), folder / "docs.jsonl"), origin=origin)
+            n = build(write_documents(str(docs), folder / "docs.jsonl"), origin=origin)
     else:
         origin = stamp_documents(docs, collection, fields, language, *without)
         n = build(docs, collection=collection, fields=fields, origin=origin)
     positional = PositionalIndex.from_lucene(out)
     tell(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
-
-
-def _write_documents(name: str, path: Path) -> Path:
-    """Write the documents of a data set of ir_datasets as JSON lines."""
-    with path.open("w", encoding="utf-8") as file:
-        for docid, text in texts_from_ir_datasets(name):
-            file.write(json.dumps({"id": docid, "contents": text}) + "\n")
-    return path

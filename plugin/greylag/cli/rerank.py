@@ -120,7 +120,7 @@ def rerank(
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1], asked)
     for _, stage in made:
-        check_topics(stage, rankings)
+        stage.check_topics(rankings)
     names = [*(["fused"] if fusion else [rankings.tag]), *(name for name, _ in made)]
     tag = visible("-".join(names)) if tag is None else tag
     used = [path for path in shared.inputs if str(path) not in given]
@@ -241,14 +241,6 @@ def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | R
         taken = ", ".join(f"{path} as {name}" for name, path in unknown.items())
         _log.warning(f"names of runs are not those of the model, so that their order counts: {taken}")
     return [left[(placed | unknown)[name]] for name in model.runs]
-
-
-def check_topics(stage: Stage, rankings: Iterable[str]) -> None:
-    """Check that the data that a stage has by query is of one of the topics."""
-    for name in stage.by_query:
-        by_query = getattr(stage, name)
-        if by_query is not None and not any(qid in by_query for qid in rankings):
-            raise ParameterError(f"{name}: no query in common with the run")
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:

@@ -53,8 +53,9 @@ def table(
     choice : RunChoice, optional
         Adds a row for the best run of each query, the second best, and so on, and a table of the proportions of wins.
     form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
-        LaTeX needs the package booktabs, and ends with comments: BibTeX for measures and tests. TSV and JSON have
-        numbers unrounded; TSV has no notes, and an empty line between tables. JSON has everything.
+        LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
+        measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between tables.
+        JSON has everything.
     per_query : bool, default False
         Give the scores of each query instead.
     metadata : mapping, optional
@@ -89,8 +90,10 @@ def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()
     if form == "text":
         notes = [found.caption for found in tables if found.caption]
         return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
-    parts = [*map({"tsv": as_tsv, "markdown": as_markdown, "latex": as_latex}[form], tables)]
-    return "\n".join([*parts, *(["".join(f"% {line}\n" for line in cited)] if form == "latex" else [])])
+    if form == "latex":
+        labelled = [as_latex(found, f"tab:greylag-{number}") for number, found in enumerate(tables, 1)]
+        return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
+    return "\n".join(map({"tsv": as_tsv, "markdown": as_markdown}[form], tables))
 
 
 def score_tables(
@@ -111,7 +114,11 @@ def score_tables(
     if significance and not per_query:
         whole = comparison_table("", significance) if wide else narrow_table(significance)
         tables.append(
-            replace(whole, caption=f"{FIGURES}.{_equivalence_note(significance)}", header=("run", *whole.header[1:]))
+            replace(
+                whole,
+                caption=f"{significance.method}\n{FIGURES}.{_equivalence_note(significance)}",
+                header=("run", *whole.header[1:]),
+            )
         )
     notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))
@@ -252,7 +259,7 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             found.setdefault(text, []).append(name)
     notes += [f"{', '.join(names)}: {text}" for text, names in found.items()]
     if significance:
-        notes.append(f"Letters: significantly better than that run. {significance.method}")
+        notes.append(f"Letters: significantly better than that run, corrected p below {SIGNIFICANCE_LEVEL}.")
     return notes
 
 

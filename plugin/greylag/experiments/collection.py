@@ -5,103 +5,144 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as AnyOf
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from greylag.errors import CollectionError, DependencyError, ParameterError
-from greylag.experiments.config import Experiment, InputFile, Positive, Settings
+from greylag.experiments.config import Experiment, InputFile, Positive, Settings, readable_by
 from greylag.experiments.study import Context
+from greylag.fusion import FUSIONS, fuse_runs
 from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
-from greylag.index.expansion import EXPANSIONS
 from greylag.index.positional import PositionalIndex
+from greylag.index.searches import Search
+from greylag.interop.ir_datasets import texts_from_ir_datasets, write_documents
+from greylag.interop.named import named_qrels, named_topics
 from greylag.lucene.build import build_index
 from greylag.lucene.documents import read_documents, read_texts
 from greylag.lucene.jvm import start_jvm
-from greylag.lucene.lucene_index import LuceneIndex, SearchModel
-from greylag.pipeline import Source
-from greylag.ranking import Run
+from greylag.lucene.lucene_index import LuceneIndex
+from greylag.lucene.open_index import folders
+from greylag.ranking import Run, marked
 from greylag.runtime.files import file_stamps
-from greylag.runtime.folders import read_mark
-from greylag.trec import Qrels, read_qrels, read_topics
+from greylag.runtime.folders import read_mark, scratch_folder
+from greylag.runtime.inputs import Names
+from greylag.trec import Qrels, read_qrels, read_run, read_topics
+
+IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and the file of a run
 
 
 class Collection(Settings):
-    """Documents."""
+    """Documents: files, which the study indexes, or an index."""
 
-    docs: InputFile
-    """A file or folder."""
+    docs: InputFile | None = Field(default=None, examples=["docs.jsonl"])
+    """A file or folder of documents, or irds:NAME, the documents of a data set of ir_datasets."""
+    index: InputFile | None = None
+    """In place of documents: a folder with an index of greylag, Anserini or Pyserini, or a name of Pyserini's prebuilt
+    indexes, such as msmarco-v1-passage-full.
+    """
     type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
-    """The format, if the files do not tell it."""
+    """The format of the documents, if the files do not tell it."""
     fields: str | None = None
     """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
     language: str = "en"
-    """The language of the texts, such as de, by Anserini's analyzers; or whitespace."""
+    """The language of the documents, such as de, by Anserini's analyzers; or whitespace."""
     java: Literal["required", "optional"] = "required"
     """Whether documents are indexed in memory, and searched by BM25 alone, where there is no Java."""
 
+    @property
+    def name(self) -> str:
+        """The documents or the index, as the file names them."""
+        return self.docs or self.index or ""
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Check that there are documents or an index."""
+        if (self.docs is None) == (self.index is None):
+            raise ValueError("give docs, which are indexed, or an index, and not both")
+        how = {"type", "fields", "language", "java"} & self.model_fields_set
+        if how and (self.index is not None or (self.name.startswith(IRDS) and how != {"language"})):
+            raise ValueError(f"{', '.join(sorted(how))}: these say how files are indexed, and {self.name} is no file")
+        return self
+
+
+def source_files(text: str) -> list[str]:
+    """The file of a first stage that is a run."""
+    return [text.removeprefix(RUN)] if text.startswith(RUN) else []
+
+
+def read_source(text: str) -> Search | None:
+    """The search that a first stage names; None for ``run:FILE``."""
+    return None if text.startswith(RUN) else Search.parse(text)
+
+
+def _source_name(text: str) -> str:
+    search = read_source(text)
+    return Path(text.removeprefix(RUN)).name.split(".")[0] if search is None else search.name
+
+
+def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
+    """Pairs of a name and a spelling. Where spellings have one name, each is its own."""
+    names = list(map(name, texts))
+    return [
+        (text.replace(" ", "") if names.count(short) > 1 else short, text)
+        for short, text in zip(names, texts, strict=True)
+    ]
+
+
+SourceText = Annotated[str, readable_by(read_source), Names(source_files)]
+"""A search as `Search.parse` reads it, or ``run:FILE``."""
+
+
+def _several(value: object) -> object:
+    """A single spelling as several, in a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
 
 class FirstStage(Settings):
-    """The search whose rankings are reranked."""
+    """The rankings that are reranked: a search, a run, or the union of several."""
 
-    model: SearchModel = "bm25"
-    """BM25, or query likelihood with Dirichlet smoothing; with a plus, expanded as in `greylag.index.RM3Search` or
-    `greylag.index.RocchioSearch`.
+    model: Annotated[
+        tuple[SourceText, ...], Field(min_length=1), BeforeValidator(_several, json_schema_input_type=str | list[str])
+    ] = ("bm25",)
+    """A search as for greylag search --model: bm25 or ql, with parameters, as in bm25(k1=1.2,b=0.75), and expanded, as
+    in bm25+rm3(fb_docs=5). Or run:FILE, a TREC run. Of several in a list, documents of any are candidates.
     """
     hits: Positive = 1000
-    """Number of documents per topic."""
-    k1: Annotated[float, Field(ge=0)] = 0.9
-    """Saturation of term frequency by BM25."""
-    b: Annotated[float, Field(ge=0, le=1)] = 0.4
-    """Length normalisation of BM25."""
-    mu: Annotated[float, Field(gt=0)] = 1000.0
-    """Parameter of query likelihood."""
-    fb_terms: Positive = 10
-    """Expansion terms."""
-    fb_docs: Positive = 10
-    """Feedback documents of the expansion."""
-    original_query_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Weight of the query in RM3."""
-    bottom_fb_terms: Positive = 10
-    """Expansion terms of Rocchio from the last documents."""
-    bottom_fb_docs: Positive = 10
-    """Last documents as feedback of Rocchio, if gamma is above 0."""
-    alpha: Annotated[float, Field(ge=0)] = 1.0
-    """Weight of the query in Rocchio."""
-    beta: Annotated[float, Field(ge=0)] = 0.75
-    """Weight of the top documents in Rocchio."""
-    gamma: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the last documents in Rocchio."""
+    """Number of documents per topic, of each search and of the union."""
+    fusion: Literal["rrf", "combsum", "combmnz"] = "rrf"
+    """How several rankings become one: by reciprocal ranks, or by sums of scores."""
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Check that rankings differ in their names."""
+        names = [name for name, _ in self.sources]
+        for name, text in self.sources:
+            if name == text != name.removeprefix(RUN) or names.count(name) > 1 or (len(names) > 1 and name in FUSIONS):
+                raise ValueError(f"model: {text} has the name of another ranking: rename the file, or leave one out")
+        return self
 
     @property
-    def parameters(self) -> dict[str, float]:
-        """The parameters of the model, by name."""
-        names = ("k1", "b") if self.model.startswith("bm25") else ("mu",)
-        return {**{name: getattr(self, name) for name in names}, **self._of_expansion(self.model)}
+    def sources(self) -> list[tuple[str, str]]:
+        """The name of each ranking, and its spelling."""
+        return by_name(self.model, _source_name)
 
-    def source(self, lucene: LuceneIndex | PositionalIndex, model: SearchModel | None = None) -> Source:
-        """The search with this model, or with `model` if given. A positional index has BM25 alone."""
-        model = model or self.model
-        if model == "bm25":
-            return lucene.bm25(self.hits, k1=self.k1, b=self.b)
-        if isinstance(lucene, PositionalIndex):
-            raise ParameterError(f"first_stage.model: {model} needs Java, without which bm25 alone searches")
-        first = (
-            lucene.bm25(self.hits, k1=self.k1, b=self.b)
-            if model.startswith("bm25")
-            else lucene.ql(self.hits, mu=self.mu)
-        )
-        expansion = model.partition("+")[2]
-        return EXPANSIONS[expansion](first, **self._of_expansion(model)) if expansion else first
+    @property
+    def name(self) -> str:
+        """The tag of the rankings: that of a search without its parameters, the name of a run, or that of a fusion."""
+        sources = self.sources
+        return sources[0][0] if len(sources) == 1 else self.fusion
 
-    def _of_expansion(self, model: SearchModel) -> dict[str, Any]:
-        """The parameters of the model's expansion, by name."""
-        expansion = model.partition("+")[2]
-        known = [part.name for part in fields(EXPANSIONS[expansion]) if part.name != "first"] if expansion else []
-        return {name: getattr(self, name) for name in known}
+    @property
+    def search(self) -> Search:
+        """The search, of a study that needs a single one."""
+        search = read_source(self.model[0]) if len(self.model) == 1 else None
+        if search is None:
+            raise ParameterError(f"first_stage.model: this study has a single search, not {', '.join(self.model)}")
+        return search
 
 
 class Queries(Settings):
@@ -112,7 +153,7 @@ class Queries(Settings):
     first_sentence: bool = False
     """Whether to use only the first sentence."""
     stop_words: StopWords | None = None
-    """A stop list, as in `read_stop_words`; a file is below the data folder. Its words are removed."""
+    """Words that are left out: those of the list lucene or scikit-learn, or of a file with one word a line."""
 
 
 class CollectionSettings(Experiment):
@@ -120,11 +161,11 @@ class CollectionSettings(Experiment):
 
     collection: Collection
     topics: InputFile
-    """Path of the topics (TSV or TREC)."""
+    """The topics: a file (TSV, TREC or BEIR's), irds:NAME, or a name of Pyserini."""
     qrels: InputFile
-    """Path of the relevance judgements (TREC)."""
+    """The relevance judgements: a file (TREC's or BEIR's), irds:NAME, or a name of Pyserini."""
     lenient: bool = False
-    """Repair and log faults in topics and judgements instead of raising an error."""
+    """Skip lines of topics, judgements and runs that cannot be read, with a warning each, instead of ending."""
     queries: Queries = Queries()
     first_stage: FirstStage = FirstStage()
 
@@ -134,22 +175,47 @@ class CollectionSettings(Experiment):
         return topics, qrels, tuple(topics)
 
     def judged(self, topics: str, qrels: str) -> tuple[dict[str, str], Qrels]:
-        """The topics and the judgements of these files, which have topics in common."""
-        texts = read_topics(self.path(topics), field=self.queries.field, lenient=self.lenient)
-        judgements = read_qrels(self.path(qrels), lenient=self.lenient)
+        """The topics and the judgements of these files or names, which have topics in common."""
+        texts, judgements = self.read_topics(topics), self.read_qrels(qrels)
         if not any(qid in judgements for qid in texts):
             raise ParameterError(
-                f"{self.path(qrels)} and {self.path(topics)} have no topic in common "
+                f"{qrels} and {topics} have no topic in common "
                 f"({next(iter(judgements), 'none')!r} against {next(iter(texts), 'none')!r})"
             )
         return texts, judgements
 
-    def search(self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context) -> Run:
-        """The rankings of the first stage."""
-        stage = self.first_stage
-        run = stage.source(lucene).run(topics, n_jobs=context.n_jobs, tag=stage.model)
-        context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {stage.model}")
-        return run
+    def read_topics(self, name: str) -> dict[str, str]:
+        """Query texts by qid, of a file or name."""
+        path, field = self.path(name), self.queries.field
+        named = None if path.exists() else named_topics(name, field=field)
+        return read_topics(path, field=field, lenient=self.lenient) if named is None else named
+
+    def read_qrels(self, name: str) -> Qrels:
+        """Judgements of a file or name."""
+        path = self.path(name)
+        named = None if path.exists() else named_qrels(name)
+        return read_qrels(path, lenient=self.lenient) if named is None else named
+
+    def search(
+        self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context
+    ) -> tuple[Run, ...]:
+        """The rankings of the first stage, each a run."""
+        stage, runs = self.first_stage, []
+        for name, text in stage.sources:
+            if (search := read_source(text)) is not None:
+                try:
+                    source = search.source(lucene, stage.hits)
+                except ParameterError as error:
+                    raise ParameterError(f"first_stage.model {text}: {error}") from None
+                run = source.run(topics, n_jobs=context.n_jobs, tag=name)
+                context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {name}")
+            else:
+                path = self.path(text.removeprefix(RUN))
+                read = read_run(path, topics, lenient=self.lenient)
+                run = Run(read.rankings, marked(name, read.tag))
+                context.progress(f"first stage: {len(run)} of {len(topics)} topics, {path}")
+            runs.append(run)
+        return tuple(runs)
 
     def check(self, topics: Sequence[str]) -> None:
         """Check what can be checked before any work. Studies add to it.
@@ -168,7 +234,7 @@ class OpenCollection:
     Parameters
     ----------
     lucene : LuceneIndex or PositionalIndex
-        What is searched; where Java is missing, `index`.
+        The index that is searched; `index` itself where Java is missing.
     index : PositionalIndex
     topics : dict of qid to text
     qrels : Qrels
@@ -180,6 +246,8 @@ class OpenCollection:
         From docids to the texts of documents, read again from their files.
     tested : tuple of str, default ()
         The topics that the results are of.
+    sources : tuple of Run, default ()
+        The rankings that `first` is the union of, or `first` alone.
     """
 
     lucene: LuceneIndex | PositionalIndex
@@ -190,6 +258,7 @@ class OpenCollection:
     query_form: QueryForm
     texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
     tested: tuple[str, ...] = ()
+    sources: tuple[Run, ...] = ()
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
@@ -198,28 +267,46 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     texts_of, qrels, test = settings.read()
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
     settings.check(list(topics))
-    made = settings.collection
-    lucene = _open_index(settings, context)
-    first = settings.search(lucene, topics, context)
-    texts = partial(read_texts, settings.path(made.docs), collection=made.type, fields=made.fields)
+    lucene = open_documents(settings, context)
+    sources, stage = settings.search(lucene, topics, context), settings.first_stage
+    first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion, k=stage.hits)
+    texts = partial(texts_of_documents, settings)
     index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
-    return OpenCollection(lucene, index, topics, qrels, first, form, texts, test)
+    return OpenCollection(lucene, index, topics, qrels, first, form, texts, test, sources)
 
 
-def _open_index(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
-    """The index of the collection, in memory if Java may be missing and is."""
-    made = settings.collection
-    docs = settings.path(made.docs)
+def open_documents(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
+    """The index that the settings name, or that of the documents that they name, built if it is missing.
+
+    It is in memory if Java may be missing, and is.
+    """
+    named = settings.collection
     try:
-        if made.java == "optional":
+        if named.java == "optional":
             start_jvm()
     except DependencyError:
-        texts = read_documents(docs, collection=made.type, fields=made.fields)
-        index = PositionalIndex.from_texts(texts, language=made.language)
+        texts = read_documents(settings.path(named.name), collection=named.type, fields=named.fields)
+        index = PositionalIndex.from_texts(texts, language=named.language)
         how = "in memory and for BM25 alone, as Java is missing (greylag doctor says more)"
         context.progress(f"index: {index.n_documents} documents, {how}")
         return index
-    return open_index(docs, made.type, context, fields=made.fields, language=made.language)
+    if named.index is not None:
+        path = settings.path(named.index)
+        return LuceneIndex(folders(path if path.exists() else named.index, positions=True))
+    if named.name.startswith(IRDS):
+        return open_index(named.name, None, context, language=named.language)
+    return open_index(settings.path(named.name), named.type, context, fields=named.fields, language=named.language)
+
+
+def texts_of_documents(settings: CollectionSettings, docids: AnyOf[str]) -> dict[str, str]:
+    """The texts of documents by docid, read again from where they were indexed from; none of an index."""
+    named = settings.collection
+    if named.docs is None:
+        return {}
+    if named.docs.startswith(IRDS):
+        wanted = frozenset(docids)
+        return {docid: text for docid, text in texts_from_ir_datasets(named.docs) if docid in wanted}
+    return read_texts(settings.path(named.docs), docids, collection=named.type, fields=named.fields)
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
@@ -231,7 +318,7 @@ def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
 
 
 def open_index(
-    docs: Path, form: str | None, context: Context, *, fields: str | None = None, language: str = "en"
+    docs: Path | str, form: str | None, context: Context, *, fields: str | None = None, language: str = "en"
 ) -> LuceneIndex:
     """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
@@ -239,8 +326,8 @@ def open_index(
 
     Parameters
     ----------
-    docs : Path
-        A file or folder.
+    docs : Path or str
+        A file or folder, or ``irds:NAME``.
     form : str or None
         The collection class, as for `build_index`.
     fields, language
@@ -253,18 +340,21 @@ def open_index(
     ParameterError
         If the study's folder has something else under the name of the index.
     """
-    if not docs.exists():
+    named = str(docs).startswith(IRDS)
+    if not named and not Path(docs).exists():
         where = "paths are relative to the experiment file, or its folder 'data', which GREYLAG_DATA replaces"
         raise CollectionError(f"{docs}: no such documents; {where}")
     folder = context.folder / "index"
-    origin = json.dumps(
-        {"docs": docs.name, "type": form, "fields": fields, "language": language, "files": file_stamps(docs)}
-    )
+    stamps = [] if named else file_stamps(Path(docs))
+    name = str(docs) if named else Path(docs).name
+    origin = json.dumps({"docs": name, "type": form, "fields": fields, "language": language, "files": stamps})
     built = read_mark(folder)
     if built == origin:
         context.progress(f"index: {folder}, built before")
     else:
-        build = partial(build_index, docs, folder, collection=form, fields=fields, language=language)
-        n = build(origin=origin, overwrite=built.startswith("{"))
+        build = partial(build_index, out=folder, language=language, origin=origin, overwrite=built.startswith("{"))
+        with scratch_folder() as scratch:
+            written = write_documents(str(docs), scratch / "docs.jsonl") if named else Path(docs)
+            n = build(written, collection=form, fields=fields)
         context.progress(f"index: {n} documents, in {folder}")
     return LuceneIndex(folder)

@@ -110,6 +110,8 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:  # of several fields, which the message names
+            raise FormatError(path, None, message) from None
         reason = f"{message[:1].lower()}{message[1:]} (got {first['input']!r:.60})"
         if first["type"] == "extra_forbidden":
             reason = _unknown_field(form, first["loc"])

@@ -13,10 +13,13 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
+from greylag.errors import DependencyError, ParameterError
 from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.files import open_atomically, write_text
 from greylag.tables import Table, visible
 
 Points = Mapping[int, float] | Mapping[float, float]  # y by x
@@ -40,6 +43,9 @@ APART = 30  # pixels between labels of the x axis
 IN_ROW = 3  # panels
 PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
+WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+RESOLUTION = 3  # pixels of a PNG for one of the figure
+BETTER, WORSE = COLOURS[2], COLOURS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,15 @@ class Figure:
     caption: str
     svg: str
     data: Table | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of `bar_figure` or `part_figure`."""
+
+    name: str
+    value: float
+    better: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +142,52 @@ def line_figure(
     return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
 
 
+def bar_figure(
+    caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Sequence[Bar]], data: Table | None = None
+) -> Figure:
+    """Draw upright bars from 0, in two colours, whose names and values show under the mouse; panels one below another.
+
+    Parameters
+    ----------
+    caption, xlabel, ylabel : str
+    panels : mapping of title to sequence of Bar
+    data : Table, optional
+        See `Figure`.
+    """
+    parts = []
+    for number, (title, bars) in enumerate(panels.items()):
+        values = [bar.value for bar in bars]
+        low, high = min(0.0, *values), max(0.0, *values)
+        y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
+        parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
+        parts += [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
+        for place, bar in enumerate(bars):
+            top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
+            parts.append(
+                f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" '
+                f'height="{bottom - top:.1f}" fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: '
+                f"{bar.value:+.4f}</title></rect>"
+            )
+        parts.append("</g>")
+    return Figure(caption, _svg(WIDE, HEIGHT * len(panels), parts), data)
+
+
+def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> Figure:
+    """Draw bars from 0 to the right or, below 0, to the left, each below its name and value."""
+    values = [bar.value for bar in bars]
+    x, height = _scale(min(0.0, *values), max(0.0, *values), 4, WIDE - 4), BAR * len(bars)
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#80808060"/>']
+    for place, bar in enumerate(bars):
+        left, right = x(min(bar.value, 0.0)), x(max(bar.value, 0.0))
+        parts.append(_text(4, BAR * place + 16, f"{bar.name}: {bar.value:+.4f}", ""))
+        parts.append(
+            f'<rect x="{left:.1f}" width="{right - left:.1f}" y="{BAR * place + 22}" height="10" '
+            f'fill="{BETTER if bar.better else WORSE}"/>'
+        )
+    parts.append(_text(4, height + 16, xlabel, ""))
+    return Figure(caption, _svg(WIDE, height + 24, parts), data)
+
+
 def point_figure(
     caption: str, panels: Mapping[str, Cloud], *, xlabel: str = "", ylabel: str = "", diagonal: bool = False
 ) -> Figure:
@@ -190,6 +251,41 @@ def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Se
     return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
 
 
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure for a paper as .svg, .pdf or .png, by the end of the name.
+
+    Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes; those
+    of PDF and PNG depend on the fonts of the machine.
+
+    Raises
+    ------
+    ParameterError
+        If the name ends otherwise.
+    DependencyError
+        If cairosvg, which PDF and PNG need, cannot be used.
+    """
+    svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
+    form = path.suffix.lower()
+    if form == ".svg":
+        write_text(path, svg + "\n")
+        return
+    if form not in (".pdf", ".png"):
+        raise ParameterError(f"{path}: a figure is written as .svg, .pdf or .png")
+    try:
+        import cairosvg
+    except (ImportError, OSError) as error:  # OSError: without the library cairo
+        raise DependencyError(
+            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs "
+            "the library cairo (libcairo2 of Debian), or write .svg"
+        ) from None
+    if form == ".png":
+        drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")
+    else:
+        drawn = re.sub(rb"\(D:\d{14}", b"(D:19700101000000", cairosvg.svg2pdf(bytestring=svg.encode()))  # as long
+    with open_atomically(path, binary=True) as file:
+        file.write(drawn)
+
+
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round numbers from `low` to `high`, at least two of them unless these are equal."""
     if not high > low:
@@ -222,15 +318,21 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
     named = [(place, f"{place:g}") for place in places]
     if not log and (len(places) - 1) * APART > WIDTH - LEFT - RIGHT:
         named = ticks(places[0], places[-1])
-    drawn, last = [_title(title)], -math.inf
-    for value, text in ticks(min(ys), max(ys)):
-        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - 12}" stroke="#80808060"/>')
-        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
     for place, text in named:
         if (at := x(warp(place))) - last >= APART:
             drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
             last = at
     return Axes(lambda value: x(warp(value)), y, tuple(drawn))
+
+
+def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
+    """Lines across the figure at round numbers, with these at the left."""
+    drawn = []
+    for value, text in ticks(low, high):
+        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="#80808060"/>')
+        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    return drawn
 
 
 def _short(number: str) -> str:
@@ -281,9 +383,9 @@ def _title(title: str) -> str:
     return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
 
 
-def _axis_names(xlabel: str, ylabel: str) -> list[str]:
+def _axis_names(xlabel: str, ylabel: str, width: int = WIDTH) -> list[str]:
     return [
-        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
+        _text((LEFT + width - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
         _text(4, TOP - 2, ylabel, 'font-size="10"'),
     ]
 

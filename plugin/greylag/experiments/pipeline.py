@@ -1,166 +1,192 @@
-"""The main study: first stage, MRF features, a greedily selected linear model, MMR; cross-validated and scored."""
+"""The main study: a first stage, tuned baselines, a learned ranker and stages after it, cross-validated and scored.
+
+Rankers, searches, features and stages are spelt as on the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import getsourcefile
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
-from pydantic import Field, model_validator
+import numpy as np
+from pydantic import model_validator
 
-from greylag.diversity.mmr import MMR
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare, evaluate, evaluate_by_subtopic, table, to_dict
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, table, to_dict
 from greylag.evaluation.folds import split_folds
-from greylag.evaluation.scores import highest_grades
-from greylag.evaluation.significance import FIGURES, narrow_table
-from greylag.experiments import collection, config
-from greylag.experiments.charts import result, rounds_chart, verdicts
-from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.excerpts import excerpts
-from greylag.experiments.figures import Figure
-from greylag.experiments.queries import QueryChanges, query_changes, reasons
-from greylag.experiments.report import Section
+from greylag.experiments import config
+from greylag.experiments.collection import RUN, CollectionSettings, OpenCollection, by_name, open_collection
+from greylag.experiments.pipeline_report import Ranked, comparisons, sections
 from greylag.experiments.study import Context, Outcome, Study, load
-from greylag.experiments.tables import Table, comparison_table, means, means_table, merge_scores, models_table
-from greylag.features.spec import candidate_pool
-from greylag.features.weighting import FeatureParameters, Profile
-from greylag.index.positional import PositionalIndex
-from greylag.learning.greedy import GreedySelection
-from greylag.learning.preselect import MMRPreselection
-from greylag.lucene.lucene_index import LuceneIndex, SearchModel
+from greylag.experiments.tables import means, merge_scores
+from greylag.features.feature import Feature
+from greylag.features.named_files import FeatureText, stage_files
+from greylag.features.spec import Pool
+from greylag.features.spelling import parse_features
+from greylag.fusion import fuse_runs
+from greylag.index.analysis import QueryForm
+from greylag.index.searches import MODELS
+from greylag.lucene.lucene_index import LuceneIndex
 from greylag.models import recipes as training
-from greylag.models.baselines import BASELINES, BaselineRecipe
-from greylag.models.recipes import CrossValidation, MRFRecipe, Recipe
-from greylag.ranking import Run, marked
+from greylag.models.baselines import BASELINES
+from greylag.models.learned_fusion import learn_fusion
+from greylag.models.model import RankingModel
+from greylag.models.recipes import Recipe
+from greylag.models.spelling import parse_model
+from greylag.pipeline import Pipeline, Stage
+from greylag.ranking import Ranking, Run, marked
+from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
-from greylag.trec import Qrels, SubtopicQrels, read_run, read_subtopic_qrels
+from greylag.spelling import parameters, read_call, read_options
+from greylag.stages import StageStep
+from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
 V = TypeVar("V")
-Pair = tuple[str, str]
-"""The names of a step and of the one after it."""
+FUSION = "fusion"
+"""The model that weighs the rankings of the first stage, which no index and no features are needed for."""
 
 
-class FirstStage(collection.FirstStage):
-    """The rankings that are reranked: a search, or a run."""
+@dataclass(frozen=True)
+class FusionOptions:
+    """The options of ``fusion``.
 
-    run: config.InputFile | None = None
-    """Path of a TREC run, which is then reranked, and nothing is searched."""
+    Parameters
+    ----------
+    penalty : float, optional
+        As in `learn_fusion`.
+    """
 
-    @property
-    def name(self) -> str:
-        """What the first stage is called: the model, or the run's file without its suffixes."""
-        return self.model if self.run is None else Path(self.run).name.split(".")[0]
-
-    @model_validator(mode="after")
-    def check(self) -> Self:
-        """Check that there is a search or a run."""
-        if self.run is not None and (others := self.model_fields_set - {"run"}):
-            raise ValueError(f"run and {', '.join(sorted(others))} cannot be combined: a run is not searched")
-        return self
+    penalty: float | None = None
 
 
-class Features(config.Settings):
-    """The candidate features and their parameters."""
+def stages_of(text: str) -> list[StageStep]:
+    """The stages of ``STAGE`` or ``STAGE>>STAGE``, each with its class."""
+    steps = [StageStep.parse(part) for part in text.split(">>")]
+    for step in steps:
+        step.stage  # noqa: B018 - imports it
+    return steps
 
-    pool: Literal["sd", "fd", "full"] = "full"
-    """The dependence models of the pool."""
-    mu: float = 1000.0
-    """Dirichlet prior of LM."""
-    k1: float = 0.9
-    """Saturation of term frequency by BM25."""
-    b: float = 0.4
-    """Length normalisation of BM25."""
-    idf: Literal["lucene", "robertson"] = "lucene"
-    """ln(1 + (N - df + 0.5) / (df + 0.5)), or the same without the 1."""
-    profile: Profile = "indri"
-    """How windows are counted: without overlaps, every match, or within N tokens in all."""
-    max_clique: int = 3
-    """The largest clique, in query terms."""
 
-    @model_validator(mode="after")
-    def check(self) -> Self:
-        """Check the parameters before any work."""
-        self.parameters()
-        return self
+def files_of_stages(text: str) -> list[str]:
+    """The files that one or more stages name, with the code of those that are not greylag's."""
+    return [file for part in text.split(">>") for file in stage_files(part)]
 
-    def parameters(self) -> FeatureParameters:
-        """The parameters of the features."""
-        return FeatureParameters(**self.model_dump(exclude={"pool"}))
 
-    def recipe(self, learner: GreedySelection, preselection: MMRPreselection | None = None) -> MRFRecipe:
-        """The recipe of a model of these features."""
-        return MRFRecipe(candidate_pool(self.pool), learner, parameters=self.parameters(), preselection=preselection)
+def read_model(text: str) -> None:
+    """Check the spelling of a model."""
+    name, options = read_call(text)
+    if name == FUSION:
+        read_options(name, options, parameters(FusionOptions))
+    else:
+        parse_model(text)
+
+
+ModelText = Annotated[str, config.readable_by(read_model)]
+StageText = Annotated[str, config.readable_by(stages_of), Names(files_of_stages)]
 
 
 class Training(config.Settings):
-    """Cross-validated training of the linear model."""
+    """How models are learned, in cross-validation over topics or on the training part of a split."""
 
     objective: config.ObjectiveName = "AP"
     """The measure that is maximised, such as AP, nDCG@10 or RR."""
-    max_features: config.Positive = 5
-    """The largest number of features."""
-    epsilon: Annotated[float, Field(ge=0)] = 0.0
-    """Selection stops if the measure rises by no more than this."""
-    retrain: bool = False
-    """Whether to retrain all weights after each round."""
+    topics: config.Positive | None = None
+    """At most this many judged training topics of a split are used, drawn by the seed; all by default."""
     folds: config.Folds = 5
     """The number of folds of cross-validation over topics."""
     seed: config.Seed = 0
     """Seed of the split into folds."""
 
-    @property
-    def learner(self) -> GreedySelection:
-        """The learner with these options."""
-        return GreedySelection(
-            self.objective, max_features=self.max_features, epsilon=self.epsilon, retrain=self.retrain
-        )
-
-
-class Diversify(config.Settings):
-    """MMR after the model, and measures on judgements by subtopic."""
-
-    relevance_weight: Annotated[float, Field(ge=0, le=1)] = 0.7
-    """1 for relevance only, 0 for novelty only."""
-    depth: config.Positive = 100
-    """The candidates: the top documents."""
-    k: config.Positive = 20
-    """The number of candidates to pick."""
-    subtopic_qrels: config.InputFile
-    """Path of the judgements."""
-    measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
-    """Measures of diversity."""
-
 
 class Settings(CollectionSettings):
-    """A whole pipeline."""
+    """From topics to scores: a first stage, tuned baselines, a learned ranker, and stages after it."""
 
-    features: Features = Features()
+    model: ModelText = "automatic"
+    """The ranker, as for greylag train --model: automatic, which chooses among all, or one with options, such as
+    mrf(max_features=3), rm3, stack or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
+    """
+    features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
+    """Features besides those of the model, or for mrf in place of its pool, as for greylag train --features."""
+    pool: Pool | None = None
+    """The dependence models of the features; full for mrf and sd for others by default."""
+    learner: str | None = None
+    """The learner of mrf, such as coordinate-ascent(restarts=5); greedy by default."""
+    preselect: str | None = None
+    """The preselection of features of mrf, such as mmr(n_features=16)."""
     training: Training = Training()
-    diversify: Diversify | None = None
+    baselines: tuple[ModelText, ...] = ("bm25",)
+    """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other."""
+    stages: tuple[StageText, ...] = ()
+    """What is tried after the model, each by itself, as for greylag rerank --stage: mmr(relevance_weight=0.7,k=20),
+    xquad(aspects=FILE). Stages of one's own are MODULE:CLASS, of a file MODULE.py beside this one or an installed
+    package. One after another: rm3 >> mmr.
+    """
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
-    """Measures of relevance."""
-    first_stage: FirstStage = FirstStage()
-    baselines: tuple[Literal["bm25", "ql", "sdm", "mrf-lm", "mrf-bm25", "rm3"], ...] = ("bm25",)
-    """Baselines that rerank the first stage with parameters tuned on the topics that the model is trained on."""
+    """Measures of relevance; topics are compared by the first."""
+    subtopic_qrels: config.InputFile | None = None
+    """Judgements by subtopic, by which everything is scored, too."""
+    subtopic_measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
+    """Measures of diversity."""
     test_topics: config.InputFile | None = None
-    """Path of the test topics of a split. All of `topics` are then trained on, without folds."""
+    """The test topics of a split, as `topics`. All of `topics` are then trained on, without folds. If both are the same
+    file, judgements are the split, as in BEIR's form.
+    """
     test_qrels: config.InputFile | None = None
-    """Path of their judgements; by default `qrels`."""
+    """Their judgements; by default `qrels`."""
 
     @model_validator(mode="after")
-    def check_split(self) -> Self:
-        """Check that there is a split or folds."""
+    def check_fields(self) -> Self:
+        """Check that there is a split or folds, and that models and names can be understood."""
         if self.test_topics is None and self.test_qrels is not None:
             raise ValueError("test_qrels needs test_topics")
-        if self.test_topics is not None and (folds := self.training.model_fields_set & {"folds", "seed"}):
-            raise ValueError(f"test_topics and training.{min(folds)} cannot be combined: a split has no folds")
-        if (name := self.first_stage.name) in ("mrf", "mmr", *map(tuned_name, self.baselines)):
-            raise ValueError(f"first_stage.run: {name!r} is the name of a step of the study: rename the file")
+        if self.test_topics is None and self.training.topics is not None:
+            raise ValueError("training.topics needs test_topics: it limits the training part of a split")
+        if self.test_topics is not None and "folds" in self.training.model_fields_set:
+            raise ValueError("test_topics and training.folds cannot be combined: a split has no folds")
+        for name, text in self.systems:
+            if read_call(text)[0] == FUSION and len(self.first_stage.sources) < 2:
+                raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
+            self.recipe(text)
+        before = dict.fromkeys([self.first_stage.name, *(name for name, _ in self.first_stage.sources), *BESIDE])
+        names = [*before, *(name for name, _ in [*self.systems, *self.after])]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"{twice!r} is the name of two systems: rename the run, or leave one out")
         return self
+
+    @property
+    def systems(self) -> list[tuple[str, str]]:
+        """The names and spellings of the baselines and, last, of the model."""
+        return by_name([*self.baselines, self.model], lambda text: tuned_name(read_call(text)[0]))
+
+    @property
+    def after(self) -> list[tuple[str, str]]:
+        """The names and spellings of the stages; names are without modules."""
+        return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
+
+    def recipe(self, text: str) -> Recipe | FusionOptions:
+        """The recipe of a model; the features, pool, learner and preselection are those of the main model."""
+        name, options = read_call(text)
+        if name == FUSION:
+            return FusionOptions(**read_options(name, options, parameters(FusionOptions)))
+        given: dict[str, Any] = {}
+        if text == self.model:
+            given = {
+                "features": self.own_features, "pool": self.pool, "learner": self.learner,
+                "preselection": self.preselect,
+            }  # fmt: skip
+        recipe, form = parse_model(text, self.training.objective, **given)
+        if form != QueryForm():
+            raise ParameterError(f"{name}: queries are shortened by the field queries, for all systems alike")
+        return recipe
+
+    @property
+    def own_features(self) -> tuple[Feature, ...]:
+        """The features besides the model's, with the full paths of their files."""
+        features = () if self.features is None else parse_features(self.features)
+        return tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """Topics, judgements, and which of the topics the results are of: the test topics of a split."""
@@ -168,31 +194,31 @@ class Settings(CollectionSettings):
         if self.test_topics is None:
             return topics, qrels, tested
         texts, judged = self.judged(self.test_topics, self.test_qrels or self.qrels)
+        if self.test_topics == self.topics:  # as in BEIR's form, judgements are the split
+            topics = {qid: text for qid, text in topics.items() if qid in qrels}
+            texts = {qid: text for qid, text in texts.items() if qid in judged}
         if both := [qid for qid in texts if qid in topics]:
-            reason = f"{len(both)} topics, such as {both[0]!r}, are in {self.path(self.topics)}, too"
-            raise FormatError(self.path(self.test_topics), None, f"{reason}: leave them out of one of the files")
+            reason = f"{len(both)} topics, such as {both[0]!r}, are in {self.topics}, too"
+            raise FormatError(self.test_topics, None, f"{reason}: leave them out of one of the files")
+        if (most := self.training.topics) is not None:
+            topics = draw_topics(topics, qrels, most, self.training.seed)
         of_each = ((topics, qrels), (texts, judged))
         split = {qid: grades[qid] for among, grades in of_each for qid in among if qid in grades}
         return topics | texts, split, tuple(texts)
 
-    def search(self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context) -> Run:
-        """The rankings of the first stage, tagged by the name of its file if it is a run."""
-        if self.first_stage.run is None:
-            return super().search(lucene, topics, context)
-        path = self.path(self.first_stage.run)
-        given = read_run(path, topics, lenient=self.lenient)
-        first = Run(given.rankings, marked(self.first_stage.name, given.tag))
-        context.progress(f"first stage: {len(first)} of {len(topics)} topics, {path}")
-        return first
-
     def check(self, topics: Sequence[str]) -> None:
-        """Check the number of folds and the judgements by subtopic."""
+        """Check the number of folds, the judgements by subtopic, and where stages come from."""
         if self.test_topics is None:
             try:
                 split_folds(topics, self.training.folds, self.training.seed)
             except ParameterError as error:
                 raise ParameterError(f"training.folds: {error}") from None
         self.subtopics(topics)
+        for step in (step for text in self.stages for step in stages_of(text)):
+            beside = self.file_folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
+            source = getsourcefile(step.stage)
+            if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
+                raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
 
     def of_test(self, judgements: dict[str, V], tested: Sequence[str]) -> dict[str, V]:
         """The judgements of the test topics of a split; all of them without a split."""
@@ -201,53 +227,59 @@ class Settings(CollectionSettings):
         return {qid: judgements[qid] for qid in tested if qid in judgements}
 
     def subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
-        """The judgements by subtopic; empty without a diversity stage."""
-        if self.diversify is None:
+        """The judgements by subtopic; empty if there are none."""
+        if self.subtopic_qrels is None:
             return {}
-        judgements = read_subtopic_qrels(self.path(self.diversify.subtopic_qrels), lenient=self.lenient)
+        judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
         return self.of_test(judgements, tested)
+
+    def stage(self, text: str, opened: OpenCollection) -> Pipeline[Ranking]:
+        """The stages of a spelling, over the index."""
+        steps = [step.place_files(lambda file: str(self.path(file))) for step in stages_of(text)]
+        made: list[Stage] = [step.make(opened.index) for step in steps]
+        for stage in made:
+            stage.check_topics(opened.tested)
+        return Pipeline(tuple(made))
+
+
+BESIDE = ("bm25", "ql")
+"""The searches that are scored beside a first stage that is a search."""
+
+
+class Validated(NamedTuple):
+    """A model for each fold, and the rankings of the topics that it was not trained on."""
+
+    run: Run
+    models: tuple[Any, ...]
+    folds: tuple[tuple[str, ...], ...]
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
-    """Rank by each step, and score each step against the one before, and the model against tuned baselines."""
-    n_jobs, first = context.n_jobs, _tested(opened)
-    searched = [first]
-    if settings.first_stage.run is None:
-        topics = {qid: opened.topics[qid] for qid in opened.tested}
-        models: tuple[SearchModel, ...] = ("bm25", "ql", settings.first_stage.model)
-        searched = [
-            first
-            if model == first.tag
-            else settings.first_stage.source(opened.lucene, model).run(topics, n_jobs=n_jobs, tag=model)
-            for model in each(list(dict.fromkeys(models)), "models")
-            if model == "bm25" or isinstance(opened.lucene, LuceneIndex)
-        ]
-    tuned = [
-        _validate(_baseline(settings, name), settings, opened, context, tuned_name(name)).run
-        for name in settings.baselines
-    ]
+    """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
+    stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
+    first = _tested(opened.first, opened)
+    before = [first, *_beside(settings, opened, context)]
+    tuned = [_validate(settings, text, name, opened, context).run for name, text in settings.systems[:-1]]
     validated = cross_validate(settings, opened, context)
     after = []
-    if (option := settings.diversify) is not None:
-        mmr = MMR(opened.index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k)
-        after.append(mmr.run(validated.run, n_jobs=n_jobs, tag="mmr"))
-        context.progress(
-            f"diversify: MMR, relevance weight {option.relevance_weight}, {option.k} of the top {option.depth}"
-        )
-    runs = {run.tag: run for run in (*searched, *tuned, validated.run, *after)}
-    compared = [(before.tag, validated.run.tag) for before in (first, *tuned)]
+    for name, stage in stages.items():
+        after.append(stage.run(validated.run, n_jobs=context.n_jobs, tag=name))
+        context.progress(f"{name}, after {validated.run.tag}")
+    runs = {run.tag: run for run in (*before, *tuned, validated.run, *after)}
+    compared = [(one.tag, validated.run.tag) for one in (first, *tuned)]
     compared += [(validated.run.tag, run.tag) for run in after]
     subtopics = settings.subtopics(opened.tested)
     scores = score(settings, opened, runs, subtopics)
+    ranked = Ranked(runs, compared, scores, opened, validated.models, validated.folds, validated.run.tag, subtopics)
     return Outcome(
         scores=merge_scores(map(means, scores.values())),
         results={kind: to_dict(part) for kind, part in scores.items()},
-        tables=[*map(table, scores.values()), *_comparisons(compared, scores)],
-        title=f"{settings.name}: {first.tag} reranked by selected features",
-        sections=_sections(scores, runs, compared, opened, validated, subtopics),
+        tables=[*map(table, scores.values()), *comparisons(ranked)],
+        title=f"{settings.name}: {first.tag} reranked by {settings.model}",
+        sections=sections(ranked),
         runs=runs,
         models={
-            f"fold-{number}" if settings.test_topics is None else "mrf": replace(model, query_form=opened.query_form)
+            f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: _kept(model, opened)
             for number, model in enumerate(validated.models, 1)
         },
         provenance={"fingerprint": opened.index.fingerprint},
@@ -260,60 +292,104 @@ def score(
     """Scores by kind (relevance, diversity) and system."""
     qrels = settings.of_test(opened.qrels, opened.tested)
     scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
-    if (option := settings.diversify) is not None:
-        scores["diversity"] = {
-            name: evaluate_by_subtopic(run, subtopics, option.measures) for name, run in runs.items()
-        }
+    if settings.subtopic_qrels is not None:
+        measures = settings.subtopic_measures
+        scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
     return scores
 
 
-def _comparisons(compared: Sequence[Pair], scores: Mapping[str, Mapping[str, Scores]]) -> Iterator[Table | str]:
-    """Each step of the pipeline compared with the step before, in tables and in sentences."""
-    tests = [(part, test) for part in scores.values() for test in _each_step(part, compared)]
-    for part in scores.values():
-        yield narrow_table(*(test for among, test in tests if among is part))
-    yield f"p: paired t-test, two-sided, after Holm's correction within each pair of runs; * below 0.05.\n{FIGURES}.\n"
-    yield "".join(f"{sentence}\n" for sentence in verdicts(tests))
-
-
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> CrossValidation:
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> Validated:
     """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others."""
-    return _validate(settings.features.recipe(settings.training.learner), settings, opened, context, "mrf")
+    name, text = settings.systems[-1]
+    return _validate(settings, text, name, opened, context)
 
 
-def _validate(
-    recipe: Recipe, settings: Settings, opened: OpenCollection, context: Context, tag: str
-) -> CrossValidation:
-    option = settings.training
-    return training.cross_validate(
+def _validate(settings: Settings, text: str, tag: str, opened: OpenCollection, context: Context) -> Validated:
+    recipe, option = settings.recipe(text), settings.training
+    folds = option.folds if settings.test_topics is None else [opened.tested]
+    if isinstance(recipe, FusionOptions):
+        return _fuse(settings, recipe, tag, opened, context.progress)
+    validated = training.cross_validate(
         recipe,
         opened.first,
         opened.qrels,
         opened.index,
-        folds=option.folds if settings.test_topics is None else [opened.tested],
+        folds=folds,
         seed=option.seed,
         n_jobs=context.n_jobs,
         tag=tag,
         provenance={"experiment": settings.name},
         progress=context.progress,
     )
+    return Validated(validated.run, validated.models, validated.folds)
 
 
-def tuned_name(baseline: str) -> str:
-    """The name of a tuned baseline's run."""
-    return f"tuned-{baseline}"
+def _fuse(
+    settings: Settings, option: FusionOptions, tag: str, opened: OpenCollection, progress: Callable[[str], None]
+) -> Validated:
+    """Learned fusion of the first stage's rankings: of each fold, what is learned from the topics of the others."""
+    training, qids = settings.training, list(opened.first)
+    split = settings.test_topics is not None
+    folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
+    rankings, models = dict[str, Ranking](), []
+    for number, fold in enumerate(folds, 1):
+        others = {run.tag: _without(run, fold) for run in opened.sources}
+        model = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty).model
+        models.append(model)
+        progress(f"fold {number}: {model.summary().splitlines()[0]}")
+        fused = fuse_runs([_only(run, fold) for run in opened.sources], model, k=settings.first_stage.hits)
+        rankings |= {ranking.qid: ranking for ranking in fused.rankings}
+    run = Run(tuple(rankings[qid] for qid in qids if qid in rankings), marked(tag, opened.first.tag))
+    return Validated(run, tuple(models), tuple(map(tuple, folds)))
 
 
-def _baseline(settings: Settings, name: str) -> BaselineRecipe:
-    *before, last = BASELINES[name]
-    base, objective = settings.features.parameters(), settings.training.objective
-    return BaselineRecipe(last, objective=objective, base=base, before=tuple(before))
+def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
+    """The rankings that are scored beside the first stage: those that it is made of, or other searches."""
+    if len(opened.sources) > 1:
+        return [_tested(run, opened) for run in opened.sources]
+    if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
+        return []
+    topics = {qid: opened.topics[qid] for qid in opened.tested}
+    others = [name for name in BESIDE if name != opened.first.tag]
+    hits = settings.first_stage.hits
+    return [
+        MODELS[name](opened.lucene, k=hits).run(topics, n_jobs=context.n_jobs, tag=name)
+        for name in each(others, "models")
+    ]
 
 
-def _tested(opened: OpenCollection) -> Run:
-    """The first stage's rankings of the topics that the results are of."""
-    tested = set(opened.tested)
-    return Run(tuple(ranking for ranking in opened.first.rankings if ranking.qid in tested), opened.first.tag)
+def _kept(model: Any, opened: OpenCollection) -> Any:
+    """The model as it is saved: one of features shortens queries as the study did."""
+    return replace(model, query_form=opened.query_form) if isinstance(model, RankingModel) else model
+
+
+def tuned_name(model: str) -> str:
+    """The name of a model's run; tuned baselines say that they are."""
+    return f"tuned-{model}" if model.partition("(")[0] in BASELINES else model
+
+
+def draw_topics(topics: Mapping[str, str], qrels: Qrels, most: int, seed: int) -> dict[str, str]:
+    """At most this many topics with a relevant document, drawn without replacement, in their order."""
+    judged = [qid for qid in topics if any(grade > 0 for grade in qrels.get(qid, {}).values())]
+    if len(judged) <= most:
+        return {qid: topics[qid] for qid in judged}
+    drawn = np.sort(np.random.default_rng(seed).choice(len(judged), most, replace=False))
+    return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
+
+
+def _tested(run: Run, opened: OpenCollection) -> Run:
+    """The rankings of the topics that the results are of."""
+    return _only(run, opened.tested)
+
+
+def _only(run: Run, qids: Sequence[str]) -> Run:
+    wanted = frozenset(qids)
+    return Run(tuple(ranking for ranking in run.rankings if ranking.qid in wanted), run.tag)
+
+
+def _without(run: Run, qids: Sequence[str]) -> Run:
+    left_out = frozenset(qids)
+    return Run(tuple(ranking for ranking in run.rankings if ranking.qid not in left_out), run.tag)
 
 
 def read_pipeline(path: Path) -> Settings:
@@ -324,111 +400,6 @@ def read_pipeline(path: Path) -> Settings:
     if settings.test_topics is not None:
         raise FormatError(path, None, "test_topics: a study of this pipeline has folds, and takes no split")
     return settings
-
-
-SHOWN = 10  # documents of a ranking
-
-_EFFECTIVENESS = """\
-So were the parameters of tuned baselines. p is that of the two-sided paired t-test over queries, after Holm's
-correction over each comparison with the step before."""
-_MODELS = """\
-The features of each fold's model with their places in the order of selection and their shares: weight times the
-feature's standard deviation within a query, in per cent of the sum over features. The weights are in the models.
-
-SD/unordered/BM25-U-4 means: BM25 counts neighbouring terms of the query (SD; FD: any terms of it; FI: single ones)
-where they stand in any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
-_QUERIES = f"""\
-Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted, and words of the
-query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
-from the average of the first stage's top {SHOWN}, and in brackets the cliques of the document that contribute most to
-them. Of a diversified ranking, a subtopic is bold at the first document that has it."""
-
-
-def _sections(
-    scores: Mapping[str, Mapping[str, Scores]],
-    runs: Mapping[str, Run],
-    steps: Sequence[Pair],
-    collection: OpenCollection,
-    validated: CrossValidation,
-    subtopics: SubtopicQrels,
-) -> list[Section]:
-    """The sections of the report."""
-    tables: list[Table] = []
-    compared: list[tuple[Mapping[str, Scores], Significance]] = []
-    for kind, systems in scores.items():
-        tests = _each_step(systems, steps)
-        compared += [(systems, test) for test in tests]
-        queries = len(next(iter(systems.values())).qids)
-        tables.append(means_table(f"{kind.capitalize()}: means over {queries} judged queries", means(systems)))
-        tables.append(comparison_table(f"{kind.capitalize()}: each step against the one before", *tests))
-    learned = models_table("Order and share of features", validated.models)
-    return [
-        result(compared, _summary(collection, validated)),
-        Section("Effectiveness", f"{_held_out(validated)} {_EFFECTIVENESS}", tables),
-        Section("What was learned", _MODELS, [*_rounds(validated), learned]),
-        Section("Queries", _QUERIES, _changes(scores, runs, steps, collection, validated, subtopics)),
-    ]
-
-
-def _each_step(scores: Mapping[str, Scores], steps: Sequence[Pair]) -> list[Significance]:
-    """Each step compared with the step before."""
-    return [compare({before: scores[before], after: scores[after]}, before) for before, after in steps]
-
-
-def _held_out(validated: CrossValidation) -> str:
-    """What the models were trained on, in a sentence."""
-    if len(validated.folds) == 1:
-        return f"The model was trained on {len(validated.models[0].provenance['queries'])} other queries."
-    return "Every query was ranked by a model that was trained on the other folds."
-
-
-def _rounds(validated: CrossValidation) -> list[Figure]:
-    """The scores after each feature, if the models have them."""
-    caption = f"{validated.models[0].objective} on the training queries after each feature, a line for each fold"
-    scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(validated.models, 1)}
-    return [rounds_chart(caption, scores)] if all(scores.values()) else []
-
-
-def _summary(collection: OpenCollection, validated: CrossValidation) -> str:
-    """What was searched and learned, in a sentence."""
-    model = validated.models[0]
-    folds, queries = len(validated.folds), len(model.provenance["queries"])
-    how = f"in {folds}-fold cross-validation over queries" if folds > 1 else f"on {queries} training queries"
-    return (
-        f"{len(collection.tested)} topics over {collection.index.n_documents} documents. {collection.first.tag} "
-        f"retrieves, {validated.run.tag} reranks by features that were selected to maximise {model.objective}, {how}."
-    )
-
-
-def _changes(
-    scores: Mapping[str, Mapping[str, Scores]],
-    runs: Mapping[str, Run],
-    steps: Sequence[Pair],
-    collection: OpenCollection,
-    validated: CrossValidation,
-    subtopics: SubtopicQrels,
-) -> list[QueryChanges]:
-    """Each step, query by query: the reranked run by relevance, the diversified run by subtopics."""
-    tops = {
-        docid
-        for name in dict.fromkeys(chain.from_iterable(steps))
-        for ranking in runs[name].rankings
-        for docid in ranking.docids[:SHOWN]
-    }
-    show = excerpts(collection.texts(tops), collection.lucene.analyze)
-    models = {qid: model for model, fold in zip(validated.models, validated.folds, strict=True) for qid in fold}
-    why = reasons(collection.first, models, collection.index)
-    changes = partial(query_changes, top=SHOWN, show=show)
-    found = []
-    for before, after in (step for step in steps if step[0] in (collection.first.tag, validated.run.tag)):
-        caption = f"Queries before ({before}) and after ({after})"
-        pair = runs[before], runs[after]
-        if after == validated.run.tag:
-            found.append(changes(caption, *pair, scores["relevance"], collection.qrels, why=why))
-        else:
-            grades = highest_grades(subtopics)
-            found.append(changes(caption, *pair, scores["diversity"], grades, subtopics=subtopics))
-    return found
 
 
 STUDY = Study(Settings, open_collection, run)

@@ -73,6 +73,11 @@ class QueryChanges:
     level: int = 1
 
 
+def no_reasons(qid: str, before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
+    """Rankings that are not explained."""
+    return [""] * len(after)
+
+
 def query_changes(
     caption: str,
     before: Run,
@@ -81,7 +86,7 @@ def query_changes(
     qrels: Qrels,
     *,
     top: int = 10,
-    why: Why = lambda qid, before, after: [""] * len(after),
+    why: Why = no_reasons,
     show: Show = no_text,
     subtopics: SubtopicQrels | None = None,
 ) -> QueryChanges:
@@ -121,6 +126,18 @@ def query_changes(
         )
         queries.append(replace(found, left=left, right=right))
     return QueryChanges(caption, str(measure), (before.tag, after.tag), tuple(queries), measure.rel)
+
+
+def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], most: int) -> tuple[Run, Run]:
+    """Both runs with the `most` queries alone whose scores by the first measure differ most, in their order."""
+    if len(after) <= most:
+        return before, after
+    first, second = scores[before.tag], scores[after.tag]
+    by_qid = dict(zip(second.qids, second.values[:, 0].tolist(), strict=True))
+    changes = [abs(by_qid[qid] - value) for qid, value in zip(first.qids, first.values[:, 0].tolist(), strict=True)]
+    kept = {first.qids[row] for row in np.argsort(-np.array(changes), kind="stable")[:most]}
+    shown = [Run(tuple(ranking for ranking in run.rankings if ranking.qid in kept), run.tag) for run in (before, after)]
+    return shown[0], shown[1]
 
 
 def _query_change(

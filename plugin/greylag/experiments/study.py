@@ -21,6 +21,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.experiments.config import Experiment, check_fields, did_you_mean, read_yaml
 from greylag.experiments.report import Section
 from greylag.ranking import Run
+from greylag.stages import modules_of
 from greylag.tables import Table
 
 GROUP = "greylag.studies"
@@ -123,7 +124,7 @@ class Study(Generic[S, T]):
 
 
 def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
-    """The study that an experiment file names, and its settings.
+    """The study that an experiment file names, and its settings. Stages of modules may be files beside it.
 
     Raises
     ------
@@ -135,7 +136,8 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
         study = find_study(fields.get("study", "pipeline"))
     except ParameterError as error:
         raise FormatError(path, None, str(error)) from None
-    return study, check_fields(path, fields, study.settings)
+    with modules_of(Path(path).resolve().parent):
+        return study, check_fields(path, fields, study.settings)
 
 
 @cache

@@ -15,13 +15,12 @@ from greylag.experiments.config import Experiment, file_fields, part_of
 from greylag.runtime.yaml_text import write_yaml
 
 PLACEHOLDERS = {
-    "docs": "docs.jsonl",
     "topics": "topics.tsv",
     "qrels": "qrels.txt",
     "subtopic_qrels": "qrels.subtopics.txt",
     "pipeline": "./pipeline.yaml",
 }
-"""Values of required fields, by name; others are made from the field's type."""
+"""Values of required fields, by name; others are made from the field's type. Optional fields may have examples."""
 WIDTH = 100
 
 
@@ -75,8 +74,10 @@ def _fields(
         if name not in left_out:
             yield ""
             yield from _comment(description(field))
-            optional = not field.is_required() and not plain
+            optional = not (field.is_required() or field.examples or plain)
             default = getattr(given, name, None) if given else field.get_default(call_default_factory=True)
+            if field.examples and default is None:
+                default = field.examples[0]
             for line in _field(name, field, default, plain=plain or optional):
                 yield f"#{line}" if optional else line
 

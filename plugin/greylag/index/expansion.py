@@ -172,7 +172,7 @@ class RocchioSearch(ExpandedSearch):
 
 
 EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch]] = {"rm3": RM3Search, "rocchio": RocchioSearch}
-"""By what follows the plus in `greylag.lucene.lucene_index.SearchModel`."""
+"""Expansions of queries by name: what follows the plus in the spelling of a search."""
 
 
 def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> list[dict[str, float]]:

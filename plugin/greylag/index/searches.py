@@ -9,6 +9,7 @@ from typing import Any
 
 from greylag.errors import ParameterError
 from greylag.index.expansion import EXPANSIONS
+from greylag.index.positional import PositionalIndex
 from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.pipeline import Source
 from greylag.spelling import nearest, parameters, read_call, read_options
@@ -43,6 +44,18 @@ class Search:
         """The search without its parameters, such as bm25+rm3."""
         return self.model if self.expansion is None else f"{self.model}+{self.expansion}"
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the model and of the expansion by name, those that are not given with their defaults."""
+        kinds: list[tuple[type, Mapping[str, Any]]] = [(MODELS[self.model], self.options)]
+        if self.expansion is not None:
+            kinds.append((EXPANSIONS[self.expansion], self.feedback))
+        return {
+            name: given.get(name, parameter.default)
+            for kind, given in kinds
+            for name, parameter in parameters(kind, "k").items()
+        }
+
     @classmethod
     def parse(cls, text: str) -> Search:
         """Parse a model, such as ``bm25(k1=0.9)``, or a model and an expansion, such as ``ql+rm3(fb_docs=5)``."""
@@ -59,7 +72,11 @@ class Search:
             raise ParameterError(f"unknown expansion {expansion!r:.60}: {nearest(expansion, EXPANSIONS)}")
         return cls(model, options, expansion, read_options(expansion, feedback, parameters(EXPANSIONS[expansion])))
 
-    def source(self, index: LuceneIndex, k: int = 1000) -> Source:
-        """The search of an index for the top `k` documents."""
+    def source(self, index: LuceneIndex | PositionalIndex, k: int = 1000) -> Source:
+        """The search of an index for the top `k` documents; `ParameterError` if it needs Lucene and has none."""
+        if isinstance(index, PositionalIndex):
+            if self.name != "bm25":
+                raise ParameterError(f"{self.name} needs Java, without which bm25 alone searches")
+            return index.bm25(k, **self.options)
         search = MODELS[self.model](index, k=k, **self.options)
         return search if self.expansion is None else EXPANSIONS[self.expansion](search, **self.feedback)

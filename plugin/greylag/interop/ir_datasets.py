@@ -5,7 +5,9 @@ Every function takes a data set (``ir_datasets.load("cranfield")``), its name, o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from greylag.errors import CollectionError, ParameterError
@@ -72,6 +74,14 @@ def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
     for document in _items(source, "docs", "doc_id"):
         words = document.default_text() if hasattr(document, "default_text") else document.text
         yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")
+
+
+def write_documents(source: Any, path: Path) -> Path:
+    """Write the documents as JSON lines, as they are indexed; returns the path."""
+    with path.open("w", encoding="utf-8") as file:
+        for docid, text in texts_from_ir_datasets(source):
+            file.write(json.dumps({"id": docid, "contents": text}) + "\n")
+    return path
 
 
 def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from greylag.runtime.progress import step
 ENGLISH, WHITESPACE = "en", "whitespace"
 LANGUAGE = "greylag.language"
 """Under which the name of the analyzer stands in the commit of an index, if it is not English."""
-
-SearchModel = Literal["bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio"]
-"""The searches by name; `greylag.index` has the expansion after the plus, such as `greylag.index.RM3Search`."""
 
 
 class LuceneIndex:

@@ -31,7 +31,7 @@ from greylag.experiments.tables import comparison_table, means, means_table, mer
 from greylag.models import ModelRanker
 from greylag.runtime import parallel_map
 from greylag.structured import CuttingPlane
-from greylag.trec import SubtopicQrels, read_subtopic_qrels, read_titles
+from greylag.trec import SubtopicQrels, read_titles
 from greylag_papers.texts import read_texts
 
 _TEXTS = read_texts(__file__)
@@ -49,7 +49,7 @@ class Settings(config.Experiment):
     """The pipeline that the diversifiers are added to, and what is learned."""
 
     pipeline: config.InputFile
-    """Path of the collection's main experiment file, with a part ``diversify`` and documents as JSON lines."""
+    """Path of the collection's main experiment file, with subtopic_qrels, a stage mmr, and documents as JSON lines."""
     k: config.Positive = 5
     """Size of the sets that SVM-div is trained to pick. The number that each diversifier picks is in the main file."""
     systems: Annotated[tuple[Annotated[str, config.readable_by(parse_system)], ...], Field(min_length=1)] = (
@@ -57,7 +57,7 @@ class Settings(config.Experiment):
         "svmdiv2",
         "svmdiv2+score",
     )
-    """Feature spaces of SVM-div, as `parse_system` reads them."""
+    """Feature spaces of SVM-div: svmdiv, svmdiv2 or svmdiv-all-levels, with a plus before each feature of documents."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Opened:
     """The open pipeline."""
 
     base: pipeline.Settings  # the main experiment
-    diversify: pipeline.Diversify  # its part ``diversify``
+    mmr: MMR  # its stage mmr, whose depth and k are those of the others
     collection: OpenCollection
     subtopics: SubtopicQrels
     titles: dict[str, str]
@@ -75,20 +75,23 @@ def open_pipeline(settings: Settings, context: Context) -> Opened:
     """Read the main experiment file, and open what it names."""
     path = settings.path(settings.pipeline)
     base = pipeline.read_pipeline(path)
-    if base.diversify is None:
-        raise FormatError(path, None, "the part 'diversify' is missing")
-    subtopics = read_subtopic_qrels(base.path(base.diversify.subtopic_qrels), lenient=base.lenient)
+    steps = [step for text in base.stages for step in pipeline.stages_of(text) if step.name == "mmr"]
+    if base.subtopic_qrels is None or not steps or base.collection.docs is None:
+        raise FormatError(path, None, "subtopic_qrels, a stage mmr or collection.docs is missing")
     titles = read_titles(base.path(base.collection.docs))
-    return Opened(base, base.diversify, open_collection(base, context), subtopics, titles)
+    collection = open_collection(base, context)
+    mmr = steps[0].make(collection.index)
+    assert isinstance(mmr, MMR)
+    return Opened(base, mmr, collection, base.subtopics(collection.tested), titles)
 
 
 def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     """Diversify the MRF model's ranking by each method, and compare each with the MRF model."""
-    base, option, subtopics = opened.base, opened.diversify, opened.subtopics
+    base, mmr, subtopics = opened.base, opened.mmr, opened.subtopics
     index, first, n_jobs = opened.collection.index, opened.collection.first, context.n_jobs
-    sizes = {"depth": option.depth, "k": option.k}
+    sizes = {"depth": mmr.depth, "k": mmr.k}
     stages = {
-        "mmr": MMR(index, relevance_weight=option.relevance_weight, depth=option.depth, k=option.k),
+        "mmr": mmr,
         "essential-pages": EssentialPages(index, **sizes),
         "known-subtopics": SubtopicOracle(subtopics, **sizes),
     }
@@ -98,11 +101,11 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     runs |= {name: stage.run(mrf, n_jobs=n_jobs, tag=name) for name, stage in stages.items()}
     ranked = [ModelRanker(model, index).run(first, n_jobs=n_jobs, tag=mrf.tag) for model in validated.models]
     for name in settings.systems:
-        make = CandidateMaker(index, parse_system(name), titles=opened.titles, depth=option.depth)
-        learned = cross_validate(make, validated.folds, ranked, subtopics, option, settings.k, n_jobs=n_jobs)
+        make = CandidateMaker(index, parse_system(name), titles=opened.titles, depth=mmr.depth)
+        learned = cross_validate(make, validated.folds, ranked, subtopics, mmr.k, settings.k, n_jobs=n_jobs)
         runs[name] = Run(tuple(learned[qid] for qid in first), name)
         context.progress(f"{name}: trained and tested on {len(validated.folds)} folds")
-    measures = [*dict.fromkeys([*option.measures, f"subtopic-loss@{settings.k}"])]
+    measures = [*dict.fromkeys([*base.subtopic_measures, f"subtopic-loss@{settings.k}"])]
     scores = {
         "relevance": {name: evaluate(run, opened.collection.qrels, base.measures) for name, run in runs.items()},
         "diversity": {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()},
@@ -120,8 +123,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
         tables=[table, *comparisons],
         title=f"SVM-div after the MRF model: {settings.name}",
         sections=[
-            result([(scores["diversity"], after["diversity"])]),
-            Section("Every step", _TEXTS["learned_diversity: steps"], [table]),
+            result([(scores["diversity"], after["diversity"])], _TEXTS["learned_diversity: steps"], [table]),
             Section("After the MRF model", _TEXTS["learned_diversity: tests"], comparisons),
         ],
         runs={name.replace("/", "-"): run for name, run in runs.items()},
@@ -134,7 +136,7 @@ def cross_validate(
     folds: Sequence[Sequence[str]],
     ranked: Sequence[Run],
     subtopics: SubtopicQrels,
-    option: pipeline.Diversify,
+    picks: int,
     k: int,
     *,
     n_jobs: int | None = None,
@@ -149,7 +151,7 @@ def cross_validate(
             for qids in (training, folds[after])
         )
         model = train(known, make, CuttingPlane(), k=k, validation=held_out)
-        stage = SVMDiv(model, make.index, titles=make.titles, k=option.k)
+        stage = SVMDiv(model, make.index, titles=make.titles, k=picks)
         return [stage(ranked[number][qid]) for qid in folds[number]]
 
     by_fold = parallel_map(diversify, range(len(folds)), what="folds of SVM-div", n_jobs=n_jobs)

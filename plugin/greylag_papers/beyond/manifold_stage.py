@@ -38,13 +38,13 @@ class Settings(config.Experiment):
     alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
     """The values that cross-validation chooses from."""
     graphs: tuple[Graph, ...] = ("full", "knn", "mutual_knn")
-    """Options of `ManifoldRanker`; every pair is tried."""
+    """Which documents are joined; each is tried with each of `confidences`."""
     confidences: tuple[Confidence, ...] = ("query", "scores")
-    """Options of `ManifoldRanker`; every pair is tried."""
+    """The evidence: the query alone, or incoming scores, too."""
     depth: config.Positive = 100
-    """Options of `ManifoldRanker`."""
+    """The number of top documents that are reranked."""
     neighbours: config.Positive = 10
-    """Options of `ManifoldRanker`."""
+    """The number of neighbours that a document is joined to."""
 
 
 @dataclass(frozen=True)

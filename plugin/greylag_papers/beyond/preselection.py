@@ -11,38 +11,47 @@ from typing import Annotated
 
 from pydantic import Field
 
+from greylag.errors import ParameterError
 from greylag.evaluation import compare, evaluate, table, to_dict
 from greylag.experiments import config
 from greylag.experiments.charts import result
 from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.pipeline import Features, Training
+from greylag.experiments.pipeline import Training
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
 from greylag.experiments.tables import Table, comparison_table, means, means_table
 from greylag.learning import GreedySelection, MMRPreselection
 from greylag.linesearch import RankingData
-from greylag.models import cross_validate
+from greylag.models import MRFRecipe, cross_validate
 from greylag.models.recipes import CrossValidation, PreparedFeatures
+from greylag.models.spelling import parse_model
 from greylag_papers.texts import read_texts
 
 WHOLE = "whole pool"
 _TEXTS = read_texts(__file__)
 
 
-class Settings(CollectionSettings):
-    """A collection, a pool, and how it is narrowed."""
+def read_mrf(text: str, objective: str = "AP") -> MRFRecipe:
+    """The recipe of a model of features."""
+    recipe = parse_model(text, objective).recipe
+    if not isinstance(recipe, MRFRecipe):
+        raise ParameterError(f"{text!r:.60} has no features to preselect: use mrf, without tune")
+    return recipe
 
-    features: Features = Features()
-    """As in the main study."""
+
+class Settings(CollectionSettings):
+    """A collection, a model of features, and how its pool is narrowed."""
+
+    model: Annotated[str, config.readable_by(read_mrf)] = "mrf"
+    """The model, as for greylag train --model: mrf, with options as in mrf(max_features=3)."""
     training: Training = Training()
-    """As in the main study."""
     preselect: Annotated[tuple[Annotated[str, config.readable_by(MMRPreselection.parse)], ...], Field(min_length=1)] = (
         "mmr(n_features=8)",
         "mmr(n_features=16)",
         "mmr(n_features=32)",
         "mmr(n_features=16,relevance_weight=1)",
     )
-    """Preselections, as `MMRPreselection.parse` reads them."""
+    """Preselections, as for greylag train --preselect."""
     measures: tuple[config.MeasureName, ...] = ("AP",)
     """Measures of relevance."""
 
@@ -52,7 +61,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     training, first = settings.training, opened.first
     tried = (None, *map(MMRPreselection.parse, settings.preselect))
     trials: dict[str, CrossValidation] = {}
-    whole = settings.features.recipe(training.learner)
+    whole = read_mrf(settings.model, training.objective)
     data = whole.prepare(first, opened.qrels, opened.index, n_jobs=context.n_jobs).data
     warm_up(data)
     for preselection in tried:
@@ -73,10 +82,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     scores = {name: evaluate(ranked, opened.qrels, settings.measures) for name, ranked in runs.items()}
     significance = compare({name: scores[name] for name in trials}, WHOLE)
     chosen = {name: [list(map(str, model.features)) for model in trial.models] for name, trial in trials.items()}
-    effectiveness = [
-        means_table("Means over queries", means(scores)),
-        comparison_table(f"Differences from the {WHOLE}", significance),
-    ]
+    totals = means_table("Means over queries", means(scores))
+    differences = comparison_table(f"Differences from the {WHOLE}", significance)
     times = {name: sum(trial.seconds) for name, trial in trials.items()}
     return Outcome(
         scores=means(scores),
@@ -84,8 +91,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         tables=[table({name: scores[name] for name in trials}, significance), time_table(times)],
         title=f"Preselection: {settings.name}",
         sections=[
-            result([(scores, significance)]),
-            Section("Effectiveness", _TEXTS["preselection: effectiveness"], effectiveness),
+            result([(scores, significance)], tables=[totals]),
+            Section("Effectiveness", _TEXTS["preselection: effectiveness"], [differences]),
             Section("Training time", _TEXTS["preselection: time"], [time_table(times)]),
             Section("Features", "The features of each fold's model.", [feature_table(chosen)]),
         ],

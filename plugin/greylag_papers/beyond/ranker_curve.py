@@ -118,8 +118,8 @@ class Learned:
 
 def open_curve(settings: Settings, context: Context) -> Opened:
     """Open the collection, and search it for all topics."""
-    if settings.first_stage.model != "bm25":
-        raise ParameterError("the union is that of BM25 and BM25+RM3: leave first_stage.model at bm25")
+    if settings.first_stage.name != "bm25":
+        raise ParameterError("the union is that of BM25 and BM25+RM3: first_stage.model must be bm25")
     if settings.lightgbm:
         LambdaMARTRecipe(LambdaMART(settings.measure))  # says so if LightGBM is missing
     opened = open_collection(settings, context)
@@ -132,8 +132,9 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         judged = read_qrels(settings.path(settings.test.qrels), lenient=settings.lenient)
         topics, qrels = {**topics, **held_out}, {**qrels, **{qid: judged.get(qid, {}) for qid in held_out}}
     stage = settings.first_stage
-    both = stage.source(opened.lucene, "bm25"), stage.source(opened.lucene, "bm25+rm3")
-    run = PooledSources(both, k=stage.hits).run(topics, n_jobs=context.n_jobs)
+    searches = stage.search, replace(stage.search, expansion="rm3")
+    sources = tuple(search.source(opened.lucene, stage.hits) for search in searches)
+    run = PooledSources(sources, k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 

@@ -80,7 +80,8 @@ class Chosen:
 def methods(settings: Settings, index: PositionalIndex) -> dict[str, dict[float, MakeStage]]:
     """For each method, the stage by value of its parameter. That of `NONE` is without effect."""
     stage = settings.first_stage
-    bm25, lm = FeatureParameters(k1=stage.k1, b=stage.b), FeatureParameters(mu=settings.mu)
+    own = {name: value for name, value in stage.search.parameters.items() if name in ("k1", "b")}
+    bm25, lm = FeatureParameters(**own), FeatureParameters(mu=settings.mu)
 
     def manifold(alpha: float, feedback: Feedback) -> ManifoldRanker:
         return ManifoldRanker(index, depth=stage.hits, alpha=alpha, graph=settings.graph, feedback=feedback)

@@ -63,15 +63,15 @@ class Features(Part):
     priors: tuple[Annotated[FeatureText, readable_by(Prior.parse)], ...] = ()
     """Document priors that are added to the pool, ``prior:FILE[:log][:DEFAULT]``; paths below the data folder."""
     idf: Literal["lucene", "robertson"] = "lucene"
-    """As in `FeatureParameters`."""
+    """The inverse document frequency of BM25: ln(1 + (N - df + 0.5) / (df + 0.5)), or the same without the 1."""
     profile: Profile = "indri"
-    """As in `FeatureParameters`; "inquery" takes the paper's window widths literally."""
+    """How windows are counted: without overlaps, every match, or within N tokens in all, as the paper has it."""
     max_clique: int = 3
-    """As in `FeatureParameters`."""
+    """The largest clique, in query terms."""
 
 
 class Grid(Part):
-    """The values of each field of `FeatureParameters` that training queries choose from."""
+    """The values of parameters that training queries choose from."""
 
     mu: Values = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
     """Dirichlet prior of LM."""
@@ -97,7 +97,7 @@ class Training(Part):
     max_features: Positive = 7
     """Curves end, and inner cross-validation chooses, at this number of features. The paper's rule adds up to five."""
     restarts: Positive = 3
-    """As in `CoordinateAscent`."""
+    """Starts of coordinate ascent."""
     folds: Folds = 5
     """Folds of cross-validation."""
     inner_folds: Folds = 3

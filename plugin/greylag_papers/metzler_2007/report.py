@@ -291,8 +291,10 @@ def effectiveness(findings: Findings) -> str:
     """What is compared, on which queries, and how many of the comparisons are significant."""
     settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
     stage = settings.first_stage
-    name = stage.model.replace("ql", "LM").upper()
-    parameters = ", ".join([name, *(f"{key.replace('_', ' ')} {value:g}" for key, value in stage.parameters.items())])
+    name = stage.search.name.replace("ql", "LM").upper()
+    parameters = ", ".join(
+        [name, *(f"{key.replace('_', ' ')} {value:g}" for key, value in stage.search.parameters.items())]
+    )
     judged = len(next(iter(findings.scores.values())).qids)
     tested = (
         f"{judged} judged queries in {len(findings.folds)} folds, each ranked by models trained on the other folds"

@@ -131,12 +131,12 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
     """How a system's run was made, as `greylag.experiments.provenance` takes it."""
     settings = findings.experiment.settings
     stage = settings.first_stage
-    similarity, _, expansion = stage.model.partition("+")
-    name = {"bm25": "BM25Similarity", "ql": "LMDirichletSimilarity"}[similarity]
+    search = stage.search
+    name = {"bm25": "BM25Similarity", "ql": "LMDirichletSimilarity"}[search.model]
     method = f"org.apache.lucene.search.similarities.{name}"
-    steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **stage.parameters}]
-    if expansion:
-        source = stage.source(findings.experiment.collection.lucene)
+    steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **search.parameters}]
+    if search.expansion is not None:
+        source = search.source(findings.experiment.collection.lucene)
         steps[0]["expansion"] = f"greylag.index.{type(source).__name__}"
     if system in findings.models:
         model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
@@ -147,7 +147,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
         "test": {"name": "one-tailed paired t-test", "correction method": "Holm"},
         "baselines": [file_name(model.name) for model in learning.BASELINES],
         "collection": {
-            "name": settings.collection.docs,
+            "name": settings.collection.name,
             "topics": settings.topics,
             "qrels": settings.qrels,
             "fingerprint": findings.experiment.collection.index.fingerprint,

@@ -47,11 +47,11 @@ class ImageSettings(EnsembleSettings):
     """Which images are drawn."""
 
     image_seed: Annotated[int, Field(ge=0)] = 0
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
+    """Seed of the images."""
     n_categories: Positive = 6
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
+    """Number of categories, each with colours of its own for objects and backgrounds."""
     n_images: Positive = 10
-    """Parameters of `SyntheticImages`; its other parameters keep their defaults."""
+    """Number of images of a category."""
 
     @property
     def images(self) -> SyntheticImages:

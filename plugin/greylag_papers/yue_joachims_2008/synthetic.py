@@ -26,13 +26,13 @@ class SyntheticSettings(Experiment):
     """Which sets are drawn."""
 
     synthetic_seed: Annotated[int, Field(ge=0)] = 0
-    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
+    """Seed of the documents."""
     n_sets: Positive = 100
-    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
+    """Number of candidate sets."""
     exponent: Annotated[float, Field(ge=0)] = 1.0
-    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
+    """How fast the frequencies of words and the popularities of subtopics fall; with 0, all are equal."""
     concentration: Annotated[float, Field(gt=0)] = 250.0
-    """Parameters of `SyntheticSubtopics`; its other parameters keep their defaults."""
+    """How alike the words of subtopics are: the sum of the parameters of their Dirichlet distribution."""
 
     @property
     def sets(self) -> SyntheticSubtopics:

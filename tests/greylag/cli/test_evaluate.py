@@ -43,6 +43,22 @@ def test_topics_restrict_runs_and_judgements(command: Command, refused: Refused,
     )
 
 
+def test_a_figure_of_the_changes(
+    command: Command, refused: Refused, made: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "-m", "nDCG@10"]
+    plain = command(*words, "--baseline", runs[0])
+    assert command(*words, "--baseline", runs[0], "--figure", tmp_path / "changes.svg") == plain
+    drawn = (tmp_path / "changes.svg").read_text()
+    assert drawn.count("<rect") == 24
+    assert "change of nDCG@10" in drawn
+    assert f"{runs[1]} against {runs[0]}" in drawn
+    assert "--figure needs --baseline or --all-pairs" in refused(*words, "--figure", tmp_path / "x.svg")
+    wrong = [*words, "--baseline", runs[0], "--figure"]
+    assert "a figure is written as .svg, .pdf or .png" in refused(*wrong, tmp_path / "x.gif")
+    assert "is the input" in refused(*wrong, runs[1])
+
+
 def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     model, reranked, diverse = tmp_path / "model.json", tmp_path / "mrf.run.gz", tmp_path / "mmr.run"
     words = [*ranked, "--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]
@@ -358,7 +374,7 @@ def test_metadata_from_search_to_evaluation(
 
 
 def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
-    """It begins with the verdict of the comparison, has all figures, and loads nothing."""
+    """It begins with the verdict of the comparison and the means, has all figures, and loads nothing."""
     words = ["evaluate", "--qrels", made / "qrels.txt", *runs, "--baseline", runs[0]]
     code, page, errors = command(*words, "-m", "AP", "--format", "html")
     assert code == 0, errors
@@ -369,6 +385,7 @@ def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     assert f"{abs(one['difference']):.4f}" in parsed.texts["p"][0]
     assert f"better on {one['wins']} of " in parsed.texts["p"][0]
     assert f"{one['corrected_p']:.4f}" in page
+    assert page.index("<table") < page.index("<svg")
     assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}
 
 

@@ -94,7 +94,7 @@ def test_schemas(command: Command, refused: Refused) -> None:
     ("more", "reason"),
     [
         ("training: {folds: 400}", "training.folds: 24 queries cannot be split into 400 folds"),
-        ("diversify: {subtopic_qrels: none.txt}", "none.txt: cannot be read"),
+        ("subtopic_qrels: none.txt", "none.txt: cannot be read"),
         ("qrels: other.txt", "other.txt and .*topics.tsv have no topic in common"),
     ],
 )

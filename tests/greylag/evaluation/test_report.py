@@ -132,7 +132,8 @@ def test_forms():
         "| mrf (b) | 0.0617 | 0.5000 |",
     ]
     latex = table(runs, found, form="latex").splitlines()
-    assert latex[3:9] == [
+    assert latex[3] == r"\label{tab:greylag-1}"
+    assert latex[4:10] == [
         r"\begin{tabular}{lrr}",
         r"\toprule",
         r"run & AP & P@5 \\",

@@ -27,7 +27,7 @@ from greylag.experiments import (
     query_changes,
 )
 from greylag.experiments.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
-from greylag.experiments.queries import Place, QueryChange
+from greylag.experiments.queries import Place, QueryChange, most_changed
 from greylag.experiments.report import write_report
 from greylag.experiments.tables import merge_scores
 from greylag.features.spelling import parse_feature
@@ -371,3 +371,15 @@ def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path: Path
     for text in ((tmp_path / "r.html").read_text(), figure.svg, as_html(table), html_text(odd)):
         assert r"a\x1b[31m\u202eb\u2066" in text or "<svg" in text
         assert not re.search("[\x1b\u202e\u2066]", text)
+
+
+def test_of_many_queries_those_are_listed_that_changed_most() -> None:
+    rng = np.random.default_rng(0)
+    qids = [f"q{number}" for number in range(30)]
+    runs = [Run(tuple(Ranking(qid, "", ("a",), [1.0]) for qid in qids), tag) for tag in "ab"]
+    values = {tag: dict(zip(qids, rng.random(30).tolist(), strict=True)) for tag in "ab"}
+    of_runs = {tag: Scores.single(parse_measure("AP"), by_qid) for tag, by_qid in values.items()}
+    shown = most_changed(runs[0], runs[1], of_runs, 7)
+    largest = sorted(qids, key=lambda qid: -abs(values["a"][qid] - values["b"][qid]))[:7]
+    assert [list(run) for run in shown] == [[qid for qid in qids if qid in largest]] * 2
+    assert most_changed(runs[0], runs[1], of_runs, 30) == (runs[0], runs[1])

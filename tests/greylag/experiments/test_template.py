@@ -41,7 +41,7 @@ def test_a_template_of_the_main_study() -> None:
     assert yaml.safe_load(text) == {
         "name": "my-pipeline",
         "study": "pipeline",
-        "collection": {"docs": PLACEHOLDERS["docs"]},
+        "collection": {"docs": "docs.jsonl"},
         "topics": PLACEHOLDERS["topics"],
         "qrels": PLACEHOLDERS["qrels"],
     }

@@ -51,8 +51,8 @@ def settings(**changes: object) -> CollectionSettings:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"first_stage": {"model": "ql"}}, "first_stage.model: ql needs Java, without which bm25 alone searches"),
-        ({"first_stage": {"model": "bm25+rm3"}}, "first_stage.model: bm25[+]rm3 needs Java"),
+        ({"first_stage": {"model": "ql"}}, "first_stage.model ql: ql needs Java, without which bm25 alone searches"),
+        ({"first_stage": {"model": "bm25+rm3"}}, "first_stage.model bm25[+]rm3: bm25[+]rm3 needs Java"),
         ({"collection": {"docs": str(DEMO), "type": "HtmlCollection", "java": "optional"}}, "JSON and tables can be"),
         ({"collection": {"docs": str(DEMO / "docs.jsonl"), "language": "de", "java": "optional"}}, "language"),
     ],

@@ -10,7 +10,6 @@ from greylag import FormatError, ParameterError, Run
 from greylag.diversity import PRESETS, CandidateMaker
 from greylag.experiments import Context, load
 from greylag.experiments.config import shipped_file
-from greylag.experiments.pipeline import Diversify
 from greylag.trec import read_run
 from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries
@@ -24,12 +23,11 @@ def test_nothing_learned_has_seen_the_tested_fold() -> None:
     make = CandidateMaker(queries.index(1, n), PRESETS["svmdiv"])
     ranked = [Run(tuple(queries.ranking(seed, n, qid) for seed, qid in enumerate(qids)))] * 3
     qrels = {qid: queries.judgements(seed, n) for seed, qid in enumerate(qids)}
-    option = Diversify(k=5, depth=10, subtopic_qrels="")
-    before = cross_validate(make, folds, ranked, qrels, option, 3)
+    before = cross_validate(make, folds, ranked, qrels, 5, 3)
     assert set(before) == set(qids)
     for test in folds:
         changed = {qid: queries.judgements(99, n) if qid in test else judged for qid, judged in qrels.items()}
-        after = cross_validate(make, folds, ranked, changed, option, 3)
+        after = cross_validate(make, folds, ranked, changed, 5, 3)
         assert [after[qid].docids for qid in test] == [before[qid].docids for qid in test]
         assert any(after[qid].docids != before[qid].docids for qid in qids)
 
@@ -65,7 +63,7 @@ def test_every_step_is_scored_and_compared(tmp_path: Path, monkeypatch: pytest.M
 def test_the_pipeline_must_diversify(tmp_path: Path) -> None:
     (tmp_path / "plain.yaml").write_text("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n")
     settings = Settings(name="x", data_folder=tmp_path, pipeline="plain.yaml")
-    with pytest.raises(FormatError, match=r"plain.yaml: the part 'diversify' is missing"):
+    with pytest.raises(FormatError, match=r"plain.yaml: subtopic_qrels, a stage mmr or"):
         open_pipeline(settings, Context(tmp_path))
     (tmp_path / "plain.yaml").write_text("name: x\nstudy: sum\nnumbers: n\n")
     with pytest.raises(FormatError, match=r"plain.yaml: study 'sum': use an experiment file of the study 'pipeline'"):

@@ -16,7 +16,6 @@ from greylag.evaluation import evaluate
 from greylag.experiments import load
 from greylag.experiments.collection import FirstStage
 from greylag.experiments.runner import run_study
-from greylag.lucene.lucene_index import SearchModel
 from greylag.models import ModelRanker, RankingModel
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
@@ -72,9 +71,7 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_descriptions_of_first_stages(
-    done: Done, model: SearchModel, similarity: str, parameters: dict[str, object]
-) -> None:
+def test_descriptions_of_first_stages(done: Done, model: str, similarity: str, parameters: dict[str, object]) -> None:
     settings = done.settings.model_copy(update={"first_stage": FirstStage(model=model)})
     experiment = SimpleNamespace(settings=settings, collection=done.opened)
     findings = SimpleNamespace(experiment=experiment, models={}, means={study.FIRST: {"AP": 0.5}})
