@@ -49,15 +49,19 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
         raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
     if index is not None:
         from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
-        from greylag.vectors.latent import LatentVectors
-        from greylag.vectors.tfidf import TfidfVectors
 
         if not isinstance(index, PositionalIndex):
             raise ParameterError(
                 f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
                 f"PositionalIndex.from_lucene or from_texts, or give vectors="
             )
-        return LatentVectors(index) if latent else TfidfVectors(index)
+        if latent:
+            from greylag.vectors.latent import LatentVectors  # imports SciPy's linear algebra
+
+            return LatentVectors(index)
+        from greylag.vectors.tfidf import TfidfVectors
+
+        return TfidfVectors(index)
     if not isinstance(vectors, Vectors):
         raise ParameterError(
             f"{stage} needs vectors with the methods knows, documents and query, not a {type(vectors).__name__}: for "
