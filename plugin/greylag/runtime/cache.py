@@ -40,10 +40,7 @@ _PASSING = _BUSY | {
     sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _SELECT = "SELECT content FROM kept WHERE key = ?"
-_TABLE = "kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
-_CREATE = f"CREATE TABLE IF NOT EXISTS {_TABLE}"
-# A view in place of the table may never end.
-_OTHERS = f"SELECT count(*) FROM sqlite_master WHERE sql IS NOT 'CREATE TABLE {_TABLE}'"
+_CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
 _INSERT = "INSERT OR REPLACE INTO kept (key, content) VALUES (?, ?)"
 _log = logging.getLogger("greylag")
 
@@ -91,8 +88,6 @@ class Cache:
             try:
                 with closing(sqlite3.connect(self.path, timeout=_WAIT)) as store, store:
                     store.text_factory = bytes
-                    if store.execute(_OTHERS).fetchone() != (0,):
-                        raise sqlite3.DatabaseError("it has other tables")
                     return work(store)
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
