@@ -87,7 +87,7 @@ class CoulombProblem:
         return member_costs(shares, self.C), np.asarray(shares.any(axis=1, keepdims=True), dtype=np.float64)
 
     def return_to_spheres(self, moved: FloatArray, weights: FloatArray) -> FloatArray:
-        """The directions of `moved`, made feasible, with the lengths of the weights; these stay where a direction is 0."""
+        """The feasible directions of `moved` with the lengths of `weights`, which stay where a direction is 0."""
         units = directions(self.training.project(moved))
         return np.where(units.any(axis=1, keepdims=True), lengths(weights)[:, None] * units, weights)
 

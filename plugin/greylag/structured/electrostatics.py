@@ -44,7 +44,7 @@ def riesz_forces(weights: FloatArray, s: float = 1.0) -> FloatArray:
     With s = 1, this is eq. 4. The forces sum to 0. Coinciding directions exert no force on each other, as it would have
     no direction.
     """
-    *
+    differences, distances = _pairs(weights)
     inverse = np.divide(s, distances ** (s + 2), out=np.zeros_like(distances), where=distances > 0)
     return np.asarray(np.einsum("mkd,mk->md", differences, inverse))
 
