@@ -53,7 +53,7 @@ def comb_mnz(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def fusion_columns(rankings: Sequence[Ranking]) -> tuple[tuple[str, ...], FloatArray]:
-    """What a learned fusion weighs: the documents of any ranking, shape (n,), and their columns, shape (n, 2 runs).
+    """The columns of a learned fusion: the documents of any ranking, shape (n,), and their values, shape (n, 2 runs).
 
     Column 2j is the score in ranking j, scaled to [0, 1] as in `comb_sum`; column 2j + 1 is 60 / (60 + rank), with
     ranks from 1. Both are 0 for documents that the ranking lacks. Documents are in the order in which ties are broken.

@@ -6,7 +6,7 @@ model; the general ranker, and a stage that diversifies or spreads scores, leave
 is neither favoured nor lost, and it never changes the order of those that are known. Learners do not see unknown
 documents.
 
-There is one warning a run, with the counts of all its queries, and one for each file that lacks some of them.
+There is one warning per run, with the counts of all its queries, and one for each file that lacks some of them.
 `gathered` collects what `report` is told in a block, and the tallies of a run's queries are merged. Outside of a block,
 each query is reported alone.
 """

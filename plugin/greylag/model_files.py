@@ -58,7 +58,7 @@ class SavedModel(ABC):
 
     @classmethod
     def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> Self:
-        """As `load`, of what was read from the file."""
+        """As `load`, from the content of the file."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
         if content.get("kind") != cls.kind:

@@ -79,7 +79,7 @@ class Stage(Composable[Ranking]):
     reads_query : bool, default True
         Whether it reads the text of the query. If so, it is refused where there is none, as without ``--topics``.
     needs : frozenset of {"index", "vectors", "aspects", "groups"}, default empty
-        What it cannot rank without; each is the name of a parameter. In place of vectors, it takes an index.
+        The parameters that it cannot rank without. In place of vectors, it takes an index.
     strength : str, optional
         The parameter, in [0, 1], by which `greylag.diversity.choose_diversifier` tunes it.
     diversifies : bool, default False

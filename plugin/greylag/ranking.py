@@ -146,7 +146,7 @@ class Ranking(Printed):
         return self._with(docids, self.scores[chosen])
 
     def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
-        """A ranking of these documents of the same query; what is known of them is not checked again."""
+        """A ranking of these documents of the same query; they are not checked again."""
         ranking = object.__new__(Ranking)
         scores.flags.writeable = False
         for name, value in (("qid", self.qid), ("query", self.query), ("docids", docids), ("scores", scores)):

@@ -29,7 +29,7 @@ from greylag.stages import required_parameters, stage_parameters
 
 
 def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: bool = False) -> None:
-    """Check that a stage keeps what commands, pipelines and features rely on.
+    """Check that a stage keeps the contract that commands, pipelines and features rely on.
 
     It permutes rankings, also empty ones and those without any document that it knows; gives the same result again, in
     threads, in any order of queries and after being pickled; and declares what it needs (see `greylag.Stage`): one that
@@ -82,7 +82,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
 
 
 def check_learner(learner: Learner, data: RankingData | None = None) -> None:
-    """Check that a learner keeps what recipes and cross-validation rely on.
+    """Check that a learner keeps the contract that recipes and cross-validation rely on.
 
     It is a frozen value; its result does not depend on the number of threads; the training scores that it reports are
     those of its weights, and do not fall from round to round; the data stays as it is.
@@ -91,7 +91,7 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     ----------
     learner : Learner
     data : RankingData, optional
-        What to learn from; by default, 12 random queries of 30 documents with five features.
+        The training data; by default, 12 random queries of 30 documents with five features.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
 
 
 def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iterable[Ranking]) -> None:
-    """Check that a feature keeps what extractors and models rely on.
+    """Check that a feature keeps the contract that extractors and models rely on.
 
     It is a value with one spelling, from which it is read again; its values are finite, the same again, in threads and
     after being pickled; and they depend on the query's text and on the other documents only if it declares that
@@ -181,7 +181,7 @@ def _check_frozen(value: Any) -> None:
 
 
 def _check_declarations(stage: Stage) -> None:
-    """Check what `Stage` declares against the parameters."""
+    """Check the declarations of `Stage` against the parameters."""
     kind, name = type(stage), type(stage).__name__
     _require(isinstance(stage, Stage), f"{name} does not extend greylag.Stage")
     _check_frozen(stage)

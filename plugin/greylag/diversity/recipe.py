@@ -208,15 +208,15 @@ def beside_others(
 
 
 def outcome(model: DiversityModel) -> str:
-    """What a model was trained on, with which parameters and result."""
-    made = model.provenance
-    validated = f", C chosen on {len(made['validation'])} more" if made["validation"] else ""
-    queries = f"{len(made['queries'])} queries{validated}"
-    if made["method"] == "cssvm":
-        spread = f"{made['repulsion']} with alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
-        return f"{queries}: C {made['C']:g}, {len(model.weights)} models, {spread}"
-    gap = f"{made['gap']:.2g} from the optimum under the constraints that greedy inference found"
-    return f"{queries}: C {made['C']:g}, objective {made['objective']:.6g}, at most {gap}"
+    """A line about the queries that a model was trained on, its parameters, and the result."""
+    known = model.provenance
+    validated = f", C chosen on {len(known['validation'])} more" if known["validation"] else ""
+    queries = f"{len(known['queries'])} queries{validated}"
+    if known["method"] == "cssvm":
+        spread = f"{known['repulsion']} with alpha {known['alpha']:g}, mean angle {known['mean_angle']:.1f} degrees"
+        return f"{queries}: C {known['C']:g}, {len(model.weights)} models, {spread}"
+    gap = f"{known['gap']:.2g} from the optimum under the constraints that greedy inference found"
+    return f"{queries}: C {known['C']:g}, objective {known['objective']:.6g}, at most {gap}"
 
 
 LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {

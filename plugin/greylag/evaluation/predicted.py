@@ -175,7 +175,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
 
 
 def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
-    """The slope of y on f, both centred, less what chance gives; 0 if it is not above that."""
+    """The slope of y on f, both centred, less its value by chance; 0 if it is not above that."""
     spread, product = float(f @ f), float(f @ y)
     if product <= 0:
         return 0.0

@@ -38,7 +38,7 @@ SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 @dataclass(frozen=True, slots=True)
 class DifferenceWithHoles:
-    """The mean of a run less that of a baseline, by what documents without judgements count as."""
+    """The difference of two runs' means under several views of documents without judgements."""
 
     not_relevant: float
     relevant: float

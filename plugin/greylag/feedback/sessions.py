@@ -37,7 +37,7 @@ Seen = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class Session:
-    """What was shown in each round.
+    """The documents shown in each round.
 
     Parameters
     ----------

@@ -86,8 +86,7 @@ def build_index(
     check_counts(threads=threads)
     replaced = _inode(out) if overwrite else None
     _is_made(out, origin, replaced)
-    chosen = None if fields is None else parse_fields(fields)
-    form = collection or guess_collection(docs)
+    chosen, form = None if fields is None else parse_fields(fields), collection or guess_collection(docs)
     start_jvm()
     # Raises at once if there is no such language, before documents are read for minutes.
     calls_java(analyzer_of)(language)
@@ -103,10 +102,10 @@ def build_index(
         shutil.rmtree(files)
 
     make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
-    if not indexed:  # it was there, or another process made it
-        with LuceneIndex(out) as made:
-            return made.statistics().documents
-    return indexed
+    if indexed:
+        return indexed
+    with LuceneIndex(out) as existing:  # it was there, or another process made it
+        return existing.statistics().documents
 
 
 def _is_made(out: Path, origin: str, replaced: int | None) -> bool:

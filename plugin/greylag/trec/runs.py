@@ -140,7 +140,7 @@ class RunFile:
 
 @dataclass(frozen=True)
 class JoinedRuns:
-    """Several runs side by side, for what is made of all rankings of a query. Iterating gives the qids.
+    """Several runs side by side, to combine the rankings of each query. Iterating gives the qids.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def run_tag(path: Path) -> str:
 
 
 def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write a run atomically, such that trec_eval sees the documents in the order of the rankings.
+    """Write a run atomically, so that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
     that is not below its predecessor in float32 is lowered to the next float32 number; all others are unchanged: with
@@ -376,7 +376,7 @@ def _check_output(has_lines: object, path: str | Path, tag: str) -> None:
 
 @dataclass
 class _Notes:
-    """What is said of a run once it is read, and not for each line."""
+    """Warnings about a run, issued once after reading."""
 
     path: str | Path
     left_out: list[str] = field(default_factory=list)  # queries that are not among the topics
@@ -392,7 +392,7 @@ class _Notes:
         self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
 
     def tell(self, tag: str) -> None:
-        """Log what was noticed of a run with this tag; `FormatError` if there are no documents."""
+        """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
         others = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
         )

@@ -35,7 +35,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule gave: how often it is broken, and the first place."""
+    """A broken rule: how often, and where first."""
 
     rule: str
     broken: int
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass
 class _Checks:
-    """What has been found so far in the lines of a run."""
+    """The state of the check after some lines of a run."""
 
     path: Path
     topics: Collection[str]
