@@ -104,7 +104,7 @@ class Stage(Composable[Ranking]):
     def rerank_known(self, ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking]) -> Ranking:
         """Rerank the documents that are `known`, shape (n,), as if the others, which keep their ranks, were not there.
 
-        There is one warning a run that counts the others.
+        One warning per run counts the others.
         """
         if known.all():
             return rerank(ranking)
@@ -156,9 +156,9 @@ def _items(inputs: Any) -> list[Query | Ranking]:
     items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
     for item in items:
         if not isinstance(item, Query | Ranking):
-            given = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
+            received = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
             how = remedy(item) or "pass topics (a mapping of qid to text), queries, rankings or a run"
-            raise ParameterError(f"cannot run on a {given}: {how}")
+            raise ParameterError(f"cannot run on a {received}: {how}")
     return items
 
 

@@ -34,8 +34,10 @@ class FoldTranslations:
 
     def add(self, data: RankingData, training: Sequence[str], mu: float) -> RankingData:
         """The data, with the table learned from the queries `training` as a last feature."""
+        # The table of all training queries is for everybody else, and is the one that a model keeps.
         feature, of_others = self._learn(mu, frozenset(training))
         key = mu, tuple(training), data.qids, len(data.docids)
+        # Learners ask for the same rows again and again, such as for each candidate and fold.
         if key not in self._columns:
             by_query = self._by_query(training, mu)
             values = [np.empty(0)]
@@ -47,9 +49,20 @@ class FoldTranslations:
             data, specs=(*data.specs, feature), features=np.column_stack([data.features, self._columns[key]])
         )
 
+    # With three parts, and a query of the second held out for a test ("|" is learned from, "." is not):
+    #
+    #     values for          learned from part 1   part 2    part 3
+    #     training, part 1            ......        |||.||    ||||||
+    #     training, part 2            ||||||        ......    ||||||
+    #     training, part 3            ||||||        |||.||    ......
+    #     the held-out query          ||||||        |||.||    ||||||
+    #
+    # So a training query sees a table as far from its own judgements as the held-out query does, and the weight that
+    # learners give the feature in training is right in the test.
     def _by_query(self, training: Sequence[str], mu: float) -> dict[str, Values]:
         """For each training query, the values of the table that is learned from the other parts."""
         known, found = frozenset(training), dict[str, Values]()
+        # Training queries that lie in one part have no other part to learn from: two halves take turns.
         inside = [held for part in self.parts if (held := known & frozenset(part))]
         for held in inside if len(inside) > 1 else map(frozenset, (training[::2], training[1::2])):
             found |= dict.fromkeys(held, self._learn(mu, known - held)[1])

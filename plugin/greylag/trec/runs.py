@@ -171,10 +171,10 @@ class JoinedRuns:
         """Each query's rankings, one of each run: without documents if a run lacks the query."""
         readers = [(set(run), iter(run.rankings), dict[str, Ranking]()) for run in self.runs]
         for qid in self._qids:
-            found = [_next(qid, *reader) for reader in readers]
-            query = next(ranking.query for ranking in found if ranking is not None)
+            of_query = [_next(qid, *reader) for reader in readers]
+            query = next(ranking.query for ranking in of_query if ranking is not None)
             none = Ranking(qid, query, (), np.empty(0))
-            rankings = (none if ranking is None else ranking for ranking in found)
+            rankings = (none if ranking is None else ranking for ranking in of_query)
             yield tuple(ranking if ranking.query == query else replace(ranking, query=query) for ranking in rankings)
 
 
@@ -184,6 +184,7 @@ def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting
         return None
     while qid not in waiting:
         ranking = next(rankings)
+        # Runs may have their queries in another order: the rankings that are passed over wait here.
         waiting[ranking.qid] = ranking
     return waiting.pop(qid)
 
@@ -297,10 +298,11 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
         )
     # Float32 numbers as integers: adjacent numbers have adjacent keys, and -0 has the key of 0.
     bits = scores.astype(np.float32).view(np.int32).astype(np.int64)
+    # IEEE 754 orders positive numbers as integers; negative ones count backwards from the sign bit.
     keys = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
     # key_i = min(key_i, key_(i-1) - 1) for all i at once.
-    places = np.arange(len(keys))
-    keys = np.minimum.accumulate(keys + places) - places
+    ranks = np.arange(len(keys))
+    keys = np.minimum.accumulate(keys + ranks) - ranks
     numbers: Float32Array = np.where(keys < 0, 0x80000000 - keys, keys).astype(np.uint32).view(np.float32)
     if not np.isfinite(numbers).all():
         raise ParameterError("scores tie at the lowest float32 number (-3.4e38); rescale the scores")
@@ -333,10 +335,10 @@ def _write(
         for file, tag in zip(files, tags, strict=True):
             file.write(metadata_header(tag, metadata))
         filled = [False] * len(files)
-        for qid, parts in zip(inputs, texts, strict=True):
-            if not any(parts):
+        for qid, of_runs in zip(inputs, texts, strict=True):
+            if not any(of_runs):
                 empty.append(qid)
-            for number, (file, text) in enumerate(zip(files, parts, strict=True)):
+            for number, (file, text) in enumerate(zip(files, of_runs, strict=True)):
                 file.write(text)
                 filled[number] = filled[number] or bool(text)
         for path, tag, has_lines in zip(paths, tags, filled, strict=True):
@@ -393,14 +395,14 @@ class _Notes:
 
     def tell(self, tag: str) -> None:
         """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
-        others = (
+        left_out = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
         )
         if not self.documents:
             reason = "no query has a document; is this the right run for these topics?"
-            raise FormatError(self.path, None, f"{reason} It has {others}" if self.left_out else reason)
+            raise FormatError(self.path, None, f"{reason} It has {left_out}" if self.left_out else reason)
         if self.left_out:
-            _log.info("%s: left out are %s", self.path, others)
+            _log.info("%s: left out are %s", self.path, left_out)
         if self.of_ranks:
             _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
         if SEEN in tag:
@@ -425,7 +427,7 @@ def _read(
 
 
 def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """The columns of a run with scores, from those of MS MARCO's form."""
+    """The columns of a run with scores, from the columns of MS MARCO's form."""
     before = b"", 0
     for line, (qid, docid, text) in rows:
         rank = int(text) if text.isdigit() and len(text) < 10 else 0

@@ -55,12 +55,12 @@ T = TypeVar("T")
 
 
 class Curve(config.Experiment):
-    """What both studies are set by."""
+    """Settings of both studies."""
 
     sizes: Annotated[tuple[Annotated[int, Field(ge=5)], ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
     """Numbers of training topics, at least five; one above the number that there are stands for all."""
     measure: config.ObjectiveName = "nDCG@10"
-    """What is maximised, and compared."""
+    """The measure that is maximised and compared."""
     folds: config.Folds = 5
     """The number of folds of cross-validation over topics, if there is no test part."""
     seed: config.Seed = 0
@@ -98,7 +98,7 @@ class FeatureSettings(Curve):
 
 @dataclass(frozen=True)
 class Opened:
-    """What can be learned: `learn` ranks test topics by what it learns from training topics."""
+    """A system to compare: `learn` ranks test topics by a model of the training topics."""
 
     training: Sequence[str]  # all topics with a relevant document
     test: Sequence[str] | None  # None if folds of the training topics are held out
@@ -109,7 +109,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Learned:
-    """What all systems learned from some topics."""
+    """The models that all systems learned from some topics."""
 
     values: dict[str, list[float]]  # the measure of each test topic, by system, and by `ablations`
     chosen: str  # by the automatic choice
@@ -249,7 +249,7 @@ def fitted(
 
 
 def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
-    """What is yielded, each with the CPU seconds that it took."""
+    """The items of an iterator, each with the CPU seconds that it took."""
     begun = time.process_time()
     for name, made in systems:
         yield name, (made, time.process_time() - begun)
@@ -336,7 +336,7 @@ def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[
 
 
 def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[str, dict[str, float]]:
-    """What experiment files expect: for each number of topics, the means and how the automatic choice compares."""
+    """The figures for experiment files: for each number of topics, the means and how the automatic choice compares."""
     tests = {baseline: compared(scores, baseline), BEST: compared(scores, BEST)}
     rows: dict[str, dict[str, float]] = {}
     for size, by_system in scores.items():
@@ -360,7 +360,7 @@ def source_losses(scores: Mapping[int, Mapping[str, Scores]]) -> dict[int, Signi
 
 
 def loss_rows(losses: Mapping[int, Significance]) -> dict[str, dict[str, float]]:
-    """What experiment files expect: for each number of topics, the mean loss without each source."""
+    """The figures for experiment files: for each number of topics, the mean loss without each source."""
     return {
         f"{size} topics, loss without": {
             one.run.removeprefix(WITHOUT).partition(",")[0]: -one.difference for one in loss.comparisons

@@ -201,7 +201,7 @@ class Experiment:
 
     @cached_property
     def candidates(self) -> CountedRankings:
-        """The rankings with the pool, without what is redundant, and `EXPANSION`."""
+        """The rankings with the pool, without redundant features, and `EXPANSION`."""
         return self.counted([*(feature for feature in self.pool if feature not in self.redundant), *EXPANSION])
 
     @cached_property
@@ -231,7 +231,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Learned:
-    """What is learned from the training queries of one fold."""
+    """The models learned from the training queries of one fold."""
 
     models: Mapping[str, RankingModel]
     curves: Mapping[str, Curve]  # for the systems that select features

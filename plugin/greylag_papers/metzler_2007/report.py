@@ -71,7 +71,7 @@ class PooledCurve:
 
 @dataclass(frozen=True)
 class Retraining:
-    """What retraining after each round changes (the paper's Table 4)."""
+    """The effect of retraining after each round (the paper's Table 4)."""
 
     # training, test: `contrasts` over queries. A training query has its mean over the folds that train on it
     training: Mapping[str, float]
@@ -123,7 +123,7 @@ class Findings:
 
     @cached_property
     def claims(self) -> Mapping[str, Mapping[str, float]]:
-        """What the paper's claims are judged by: comparisons by the objective, and shares of folds."""
+        """Rows that judge the paper's claims: comparisons by the objective, and shares of folds."""
         by_query = {system: scores.values[:, 0] for system, scores in self.scores.items()}
         first = [model.features[0] == BM25.features[0] for model in self.models[SELECTED]]
         same, rounds = self.retraining.same, self.curves[SELECTED].rounds
@@ -288,7 +288,7 @@ def retraining_table(findings: Findings) -> Table:
 
 
 def effectiveness(findings: Findings) -> str:
-    """What is compared, on which queries, and how many of the comparisons are significant."""
+    """The systems compared, the queries, and the number of significant comparisons."""
     settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
     stage = settings.first_stage
     name = stage.model.replace("ql", "LM").upper()
@@ -352,7 +352,7 @@ def comparison_table(findings: Findings) -> Table:
 
 
 def rounds_table(findings: Findings) -> Table:
-    """What the features after the first, the second, ... do to the test mean."""
+    """The effect on the test mean of the features after the first, the second, ..."""
     rows = {f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()}
     return means_table("Test means with different numbers of features; p of the paired t-test, corrected", rows)
 

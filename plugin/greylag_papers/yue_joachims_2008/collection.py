@@ -165,7 +165,7 @@ def ranges(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
-    """What the paper's claims are judged by: contrasts, and the trainings of the first feature space."""
+    """Rows that judge the paper's claims: contrasts, and the trainings of the first feature space."""
     k, first, table = settings.k, settings.spaces[0], findings.table
     by_order = [comparisons(found, settings, where) for found in (table, *findings.orders)]
     rows = {name: row | ranges([other[name] for other in by_order]) for name, row in by_order[0].items()}

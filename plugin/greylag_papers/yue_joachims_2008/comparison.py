@@ -170,7 +170,7 @@ def measure_losses(
 def training_losses(
     queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """The mean loss on the queries that were trained on, with greedy constraints and with those of `Swapping`."""
+    """The mean loss on the training queries, with greedy constraints and with those of `Swapping`."""
     models = {"greedy": CoverageModel(k), "swaps": Swapping(k)}
     work = [(space, name) for space in spaces for name in models]
 

@@ -164,7 +164,7 @@ class CandidateSettings(Experiment):
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """An index, candidates for each topic, and what is known about them."""
+    """An index, candidates for each topic, and facts about them."""
 
     index: PositionalIndex
     rankings: Sequence[Ranking]

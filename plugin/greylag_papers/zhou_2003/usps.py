@@ -177,7 +177,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
 
 @dataclass(frozen=True)
 class Chosen:
-    """What leave-one-query-out chose."""
+    """The choices of leave-one-query-out."""
 
     parameters: FloatArray  # shape (digits, trials, 3): sigma, alpha and exponent
     areas: FloatArray  # shape (digits, trials): ROC areas with these and all queries of the trial
