@@ -46,7 +46,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
-    """What exists of these paths, and the files that models among them name, directly or through other models."""
+    """The existing ones of these paths, and the files that models among them name, directly or through other models."""
     waiting, seen = list(paths), set()
     while waiting:
         path = waiting.pop(0)

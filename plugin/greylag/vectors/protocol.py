@@ -41,10 +41,10 @@ class Vectors(Protocol):
 
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
-    """The vectors that a stage was given: `vectors`, or those of `index`, by TF-IDF or latent, but not both."""
+    """The vectors of a stage: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
     if (index is None) == (vectors is None):
-        given = "neither" if index is None else "both"
-        raise ParameterError(f"{stage} needs an index or vectors=, and was given {given}")
+        received = "neither" if index is None else "both"
+        raise ParameterError(f"{stage} needs an index or vectors=, and was given {received}")
     if latent and index is None:
         raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
     if index is not None:
