@@ -20,9 +20,8 @@ class PM2(AspectStage):
 
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
-    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see
-    `scale`. Documents of no aspect, and those of a query without aspects, follow in the
-    incoming order.
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see `scale`. Documents of no
+    aspect, and those of a query without aspects, follow in the incoming order.
 
     Parameters
     ----------
@@ -75,6 +74,7 @@ class PM2Gain:
             return np.zeros(len(self._relevance))
         quotients = 1.0 / (2.0 * self._seats + 1.0)
         factors = np.full(len(quotients), 1.0 - self._aspect_weight)
+        # The first of equal quotients is a*; all others share the rest.
         factors[np.argmax(quotients)] = self._aspect_weight
         return np.asarray((self._relevance * (factors * quotients)).sum(axis=1))
 

@@ -175,6 +175,7 @@ def train_to_diversify(
         diversified |= _apply(recipe.stage(recipe.fit(training, make, n_jobs=n_jobs), make), rankings, test)
     held_out = Run(tuple(diversified[qid] for qid in examples), tag) if diversified else None
     model = recipe.fit(examples, make, n_jobs=n_jobs)
+    # Without folds, the queries that C was chosen on are the nearest to held-out ones, if they were not trained on.
     if not (diversified or recipe.retrain):
         diversified = _apply(recipe.stage(model, make), rankings, model.provenance["validation"])
     return DiversityTraining(model, held_out, beside_others(recipe, diversified, rankings, qrels, index))

@@ -57,6 +57,7 @@ class DiversityStage(Stage, ABC):
         top = ranking.head(self.depth)
         if not self.min_relevance or not len(top):
             return top
+        # The score that has this value after scaling to [0, 1].
         lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
         return top.head(int(np.count_nonzero(top.scores >= lowest)))
 
@@ -104,6 +105,7 @@ class GreedyStage(DiversityStage):
     def scored(self, ranking: Ranking) -> Ranking:
         """The candidates, scored by the gain that each is picked with."""
         picked, gains = self._path(ranking)
+        # By rank first, so that `Ranking.sort`, which is stable, breaks ties of the gain in the incoming order.
         order = np.argsort(picked)  # ties keep the incoming order
         return Ranking.sort(ranking.qid, ranking.query, [ranking.docids[i] for i in picked[order]], gains[order])
 

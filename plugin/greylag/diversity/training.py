@@ -72,8 +72,8 @@ def training_examples(
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
     work = partial(_example, make=make, relevant_only=relevant_only, weighted=weighted)
-    examples = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
-    by_qid = {ranking.qid: example for ranking, example in zip(used, examples, strict=True)}
+    of_rankings = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
+    by_qid = {ranking.qid: example for ranking, example in zip(used, of_rankings, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
     without = [qid for qid, example in by_qid.items() if example is None]
     if not examples:

@@ -75,4 +75,5 @@ class XQuADGain:
 
     def add(self, candidate: int) -> None:
         """Multiply the weight of each aspect by 1 - P(s|a)."""
+        # The product over picks so far, kept up to date rather than computed anew.
         self._weights = self._weights * (1.0 - self._relevance[candidate])

@@ -114,6 +114,7 @@ class RunFile:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
         notes = _Notes(path)
         self.tag, groups = _read(path, topics, Faults(path, lenient=False), notes)
+        # The first pass checks every line and keeps the qids alone; the second reads a query at a time.
         self._qids = [qid for qid, _ in groups]
         self._check_unchanged()
         notes.tell(self.tag)
@@ -460,6 +461,7 @@ def _groups(
             reason = f"the lines of query {qid!r} are not contiguous"
             faults.repair(line, reason, "joins them, with the whole run in memory")
             scores = queries[qid]
+        # Strict reading keeps no scores, only which queries there were.
         queries[qid] = scores if faults.lenient else {}
         _collect(group, scores, faults)
         notes.count(scores)

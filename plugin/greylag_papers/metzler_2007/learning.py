@@ -86,7 +86,7 @@ class Grid(Part):
 
 
 class Training(Part):
-    """How models are learned."""
+    """Settings of learning."""
 
     objective: ObjectiveName = "AP"
     """The measure that is maximised and that choices within training queries are based on."""
@@ -165,7 +165,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that the folds share."""
+    """The data and settings that the folds share."""
 
     settings: Settings
     collection: OpenCollection

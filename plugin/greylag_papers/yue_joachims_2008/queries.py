@@ -51,7 +51,7 @@ def index_queries(
         if not len(covering):
             continue
         if relevant_only:
-            docids = tuple(ranking.docids[place] for place in covering)
+            docids = tuple(ranking.docids[number] for number in covering)
             ranking = Ranking(ranking.qid, ranking.query, docids, ranking.scores[covering])  # noqa: PLW2901
             truth = Subtopics(truth.coverage[covering], truth.weights)
         documents = index.documents(ranking.docids)
