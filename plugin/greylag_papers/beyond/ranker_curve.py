@@ -135,6 +135,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     first = opened.lucene.bm25(stage.hits, k1=stage.k1, b=stage.b)
     run = PooledSources((first, RM3Search(first)), k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
+    # Topics without a relevant document teach nothing, and every ranking of them is as good.
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
@@ -143,8 +144,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
         def score(model: RankingModel) -> list[float]:
             ranked = ModelRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
-            found = evaluate(ranked, judged, [settings.measure])
-            by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+            scores = evaluate(ranked, judged, [settings.measure])
+            by_query = dict(zip(scores.qids, scores.values[:, 0].tolist(), strict=True))
             return [by_query[qid] for qid in test]
 
         trained = dict(timed(models))
@@ -166,11 +167,13 @@ def rankers(
     measure, seed, qids = settings.measure, settings.seed, list(run)
     recipe = AutomaticRecipe(measure, seed=seed)
     prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
+    # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.stack
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
     stack = candidates.fit(qids, n_jobs=n_jobs)
     yield STACK, stack
     tuned = candidates.tune(qids)
+    # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
         alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
         yield name, alone
@@ -189,8 +192,8 @@ def ablations(
     stack, learner = prepared.stack, ListwiseRegression(prepared.recipe.measure)
     yield ALL, train_on_data(rows, learner, n_jobs=n_jobs)
     for source, features in stack.recipe.features(tuned, texts=stack.index.words is not None).items():
-        others = [column for column, feature in enumerate(rows.specs) if feature not in features]
-        yield f"{WITHOUT}{source}", train_on_data(rows.select_features(others), learner, n_jobs=n_jobs)
+        remaining = [column for column, feature in enumerate(rows.specs) if feature not in features]
+        yield f"{WITHOUT}{source}", train_on_data(rows.select_features(remaining), learner, n_jobs=n_jobs)
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:
@@ -207,9 +210,9 @@ def open_features(settings: FeatureSettings, context: Context) -> Opened:
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         rows, held_out = data.select_queries(training), replace(tested, specs=data.specs).select_queries(test)
-        found = dict(timed(learners(settings, rows, held_out, n_jobs)))
-        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in found.items()}
-        return Learned(values, found[AUTOMATIC][0][1], {name: spent for name, (_, spent) in found.items()})
+        trained = dict(timed(learners(settings, rows, held_out, n_jobs)))
+        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in trained.items()}
+        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()})
 
     def relevant(part: RankingData) -> list[str]:
         return [
@@ -243,16 +246,16 @@ def fitted(
 ) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
     useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
-    found = learner.fit(useful, n_jobs=n_jobs)
-    columns = [data.names.index(useful.names[column]) for column in found.columns]
-    return linear_scores(data, columns, np.array(found.weights))
+    selection = learner.fit(useful, n_jobs=n_jobs)
+    columns = [data.names.index(useful.names[column]) for column in selection.columns]
+    return linear_scores(data, columns, np.array(selection.weights))
 
 
 def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
     """The items of an iterator, each with the CPU seconds that it took."""
     begun = time.process_time()
-    for name, made in systems:
-        yield name, (made, time.process_time() - begun)
+    for name, system in systems:
+        yield name, (system, time.process_time() - begun)
         begun = time.process_time()
 
 
