@@ -69,6 +69,7 @@ class SavedModel(ABC):
         try:
             TypeAdapter(cls.layout).validate_python(content, strict=True)
             return cls.from_dict(content)
+        # pydantic's own message has several lines, and repeats the whole input.
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))

@@ -153,6 +153,7 @@ def _items(inputs: Any) -> list[Query | Ranking]:
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
         return [_query(qid, text, inputs) for qid, text in inputs.items()]
+    # A data frame iterates over its columns' names.
     items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
     for item in items:
         if not isinstance(item, Query | Ranking):
