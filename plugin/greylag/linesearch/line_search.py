@@ -229,6 +229,7 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
     crossings = _crossings(problem, scores, direction)
     middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
+    # Powers of two, so that scaling loses no digit.
     even = _exponent(scores) - _exponent(direction)
     scale = float(2.0 ** np.clip(np.clip(middle, even - RANGE, even + RANGE), -RANGE, RANGE))
     crossings /= scale
@@ -240,11 +241,8 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     if problem.top:
         return _divide(problem, lines, undivided, np.array([True]))
     number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
-    cells, density, stride = (
-        _places(crossings),
-        np.ones(len(crossings)),
-        max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED),
-    )
+    cells, density = _cell_numbers(crossings), np.ones(len(crossings))
+    stride = max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED)
     for _ in range(ROUGH):
         rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
         bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
@@ -272,7 +270,7 @@ def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> F
     return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
 
 
-def _places(x: FloatArray) -> IntArray:
+def _cell_numbers(x: FloatArray) -> IntArray:
     """The places of the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
     bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
     size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
