@@ -371,8 +371,8 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 if cascade and fellow:
                     reach[base + a] = _missed(gains[first:], order[low:stop], left, right, most0, most1)
                 _flag(left, right, most0, most1, least0, least1, flags)
-                for place in unsure[: _places(flags, len(left), unsure)]:
-                    d = order[low + place]
+                for index in unsure[: _set_flags(flags, len(left), unsure)]:
+                    d = order[low + index]
                     apart, slope = s[d] - s[a], v[a] - v[d]
                     x = apart / slope
                     rounded = np.float32(x)
@@ -400,13 +400,14 @@ def _longer(values: Any, more: int) -> Any:
 
 
 @_jit
-def _places(flags: Any, n: int, places: IntArray) -> int:
-    """Write the places of non-zero bytes to `places`, and return their number; eight are looked at at a time."""
+def _set_flags(flags: Any, n: int, indices: IntArray) -> int:
+    """Write the indices of non-zero bytes to `indices`, and return their number."""
+    # Eight bytes at a time: most words are 0.
     words, number = flags.view(np.uint64), 0
     for word in range((n + 7) // 8):
         if words[word]:
             for d in range(8 * word, min(8 * word + 8, n)):
-                places[number] = d
+                indices[number] = d
                 number += flags[d] != 0
     return number
 
